@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# What this kernel has, asked of its headers: distributions backport, so the
+# version number does not tell.
+
+# $(call have,MACRO,header,extended regular expression)
+have = $(if $(shell grep -Eq '$(3)' $(srctree)/include/$(2) && echo y),-D$(1))
+
+ccflags-y += $(call have,HAVE_CONG_CONTROL_ACK,net/tcp.h,[(][*]cong_control[)].*u32 ack)
+ccflags-y += $(call have,HAVE_CWND_EVENT_TX_START,net/tcp.h,[(][*]cwnd_event_tx_start[)])

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * TIMELY's parameters: their descriptions, named presets and checks.
+ *
+ * minRTT, alpha and beta belong together: a gradient is a difference of RTTs
+ * over minRTT, so the same beta means ten times the decrease under a tenth of
+ * the minRTT. Hence presets, each of one origin, instead of single defaults.
+ *
+ * Pure, like rate.c.
+ */
+
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include <net/timely.h>
+
+#define TIMELY_PARAM_DESC(field, unit, min, max, doc) \
+	[TIMELY_P_##field] = { #field, unit, doc, min, max },
+
+const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
+	TIMELY_PARAMS(TIMELY_PARAM_DESC)
+};
+
+/* What all presets share, and what the sources leave open. */
+#define TIMELY_COMMON							\
+	.t_low_ns = 50000,	/* paper 6, for 16 KB segments */	\
+	.rtt_ref_ns = 50000,	/* CoNEXT'16: about Tlow */		\
+	.segment_bytes = 16384,	/* paper 6 */				\
+	.hai_threshold = 5,	/* paper 4.3 */				\
+	.hai_factor = 5,	/* paper 4.3 */				\
+	.scale_decrease = 1,	/* paper 5 */				\
+	.max_rate_kbps = 800000000,					\
+	.loss_beta_ppm = 500000
+
+/* The paper's values (section 6) and, for the rates of a flow, which it does
+ * not give, ones that do no harm.
+ */
+#define TIMELY_PAPER							\
+	TIMELY_COMMON,							\
+	.min_rtt_ns = 20000,						\
+	.t_high_ns = 500000,						\
+	.beta_high_ppm = 800000,					\
+	.delta_kbps = 10000,						\
+	.scale_step = 1,						\
+	.app_limited_percent = 80, /* paper 5 */			\
+	.min_rate_kbps = 1000,						\
+	.first_rate_kbps = 500000
+
+/* Simulators and eRPC start at line rate, here 10 Gb/s, and count on a
+ * backlog: no flow is application-limited.
+ */
+#define TIMELY_LINE_RATE_START						\
+	.first_rate_kbps = 10000000
+
+const struct timely_preset timely_presets[] = {
+	{
+		.name = "linux",
+		.doc = "the patched rule with gains chosen on the testbed",
+		.params = {
+			TIMELY_PAPER,
+			.alpha_ppm = 875000,
+			.beta_ppm = 30000,
+			.patched = 1,
+		},
+	}, {
+		.name = "paper",
+		.doc = "Algorithm 1 (SIGCOMM'15), gains of the authors' snippet",
+		.params = {
+			TIMELY_PAPER,
+			.alpha_ppm = 20000,
+			.beta_ppm = 800000,
+		},
+	}, {
+		.name = "ns3",
+		.doc = "Algorithm 1 as HPCC's simulator and its descendants have it",
+		.params = {
+			TIMELY_COMMON,
+			TIMELY_LINE_RATE_START,
+			.min_rtt_ns = 20000,
+			.t_high_ns = 500000,
+			.alpha_ppm = 875000,
+			.beta_ppm = 800000,
+			.beta_high_ppm = 800000,
+			.delta_kbps = 10000,
+			.hai_count = TIMELY_HAI_INCREASES,
+			.hai_below_t_low = 1,
+			.once_per_rtt = 1,
+			.min_rate_kbps = 1000,
+		},
+	}, {
+		.name = "erpc",
+		.doc = "Algorithm 1 as eRPC has it (NSDI'19)",
+		.params = {
+			TIMELY_COMMON,
+			TIMELY_LINE_RATE_START,
+			.min_rtt_ns = 2000,
+			.t_high_ns = 1000000,
+			.alpha_ppm = 460000,
+			.beta_ppm = 260000,
+			.beta_high_ppm = 260000,
+			.delta_kbps = 40000,	/* 5 MB/s */
+			.hai_count = TIMELY_HAI_RAW,
+			.min_rate_kbps = 120000, /* 15 MB/s */
+		},
+	}, {
+		.name = "patched",
+		.doc = "patched TIMELY (CoNEXT'16)",
+		.params = {
+			TIMELY_PAPER,
+			.alpha_ppm = 875000,
+			.beta_ppm = 8000,
+			.patched = 1,
+		},
+	},
+};
+
+const u32 timely_preset_count = sizeof(timely_presets) / sizeof(timely_presets[0]);
+
+/**
+ * timely_preset_find() - a preset by its name
+ * @name: the name
+ *
+ * Return: the preset, NULL if there is none of that name.
+ */
+const struct timely_preset *timely_preset_find(const char *name)
+{
+	u32 i;
+
+	for (i = 0; i < timely_preset_count; i++)
+		if (!strcmp(timely_presets[i].name, name))
+			return &timely_presets[i];
+	return NULL;
+}
+
+/**
+ * timely_param_ref() - where a parameter is kept
+ * @params: the parameters
+ * @index: enum timely_param_index
+ *
+ * Return: the parameter's place in @params.
+ */
+u32 *timely_param_ref(struct timely_params *params, u32 index)
+{
+#define TIMELY_PARAM_REF(field, unit, min, max, doc) \
+	case TIMELY_P_##field: return &params->field;
+	switch (index) {
+	TIMELY_PARAMS(TIMELY_PARAM_REF)
+	}
+#undef TIMELY_PARAM_REF
+	return NULL;
+}
+
+/**
+ * timely_params_check() - are the parameters in range, and do they go together
+ * @params: the parameters
+ * @index: set to the first parameter that is wrong
+ *
+ * Return: 0; -ERANGE if the parameter is out of its own range; -EINVAL if it
+ * contradicts another: t_low_ns must be at most t_high_ns, and min_rate_kbps at
+ * most max_rate_kbps. (first_rate_kbps is held between those two silently.)
+ */
+int timely_params_check(const struct timely_params *params, u32 *index)
+{
+	struct timely_params copy = *params;
+
+	for (*index = 0; *index < TIMELY_P_COUNT; ++*index) {
+		const struct timely_param_desc *desc = &timely_param_descs[*index];
+		u32 value = *timely_param_ref(&copy, *index);
+
+		if (value < desc->min || value > desc->max)
+			return -ERANGE;
+	}
+
+	*index = TIMELY_P_t_low_ns;
+	if (params->t_low_ns > params->t_high_ns)
+		return -EINVAL;
+	*index = TIMELY_P_min_rate_kbps;
+	if (params->min_rate_kbps > params->max_rate_kbps)
+		return -EINVAL;
+	return 0;
+}

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the lab's User Mode Linux kernel from Debian's kernel source, once, in
+# the cache; print its build directory. Everything else goes to standard error.
+#
+#   build.sh [base|debug] [6.12]
+#
+# The cache is $TIMELY_CACHE, or ~/.cache/timely; a build is keyed by the
+# source's version, the configuration and the compiler.
+
+set -eu
+
+flavour=${1:-base}
+series=${2:-6.12}
+here=$(cd "$(dirname "$0")" && pwd)
+cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
+
+say() { echo "lab kernel: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+case $flavour in
+base)	fragments=$here/base.config ;;
+debug)	fragments="$here/base.config $here/debug.config" ;;
+*)	die "unknown flavour '$flavour': base or debug" ;;
+esac
+
+mkdir -p "$cache"
+exec 9>"$cache/lock-$series"
+flock 9
+
+# The newest source of the series that is already here, else Debian's.
+src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
+if [ -z "$src" ]; then
+	src=$("$here/fetch-source.sh" "$series" "$cache") || die "no source for $series"
+fi
+
+# KCONFIG_CONFIG and friends from the caller's environment must not leak in.
+unset KCONFIG_CONFIG KBUILD_OUTPUT MAKEFLAGS MFLAGS ARCH CROSS_COMPILE
+
+# shellcheck disable=SC2086 # a list of files
+key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; } | sha256sum | cut -c1-12)
+out=$cache/uml-${src##*/linux-source-}-$flavour-$key
+if [ -e "$out/.timely-built" ]; then
+	echo "$out"
+	exit 0
+fi
+
+mkdir -p "$out"
+log=$out/build.log
+say "building $flavour kernel from ${src##*/} (about 4 minutes on two cores, log $log)"
+run() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; die "failed: $*"; }; }
+: >"$log"
+run make -C "$src" O="$out" ARCH=um defconfig
+cd "$out"
+# shellcheck disable=SC2086 # a list of files
+run "$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" $fragments
+run make -C "$src" O="$out" ARCH=um olddefconfig
+# Kconfig drops what it cannot satisfy without a word: say which.
+# shellcheck disable=SC2086 # a list of files
+awk '/^CONFIG_/ { sub(/=.*/, ""); last[$0] = 1 } END { for (s in last) print s }' $fragments |
+while read -r sym; do
+	grep -q "^$sym=" .config || say "not available in $series: $sym"
+done
+run make -C "$src" O="$out" ARCH=um -j"$(nproc)"
+touch "$out/.timely-built"
+say "built in $out"
+echo "$out"

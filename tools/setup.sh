@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Install what the project's commands need and this machine lacks: Debian
+# packages only. Does nothing, quickly, when all is there.
+
+set -eu
+
+# What each is for; the README of each tool says more.
+packages="
+	gcc make flex bison bc libc6-dev libelf-dev libssl-dev
+	xz-utils rsync kmod
+	libmnl-dev pkg-config
+	python3 iproute2 ethtool
+	gnuplot-nox
+	sparse shellcheck codespell
+	cpio util-linux
+"
+
+missing=
+for package in $packages; do
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || :)
+	[ "$state" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "setup: installing$missing" >&2
+sudo=
+if [ "$(id -u)" -ne 0 ]; then
+	sudo=$(command -v sudo) || {
+		echo "setup: not root and no sudo here; run: apt-get install$missing" >&2
+		exit 1
+	}
+fi
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+export DEBIAN_FRONTEND=noninteractive
+# shellcheck disable=SC2086 # lists
+if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+	tail -n 20 "$log" >&2
+	echo "setup: could not install; run: apt-get install$missing" >&2
+	exit 1
+fi
