@@ -41,7 +41,6 @@ const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	.min_rtt_ns = 20000,						\
 	.t_high_ns = 500000,						\
 	.beta_high_ppm = 800000,					\
-	.delta_kbps = 10000,						\
 	.scale_step = 1,						\
 	.app_limited_percent = 80, /* paper 5 */			\
 	.min_rate_kbps = 1000,						\
@@ -61,6 +60,8 @@ const struct timely_preset timely_presets[] = {
 			TIMELY_PAPER,
 			.alpha_ppm = 875000,
 			.beta_ppm = 30000,
+			.delta_kbps = 2500,
+			.hai_below_t_low = 1,
 			.patched = 1,
 		},
 	}, {
@@ -70,6 +71,7 @@ const struct timely_preset timely_presets[] = {
 			TIMELY_PAPER,
 			.alpha_ppm = 20000,
 			.beta_ppm = 800000,
+			.delta_kbps = 10000,
 		},
 	}, {
 		.name = "ns3",
@@ -110,6 +112,7 @@ const struct timely_preset timely_presets[] = {
 			TIMELY_PAPER,
 			.alpha_ppm = 875000,
 			.beta_ppm = 8000,
+			.delta_kbps = 10000,
 			.patched = 1,
 		},
 	},
