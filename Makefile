@@ -3,25 +3,57 @@
 # TIMELY for Linux. `make help` lists the targets; Kbuild holds the modules.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
-RESULTS ?= build/demo
+DEMO := build/demo
 
 all: modules
 
 modules modules_install clean: kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
-# A kernel developer's `make install`.
+# What a kernel developer expects of it.
 install: modules
 	$(MAKE) modules_install
-	depmod $(DEPMOD_ARGS)
-
-uninstall: kdir
-	rm -f $(addprefix $(INSTALL_MOD_PATH)/lib/modules/$(shell uname -r)/,\
-		$(addprefix $(or $(INSTALL_MOD_DIR),updates)/,timely.ko tcp_timely.ko net/ipv4/tcp_timely.ko))
 	depmod $(DEPMOD_ARGS)
 
 kdir:
 	@test -e $(KDIR)/Makefile || { \
 		echo "No kernel headers in $(KDIR)." >&2; \
-		echo "Install them (apt-get install linux-headers-$(shell uname -r)) or name a tree: make KDIR=..." >&2; \
+		echo "Install linux-headers-$(shell uname -r), or name a built kernel: make KDIR=..." >&2; \
 		exit 1; }
+
+setup:
+	@tools/setup.sh
+
+demo: setup
+	@tools/lab/lab run table1 --out $(DEMO)
+	@tools/lab/lab report $(DEMO)
+
+check:
+	@tools/check.sh $(CHECKS)
+
+docs: setup
+	@tools/docs/make.sh
+
+docs-check: setup
+	@tools/docs/make.sh --check
+
+distclean:
+	rm -rf build
+	-@test ! -e $(KDIR)/Makefile || $(MAKE) clean
+
+help:
+	@echo 'Modules (for the running kernel, or KDIR=...):'
+	@echo '  all, modules     build timely.ko and tcp_timely.ko'
+	@echo '  install          modules_install and depmod (INSTALL_MOD_PATH= as usual)'
+	@echo '  clean            remove what was built'
+	@echo 'To watch it work, and to test it (Debian 12; installs what it needs):'
+	@echo '  demo             scenario table1: timely beside cubic, bbr, dctcp, vegas, nv, cdg;'
+	@echo '                   table and plots in $(DEMO)'
+	@echo '  check            all tests and checks; CHECKS="kunit figures" for some'
+	@echo '  docs             write the documents that are made from results'
+	@echo '  setup            only install what demo and check need'
+	@echo '  distclean        remove build/ as well'
+	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
+
+.PHONY: all modules modules_install install clean kdir setup demo check docs \
+	docs-check distclean help

@@ -41,8 +41,7 @@
 
 /* TCP may have 2^-13 s of data, 122 us, or two segments, waiting in the qdisc,
  * instead of a millisecond: what waits there was stamped at an older rate, and
- * that delay in the control loop makes all flows swing together (p99 RTT of
- * 200 instead of 160 us on the testbed, and 3 % less goodput).
+ * that delay in the control loop makes all flows swing together.
  */
 #define TIMELY_PACING_SHIFT	13
 

@@ -59,7 +59,7 @@ const struct timely_preset timely_presets[] = {
 		.params = {
 			TIMELY_PAPER,
 			.alpha_ppm = 875000,
-			.beta_ppm = 30000,
+			.beta_ppm = 25000,
 			.delta_kbps = 2500,
 			.hai_below_t_low = 1,
 			.patched = 1,

@@ -1,0 +1,156 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# All the project's tests and checks, or those whose names are given:
+#
+#   check.sh [NAME]...
+#
+# Each is a command that fails when something is wrong. Its output goes to
+# build/check/NAME.log; where that is TAP or KTAP its test cases are counted one
+# by one, otherwise the command counts as one. Ends in `N passed, N failed`.
+
+set -u
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+cd "$top" || exit 1
+logs=$top/build/check
+cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
+passed=0
+failed=0
+wanted=" $* "
+
+# Lines of test cases; in nested (K)TAP a suite's own line repeats its cases'.
+count() {
+	awk -v word="$1" '
+		{ match($0, /^ */); depth = RLENGTH; line = substr($0, depth + 1) }
+		line !~ /^(not )?ok / { next }
+		{ if (depth >= last) n[line ~ /^not/ ? "not" : "ok"]++
+		  else if (line ~ /^not/ && !n["not"]) n["not"]++
+		  last = depth }
+		END { print n[word] + 0 }' "$2"
+}
+
+check() {
+	name=$1
+	shift
+	case $wanted in
+	"  "|*" $name "*) ;;
+	*) return ;;
+	esac
+	log=$logs/$name.log
+	printf '# %s ...\n' "$name"
+	start=$(date +%s)
+	"$@" >"$log" 2>&1 </dev/null
+	status=$?
+	seconds=$(($(date +%s) - start))
+	good=$(count ok "$log")
+	bad=$(count not "$log")
+	if [ $((good + bad)) -eq 0 ] && [ $status -eq 0 ]; then
+		good=1
+	elif [ $status -ne 0 ] && [ "$bad" -eq 0 ]; then
+		bad=1
+	fi
+	passed=$((passed + good))
+	failed=$((failed + bad))
+	if [ "$bad" -eq 0 ]; then
+		printf 'ok - %s: %s passed (%s s)\n' "$name" "$good" "$seconds"
+	else
+		printf 'not ok - %s: %s passed, %s failed (%s s), the end of %s:\n' \
+			"$name" "$good" "$bad" "$seconds" "build/check/$name.log"
+		grep -n '^ *not ok ' "$log" | head -n 20
+		tail -n 25 "$log" | sed 's/^/#   /'
+	fi
+}
+
+# ---- the checks ----
+
+# Sources of ours, by ending.
+sources() { git ls-files -co --exclude-standard -- "$@"; }
+
+style_c() {
+	script=$(find "$cache" -maxdepth 1 -name 'linux-source-6.12-*' -type d |
+		sort -V | tail -n 1)/scripts/checkpatch.pl
+	# shellcheck disable=SC2046 # file names of ours hold no spaces
+	perl "$script" --strict --no-summary --quiet -f \
+		$(sources '*.c' '*.h' | grep -v '_vectors\.h$') >"$logs/checkpatch" 2>&1
+	rm -f .checkpatch-camelcase.*
+	! grep -E -A 4 '^(ERROR|WARNING|CHECK)' "$logs/checkpatch"
+}
+
+style_sh() {
+	# shellcheck disable=SC2046
+	shellcheck -x $(sources '*.sh' | cat - .shellcheck-also 2>/dev/null)
+}
+
+style_python() {
+	files=$(sources '*.py'; grep -lE '^#!/usr/bin/python3' $(sources 'tools/*' 'selftests/*'))
+	for file in $files; do
+		/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' \
+			"$file" || return 1
+	done
+}
+
+spelling() {
+	# shellcheck disable=SC2046
+	codespell -q 3 $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.toml' Makefile Kbuild)
+}
+
+spdx() {
+	missing=
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.mk' Makefile Kbuild '*/Makefile'); do
+		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
+			missing="$missing $file"
+	done
+	[ -z "$missing" ] || { echo "no SPDX line:$missing"; return 1; }
+}
+
+kernel_doc() {
+	script=$(find "$cache" -maxdepth 1 -name 'linux-source-6.12-*' -type d |
+		sort -V | tail -n 1)/scripts/kernel-doc
+	# shellcheck disable=SC2046
+	perl "$script" -none -Wall $(sources 'net/*.c' 'include/*.h') >"$logs/kernel-doc" 2>&1 &&
+		! grep -E 'warning|error' "$logs/kernel-doc"
+}
+
+# The plain convention: make -C KERNEL M=DIR modules.
+build_um() {
+	kernel=$(tools/lab/kernel/build.sh base) || return 1
+	dir=$(mktemp -d) || return 1
+	cp -r Kbuild include net compat-include kunit "$dir"
+	make -C "$kernel" ARCH=um M="$dir" W=1 modules >"$logs/build-um.make" 2>&1
+	status=$?
+	find "$dir" -name '*.ko'
+	rm -rf "$dir"
+	[ $status -eq 0 ] && ! grep -E 'warning|error' "$logs/build-um.make"
+}
+
+documents() {
+	make -s docs-check
+}
+
+mkdir -p "$logs"
+tools/setup.sh || exit 1
+
+check style-c style_c
+check style-sh style_sh
+check style-python style_python
+check spelling spelling
+check spdx spdx
+check kernel-base tools/lab/kernel/build.sh base
+check kernel-debug tools/lab/kernel/build.sh debug
+check kernel-doc kernel_doc
+check build-um build_um
+for series in 6.1 6.12 7.3; do
+	check "build-$series" tools/kernels/build-module.sh --sparse "$series" "$top" W=1
+done
+check vectors kunit/reference.py --check
+check fuzz make -s -C kunit/user check
+check documents documents
+check kunit kunit/run.sh base
+check kunit-debug kunit/run.sh debug
+check selftests selftests/run-in-guest.sh base
+check selftests-debug selftests/run-in-guest.sh debug
+check figures tools/lab/figures.sh
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" -eq 0 ]
