@@ -25,11 +25,15 @@ setup:
 	@tools/setup.sh
 
 demo: setup
+	@rm -rf $(DEMO)
 	@tools/lab/lab run table1 --out $(DEMO)
 	@tools/lab/lab report $(DEMO)
 
 check:
 	@tools/check.sh $(CHECKS)
+
+results: setup
+	@tools/docs/results.sh $(SCENARIOS)
 
 docs: setup
 	@tools/docs/make.sh
@@ -50,10 +54,11 @@ help:
 	@echo '  demo             scenario table1: timely beside cubic, bbr, dctcp, vegas, nv, cdg;'
 	@echo '                   table and plots in $(DEMO)'
 	@echo '  check            all tests and checks; CHECKS="kunit figures" for some'
-	@echo '  docs             write the documents that are made from results'
+	@echo '  results          run every scenario that the documents quote, then docs'
+	@echo '  docs             write the parts of documents that are made from other files'
 	@echo '  setup            only install what demo and check need'
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo check docs \
-	docs-check distclean help
+.PHONY: all modules modules_install install clean kdir setup demo check results \
+	docs docs-check distclean help

@@ -1,0 +1,139 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run a script in a User Mode Linux guest whose clock is virtual.
+#
+#   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-w] [-e KEY=VALUE]... SCRIPT [ARG]...
+#
+# The guest's root is the host's, through hostfs; /run, /dev/shm and
+# $TIMELY_WORK are its own. The script starts in the caller's directory, as
+# root, with lo up; its output appears as it is written and its exit status
+# becomes ours. Ours alone:
+#   125  the kernel complained (BUG, WARNING, KASAN, lockdep...) though the
+#        script was content; -w tolerates that
+#   126  the guest crashed or never started
+#   124  the guest was stopped after SECONDS of wall time (default 900, or
+#        $TIMELY_GUEST_TIMEOUT)
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+flavour=base
+mem=2048M
+limit=${TIMELY_GUEST_TIMEOUT:-900}
+tolerant=
+env=
+
+say() { echo "guest: $*" >&2; }
+die() { say "$*"; exit 126; }
+quote() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
+
+while getopts k:m:t:we: opt; do
+	case $opt in
+	k)	flavour=$OPTARG ;;
+	m)	mem=$OPTARG ;;
+	t)	limit=$OPTARG ;;
+	w)	tolerant=1 ;;
+	e)	case ${OPTARG%%=*} in
+		"$OPTARG"|*[!A-Za-z0-9_]*|[0-9]*|'') die "-e wants KEY=VALUE, not '$OPTARG'" ;;
+		esac
+		env="$env
+export ${OPTARG%%=*}=$(quote "${OPTARG#*=}")" ;;
+	*)	sed -n '5p' "$0" >&2; exit 126 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || die "no script to run: guest.sh [-k base|debug|DIR] ... SCRIPT"
+[ -f "$1" ] || die "no such script: $1"
+script=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+shift
+
+case $flavour in
+/*)	kernel=$flavour ;;
+*)	kernel=$("$here/kernel/build.sh" "$flavour") || die "no $flavour kernel: tools/lab/kernel/build.sh failed" ;;
+esac
+[ -x "$kernel/linux" ] || die "no kernel at $kernel/linux"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/timely-guest.XXXXXX")
+uml=
+# timeout(1) leads a process group of its own: the guest and its helpers.
+trap '[ -z "$uml" ] || kill -TERM "$uml" 2>/dev/null || :; rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+mkdir "$work/private"
+
+# A file, as the kernel's command line is short.
+{
+	echo "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	echo "export HOME=/root LC_ALL=C.UTF-8 TIMELY_WORK=$(quote "$work/private")"
+	echo "$env"
+} >"$work/env"
+
+command=$(quote "$script")
+for arg; do command="$command $(quote "$arg")"; done
+runner=
+[ -x "$script" ] || runner=/bin/sh
+
+# Perl is part of every Debian and reaches reboot(2): no init system to ask.
+cat >"$work/init" <<-INIT
+	#!/bin/sh
+	export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+	mount -t proc proc /proc
+	mount -t sysfs sys /sys
+	mount -t debugfs debug /sys/kernel/debug
+	grep -q '^[^ ]* /dev ' /proc/mounts || mount -t devtmpfs dev /dev
+	mkdir -p /dev/shm /dev/pts
+	mount -t tmpfs shm /dev/shm
+	mount -t devpts pts /dev/pts
+	[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+	mount -t tmpfs run /run
+	mount -t tmpfs private $(quote "$work/private")
+	ip link set lo up
+	exec </dev/null >/dev/console 2>&1
+	stty -opost </dev/console
+	echo "guest: up"
+	(
+		. $(quote "$work/env")
+		cd $(quote "$PWD")
+		exec $runner $command
+	)
+	status=\$?
+	dmesg >$(quote "$work/dmesg")
+	echo \$status >$(quote "$work/status")
+	sync
+	perl -e 'syscall 169, 0xfee1dead, 672274793, 0x4321fedc'
+INIT
+chmod +x "$work/init"
+
+# The guest's memory is a sparse file: keep it in memory where we can.
+[ -w /dev/shm ] && memdir=/dev/shm || memdir=$work
+mkfifo "$work/console"
+# Nothing before the script's own output is worth reading, unless it fails.
+tee "$work/log" <"$work/console" | sed -u '1,/^guest: up/d; /^reboot: Power down$/d' &
+reader=$!
+TMPDIR=$memdir timeout -k 10 "$limit" "$kernel/linux" mem="$mem" \
+	rootfstype=hostfs rw init="$work/init" time-travel=inf-cpu \
+	uml_dir="$work/" umid=guest con=null con0=null,fd:1 panic=-1 quiet \
+	<&- >"$work/console" 2>&1 &
+uml=$!
+rc=0
+wait "$uml" || rc=$?
+uml=
+wait "$reader" || :
+
+complaint='BUG:|WARNING:|Oops|KASAN:|UBSAN:|INFO: (possible|task|suspicious)|ODEBUG:|kmemleak: [0-9]+ new'
+if [ "$rc" -eq 124 ] || [ "$rc" -eq 137 ]; then
+	say "stopped after $limit s of wall time; the end of its console:"
+	tail -n 30 "$work/log" >&2
+	exit 124
+elif [ ! -s "$work/status" ]; then
+	say "crashed (exit status $rc); the end of its console:"
+	tail -n 60 "$work/log" >&2
+	exit 126
+fi
+status=$(cat "$work/status")
+if [ -z "$tolerant" ] && grep -Eq "$complaint" "$work/dmesg"; then
+	say "the kernel complained:"
+	grep -E -A 30 "$complaint" "$work/dmesg" | head -n 80 >&2
+	[ "$status" -ne 0 ] || status=125
+fi
+exit "$status"

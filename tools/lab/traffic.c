@@ -1,0 +1,943 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The lab's traffic engine: every sender, receiver, pinger and sampler of an
+ * experiment in one process, with sockets in many network namespaces.
+ *
+ *	traffic PLAN RESULT
+ *
+ * The plan is a list of lines "verb key=value ...", in the order in which they
+ * take effect; all times are ns after the start, all rates bytes per second:
+ *
+ *	end at=                           when to stop and write the result
+ *	sysctl ns= key= value=            write /proc/sys/KEY in that namespace
+ *	tso_off ns= dev=                  leave segmentation to the stack
+ *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate=]
+ *	ping from= to= addr= port= start= every= size= tos= seed=
+ *	incast cc= start= every= size=    ask all members at once for size bytes
+ *	member from= to= addr= port=      of the last incast: "to" asks, "from" answers
+ *	queue ns= dev= handle= every=     sample a qdisc; handle is hexadecimal
+ *	flows every=                      sample all bulk flows
+ *
+ * The result is JSON and holds only what was seen, nothing aggregated. In the
+ * lab's guest a system call takes no time at all, except that reading the
+ * clock takes 256 ns: so clocks are read sparingly, and what is sampled
+ * between two readings is sampled at one instant.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/rtnetlink.h>
+#include <linux/gen_stats.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <linux/types.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NSEC_PER_SEC	1000000000ULL
+#define CHUNK		(256 << 10)	/* bytes per write */
+#define NOTSENT_LOWAT	(256 << 10)	/* unsent bytes a sender keeps */
+#define SINK_LOWAT	(128 << 10)	/* a wake-up per packet is 10x slower */
+#define REQUEST_SIZE	64		/* bytes, of an incast's request */
+#define SETTLE_NS	(100 * 1000000)	/* until the start, for the plan's own doings */
+#define RATE_TICK_NS	1000000		/* of senders limited by their application */
+
+/* What epoll hands back: whom to call when the descriptor is ready. */
+struct source {
+	int fd;
+	void (*ready)(void *obj);
+	void *obj;
+};
+
+/* Rows of numbers for the result. */
+struct series {
+	unsigned int columns;
+	const char *names;		/* of the columns, in one string */
+	size_t len, room;
+	__u64 *v;
+};
+
+/* One direction of TCP data: a sender, a listener and its accepted socket. */
+struct flow {
+	struct source snd, rcv, listener, timer;
+	const char *from, *to, *addr, *cc;
+	__u16 port;
+	__u64 connect, start, stop, pace, rate, budget;
+	int connected;
+	struct incast *incast;		/* or NULL: bulk */
+	struct series samples;
+	struct flow *next;
+};
+
+struct incast {
+	struct source timer;
+	const char *cc;
+	__u64 start, every, size;
+	__u64 issued, left, skipped;	/* ns, bytes, requests */
+	unsigned int members;
+	struct series requests;
+	struct incast *next;
+};
+
+struct ping {
+	struct source client, server, timer;
+	__u64 every;
+	size_t size;
+	unsigned short rng[3];
+	struct series samples;
+	struct ping *next;
+};
+
+struct queue {
+	struct source timer;
+	const char *ns, *dev;
+	int nl;
+	__u32 ifindex, handle;
+	struct series samples;
+	struct queue *next;
+};
+
+static struct flow *flows, **last_flow = &flows;
+static struct incast *incasts;
+static struct ping *pings;
+static struct queue *queues;
+static struct series flow_times = { .columns = 1, .names = "t_ns" };
+static struct source sampler, finish;
+static const char *result_path;
+static int epfd, zeros;
+static __u64 t0;
+
+/* A macro, so that the compiler checks the format. */
+#define die(...) \
+	(fprintf(stderr, "traffic: " __VA_ARGS__), fputc('\n', stderr), exit(1))
+
+static void *zalloc(size_t size)
+{
+	void *p = calloc(1, size);
+
+	if (!p)
+		die("out of memory");
+	return p;
+}
+
+static __u64 now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec - t0;
+}
+
+/* Append one row; returns it. */
+static __u64 *push(struct series *s)
+{
+	__u64 *row;
+
+	if (s->len + s->columns > s->room) {
+		s->room = 2 * s->room + 1024 * s->columns;
+		s->v = realloc(s->v, s->room * sizeof(*s->v));
+		if (!s->v)
+			die("out of memory");
+	}
+	row = s->v + s->len;
+	memset(row, 0, s->columns * sizeof(*row));
+	s->len += s->columns;
+	return row;
+}
+
+static void watch(struct source *src, void (*ready)(void *obj), void *obj, __u32 events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	src->ready = ready;
+	src->obj = obj;
+	if (epoll_ctl(epfd, EPOLL_CTL_ADD, src->fd, &ev))
+		die("epoll_ctl: %m");
+}
+
+/* An event of it may still be in hand: main() looks at ready. */
+static void unwatch(struct source *src)
+{
+	epoll_ctl(epfd, EPOLL_CTL_DEL, src->fd, NULL);
+	src->ready = NULL;
+}
+
+/* Call @ready at @at, then every @every ns; 0: once. Re-arms a used timer. */
+static void set_timer(struct source *src, void (*ready)(void *obj), void *obj,
+		      __u64 at, __u64 every)
+{
+	__u64 abs = t0 + at;
+	struct itimerspec its = {
+		.it_value = { abs / NSEC_PER_SEC, abs % NSEC_PER_SEC },
+		.it_interval = { every / NSEC_PER_SEC, every % NSEC_PER_SEC },
+	};
+
+	if (!src->ready) {
+		src->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+		if (src->fd < 0)
+			die("timerfd_create: %m");
+		watch(src, ready, obj, EPOLLIN);
+	}
+	src->ready = ready;
+	if (timerfd_settime(src->fd, TFD_TIMER_ABSTIME, &its, NULL))
+		die("timerfd_settime: %m");
+}
+
+/* Returns how often the timer has expired since the last call. */
+static __u64 timer_ack(struct source *src)
+{
+	__u64 n = 0;
+
+	if (read(src->fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		die("timerfd: %m");
+	return n;
+}
+
+static void enter_ns(const char *ns)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "/run/netns/%s", ns);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || setns(fd, CLONE_NEWNET))
+		die("cannot enter namespace %s: %m", ns);
+	close(fd);
+}
+
+static int open_socket(const char *ns, int family, int type, int protocol)
+{
+	int fd;
+
+	enter_ns(ns);
+	fd = socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol);
+	if (fd < 0)
+		die("%s: socket: %m", ns);
+	return fd;
+}
+
+static void set_option(const char *ns, int fd, int level, int opt, const char *name,
+		       const void *value, socklen_t len)
+{
+	if (setsockopt(fd, level, opt, value, len))
+		die("%s: cannot set %s: %m", ns, name);
+}
+
+#define SET(ns, fd, level, opt, type, val) \
+	set_option(ns, fd, level, opt, #opt, &(type) { val }, sizeof(type))
+
+static struct sockaddr_in to_sockaddr(const char *addr, __u16 port)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(port) };
+
+	if (!inet_aton(addr, &sin.sin_addr))
+		die("bad address %s", addr);
+	return sin;
+}
+
+/* --- TCP -------------------------------------------------------------- */
+
+static void set_cc(const char *ns, int fd, const char *cc)
+{
+	if (setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cc, strlen(cc)))
+		die("%s: congestion control '%s' is not available (is its module loaded?): %m",
+		    ns, cc);
+}
+
+static void check_cc(const char *ns, int fd, const char *cc)
+{
+	char got[32] = "";
+	socklen_t len = sizeof(got) - 1;
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, got, &len))
+		die("%s: cannot read TCP_CONGESTION: %m", ns);
+	if (strcmp(got, cc))
+		die("%s: asked for congestion control '%s' but the socket runs '%s'", ns, cc, got);
+}
+
+/* Pages of a memfd go down by reference: nothing is copied. */
+static void pump(void *obj)
+{
+	struct flow *f = obj;
+	__u64 want;
+	ssize_t n;
+	off_t off;
+
+	while ((want = f->rate && f->budget < CHUNK ? f->budget : CHUNK)) {
+		off = 0;
+		n = sendfile(f->snd.fd, zeros, &off, want);
+		if (n < 0 && errno == EAGAIN)
+			return;
+		if (n < 0)
+			die("flow %s -> %s: %m", f->from, f->to);
+		if (f->rate)
+			f->budget -= n;
+	}
+}
+
+static void flow_stop(void *obj)
+{
+	struct flow *f = obj;
+
+	unwatch(&f->timer);
+	if (!f->rate)
+		unwatch(&f->snd);
+	if (shutdown(f->snd.fd, SHUT_WR))
+		die("flow %s -> %s: shutdown: %m", f->from, f->to);
+}
+
+/* What the network could not take is kept, but no more than 0.1 s of it. */
+static void rate_tick(void *obj)
+{
+	struct flow *f = obj;
+
+	f->budget += timer_ack(&f->timer) * (f->rate / (NSEC_PER_SEC / RATE_TICK_NS));
+	if (f->budget > CHUNK + f->rate / 10)
+		f->budget = CHUNK + f->rate / 10;
+	if (f->stop && now() >= f->stop)
+		flow_stop(f);
+	else
+		pump(f);
+}
+
+static void flow_start(void *obj)
+{
+	struct flow *f = obj;
+
+	timer_ack(&f->timer);
+	if (f->rate) {
+		set_timer(&f->timer, rate_tick, f, now() + RATE_TICK_NS, RATE_TICK_NS);
+		return;
+	}
+	watch(&f->snd, pump, f, EPOLLOUT);
+	if (f->stop)
+		set_timer(&f->timer, flow_stop, f, f->stop, 0);
+}
+
+static void incast_answer(void *obj)
+{
+	struct flow *f = obj;
+	char request[REQUEST_SIZE];
+	off_t off = 0;
+
+	if (recv(f->snd.fd, request, sizeof(request), 0) != sizeof(request))
+		die("incast: %s got less than a request: %m", f->from);
+	if (sendfile(f->snd.fd, zeros, &off, f->incast->size) != (ssize_t)f->incast->size)
+		die("incast: %s cannot send a whole answer: %m", f->from);
+}
+
+static void connected(void *obj)
+{
+	struct flow *f = obj;
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	getsockopt(f->snd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	if (err)
+		die("flow %s -> %s: connect: %s", f->from, f->to, strerror(err));
+	check_cc(f->from, f->snd.fd, f->cc);
+	f->connected = 1;
+	unwatch(&f->snd);
+	if (f->incast)
+		watch(&f->snd, incast_answer, f, EPOLLIN);
+	else
+		set_timer(&f->timer, flow_start, f, f->start, 0);
+}
+
+static void flow_connect(void *obj)
+{
+	struct flow *f = obj;
+	struct sockaddr_in sin = to_sockaddr(f->addr, f->port);
+
+	timer_ack(&f->timer);
+	f->snd.fd = open_socket(f->from, AF_INET, SOCK_STREAM, 0);
+	set_cc(f->from, f->snd.fd, f->cc);
+	SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, int, NOTSENT_LOWAT);
+	if (f->incast)
+		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
+	if (f->pace)
+		SET(f->from, f->snd.fd, SOL_SOCKET, SO_MAX_PACING_RATE, __u64, f->pace);
+	if (connect(f->snd.fd, (void *)&sin, sizeof(sin)) && errno != EINPROGRESS)
+		die("%s: connect to %s: %m", f->from, f->addr);
+	watch(&f->snd, connected, f, EPOLLOUT);
+}
+
+/* The last byte of the last member's answer completes a request. */
+static void incast_received(struct incast *inc, size_t n)
+{
+	__u64 *row;
+
+	if (n > inc->left)
+		die("incast: more data than was sent");
+	inc->left -= n;
+	if (inc->left)
+		return;
+	row = push(&inc->requests);
+	row[0] = inc->issued;
+	row[1] = now() - inc->issued;
+}
+
+static void sink(void *obj)
+{
+	struct flow *f = obj;
+	ssize_t n;
+
+	n = recv(f->rcv.fd, NULL, 64 << 20, MSG_TRUNC | MSG_DONTWAIT);
+	if (n < 0 && errno != EAGAIN)
+		die("flow %s -> %s: receive: %m", f->from, f->to);
+	if (!n)
+		unwatch(&f->rcv);
+	if (n > 0 && f->incast)
+		incast_received(f->incast, n);
+}
+
+static void accepted(void *obj)
+{
+	struct flow *f = obj;
+
+	f->rcv.fd = accept4(f->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (f->rcv.fd < 0)
+		die("%s: accept: %m", f->to);
+	check_cc(f->to, f->rcv.fd, f->cc);
+	SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int,
+	    f->incast ? (int)f->incast->size : SINK_LOWAT);
+	watch(&f->rcv, sink, f, EPOLLIN);
+	unwatch(&f->listener);
+	close(f->listener.fd);
+}
+
+/* The receiver runs the same congestion control: DCTCP's SYN-ACK needs it. */
+static void flow_setup(struct flow *f)
+{
+	struct sockaddr_in sin = to_sockaddr(f->addr, f->port);
+
+	f->listener.fd = open_socket(f->to, AF_INET, SOCK_STREAM, 0);
+	set_cc(f->to, f->listener.fd, f->cc);
+	if (bind(f->listener.fd, (void *)&sin, sizeof(sin)) || listen(f->listener.fd, 1))
+		die("%s: cannot listen on %s:%u: %m", f->to, f->addr, f->port);
+	watch(&f->listener, accepted, f, EPOLLIN);
+	f->samples.columns = 5;
+	f->samples.names = "received_bytes pacing_Bps srtt_us cwnd retrans";
+	set_timer(&f->timer, flow_connect, f, f->connect, 0);
+	*last_flow = f;
+	last_flow = &f->next;
+}
+
+/* One request at a time: a tick that finds one under way passes. */
+static void incast_tick(void *obj)
+{
+	struct incast *inc = obj;
+	static const char request[REQUEST_SIZE];
+	struct flow *f;
+
+	timer_ack(&inc->timer);
+	if (inc->left) {
+		inc->skipped++;
+		return;
+	}
+	inc->issued = now();
+	inc->left = inc->members * inc->size;
+	for (f = flows; f; f = f->next) {
+		if (f->incast != inc)
+			continue;
+		if (!f->connected)
+			die("incast: %s is not connected by the first request", f->from);
+		if (send(f->rcv.fd, request, sizeof(request), 0) != sizeof(request))
+			die("incast: %s cannot send a request: %m", f->to);
+	}
+}
+
+static void get_info(int fd, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+
+	memset(info, 0, sizeof(*info));
+	if (fd > 0 && getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len))
+		die("TCP_INFO: %m");
+}
+
+static void sample_flows(void *obj)
+{
+	struct tcp_info snd, rcv;
+	struct flow *f;
+	__u64 *row;
+
+	timer_ack(obj);
+	*push(&flow_times) = now();
+	for (f = flows; f; f = f->next) {
+		if (f->incast)
+			continue;
+		get_info(f->connected ? f->snd.fd : -1, &snd);
+		get_info(f->rcv.fd, &rcv);
+		row = push(&f->samples);
+		row[0] = rcv.tcpi_bytes_received;
+		row[1] = f->connected ? snd.tcpi_pacing_rate : 0;
+		row[2] = snd.tcpi_rtt;
+		row[3] = snd.tcpi_snd_cwnd;
+		row[4] = snd.tcpi_total_retrans;
+	}
+}
+
+/* --- Pinger ----------------------------------------------------------- */
+
+/* An interval of 0.5 to 1.5 times the mean keeps clear of other periods. */
+static void ping_tick(void *obj)
+{
+	struct ping *p = obj;
+	__u32 seq = p->samples.len / p->samples.columns;
+	__u64 t, buf[8192] = { seq };
+
+	timer_ack(&p->timer);
+	t = now();
+	push(&p->samples)[0] = t;
+	if (send(p->client.fd, buf, p->size, 0) < 0 && errno != ENOBUFS)
+		die("ping: send: %m");
+	set_timer(&p->timer, ping_tick, p, t + p->every * (0.5 + erand48(p->rng)), 0);
+}
+
+static void ping_echo(void *obj)
+{
+	struct ping *p = obj;
+	struct sockaddr_in sin;
+	socklen_t len = sizeof(sin);
+	__u64 buf[8192];
+	ssize_t n;
+
+	n = recvfrom(p->server.fd, buf, p->size, 0, (void *)&sin, &len);
+	if (n > 0 && sendto(p->server.fd, buf, n, 0, (void *)&sin, len) < 0 && errno != ENOBUFS)
+		die("ping: echo: %m");
+}
+
+static void ping_reply(void *obj)
+{
+	struct ping *p = obj;
+	__u64 buf[8192], *row;
+
+	if (recv(p->client.fd, buf, sizeof(buf), 0) < (ssize_t)sizeof(*buf))
+		return;
+	row = p->samples.v + buf[0] * p->samples.columns;
+	row[1] = now() - row[0];
+}
+
+/* --- Queue sampler ---------------------------------------------------- */
+
+static void queue_parse(struct queue *q, struct nlmsghdr *nlh)
+{
+	struct tcmsg *tcm = NLMSG_DATA(nlh);
+	int len = TCA_PAYLOAD(nlh), slen;
+	struct rtattr *rta, *st;
+	__u64 *row = push(&q->samples);
+
+	row[0] = now();
+	for (rta = TCA_RTA(tcm); RTA_OK(rta, len); rta = RTA_NEXT(rta, len)) {
+		if (rta->rta_type != TCA_STATS2)
+			continue;
+		slen = RTA_PAYLOAD(rta);
+		for (st = RTA_DATA(rta); RTA_OK(st, slen); st = RTA_NEXT(st, slen)) {
+			struct gnet_stats_queue *s = RTA_DATA(st);
+
+			if (st->rta_type != TCA_STATS_QUEUE)
+				continue;
+			row[1] = s->backlog;
+			row[2] = s->qlen;
+			row[3] = s->drops;
+			return;
+		}
+	}
+	die("%s: no statistics in the answer for %s", q->ns, q->dev);
+}
+
+/* Without NLM_F_ECHO the answer goes to listeners of the group only. */
+static void queue_tick(void *obj)
+{
+	struct queue *q = obj;
+	struct {
+		struct nlmsghdr nlh;
+		struct tcmsg tcm;
+	} req = {
+		.nlh = { .nlmsg_len = sizeof(req), .nlmsg_type = RTM_GETQDISC,
+			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO },
+		.tcm = { .tcm_ifindex = q->ifindex, .tcm_handle = q->handle },
+	};
+	union {
+		struct nlmsghdr nlh;
+		char room[8192];
+	} reply;
+	ssize_t n;
+
+	timer_ack(&q->timer);
+	if (send(q->nl, &req, sizeof(req), 0) < 0)
+		die("%s: netlink: %m", q->ns);
+	n = recv(q->nl, &reply, sizeof(reply), 0);
+	if (n < 0 || !NLMSG_OK(&reply.nlh, (size_t)n) || reply.nlh.nlmsg_type != RTM_NEWQDISC)
+		die("%s: no qdisc %x: on %s", q->ns, q->handle >> 16, q->dev);
+	queue_parse(q, &reply.nlh);
+}
+
+/* --- Plan ------------------------------------------------------------- */
+
+static struct {
+	const char *verb, *key[16];
+	char *value[16];
+	int n, number;
+} line;
+
+static char *arg_or(const char *key, char *fallback)
+{
+	int i;
+
+	for (i = 0; i < line.n; i++)
+		if (line.key[i] && !strcmp(line.key[i], key)) {
+			line.key[i] = NULL;
+			return line.value[i];
+		}
+	return fallback;
+}
+
+static char *arg(const char *key)
+{
+	char *value = arg_or(key, NULL);
+
+	if (!value)
+		die("plan, line %d: %s wants %s=", line.number, line.verb, key);
+	return value;
+}
+
+static __u64 to_u64(const char *value)
+{
+	__u64 n;
+	char *end;
+
+	n = strtoull(value, &end, 0);
+	if (end == value || *end)
+		die("plan, line %d: '%s' is not a number", line.number, value);
+	return n;
+}
+
+static void plan_sysctl(void)
+{
+	char path[256], *value = arg("value");
+	FILE *file;
+
+	enter_ns(arg("ns"));
+	snprintf(path, sizeof(path), "/proc/sys/%s", arg("key"));
+	file = fopen(path, "w");
+	if (!file || fputs(value, file) < 0 || fclose(file))
+		die("cannot write '%s' to %s: %m", value, path);
+}
+
+static void plan_tso_off(void)
+{
+	struct ethtool_value off = { .cmd = ETHTOOL_STSO };
+	struct ifreq ifr = { .ifr_data = (void *)&off };
+	char *dev = arg("dev"), *ns = arg("ns");
+	int fd = open_socket(ns, AF_INET, SOCK_DGRAM, 0);
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", dev);
+	if (ioctl(fd, SIOCETHTOOL, &ifr))
+		die("%s: cannot turn TSO off on %s: %m", ns, dev);
+	close(fd);
+}
+
+static void plan_flow(struct incast *inc)
+{
+	struct flow *f = zalloc(sizeof(*f));
+
+	f->from = arg("from");
+	f->to = arg("to");
+	f->addr = arg("addr");
+	f->port = to_u64(arg("port"));
+	f->incast = inc;
+	if (inc) {
+		f->cc = inc->cc;
+		inc->members++;
+	} else {
+		f->cc = arg("cc");
+		f->connect = to_u64(arg("connect"));
+		f->start = to_u64(arg("start"));
+		f->stop = to_u64(arg_or("stop", "0"));
+		f->pace = to_u64(arg_or("pace", "0"));
+		f->rate = to_u64(arg_or("rate", "0"));
+	}
+	flow_setup(f);
+}
+
+static void plan_incast(void)
+{
+	struct incast *inc = zalloc(sizeof(*inc));
+
+	inc->cc = arg("cc");
+	inc->start = to_u64(arg("start"));
+	inc->every = to_u64(arg("every"));
+	inc->size = to_u64(arg("size"));
+	inc->requests.columns = 2;
+	inc->requests.names = "issued_ns took_ns";
+	if (!inc->every || !inc->size || inc->size > CHUNK)
+		die("plan, line %d: incast wants every > 0 and 0 < size <= %d", line.number, CHUNK);
+	set_timer(&inc->timer, incast_tick, inc, inc->start, inc->every);
+	inc->next = incasts;
+	incasts = inc;
+}
+
+static void plan_ping(void)
+{
+	char *from = arg("from"), *to = arg("to");
+	struct sockaddr_in sin = to_sockaddr(arg("addr"), to_u64(arg("port")));
+	struct ping *p = zalloc(sizeof(*p));
+	int tos = to_u64(arg("tos"));
+
+	p->every = to_u64(arg("every"));
+	p->size = to_u64(arg("size"));
+	p->rng[0] = to_u64(arg("seed"));
+	p->samples.columns = 2;
+	p->samples.names = "sent_ns rtt_ns";
+	if (!p->every || p->size < 8 || p->size > 65507)
+		die("plan, line %d: ping wants every > 0 and 8 <= size <= 65507", line.number);
+	p->server.fd = open_socket(to, AF_INET, SOCK_DGRAM, 0);
+	p->client.fd = open_socket(from, AF_INET, SOCK_DGRAM, 0);
+	if (bind(p->server.fd, (void *)&sin, sizeof(sin)))
+		die("%s: cannot bind the pinger's echo: %m", to);
+	if (connect(p->client.fd, (void *)&sin, sizeof(sin)))
+		die("%s: pinger cannot connect: %m", from);
+	SET(to, p->server.fd, IPPROTO_IP, IP_TOS, int, tos);
+	SET(from, p->client.fd, IPPROTO_IP, IP_TOS, int, tos);
+	watch(&p->server, ping_echo, p, EPOLLIN);
+	watch(&p->client, ping_reply, p, EPOLLIN);
+	set_timer(&p->timer, ping_tick, p, to_u64(arg("start")), 0);
+	p->next = pings;
+	pings = p;
+}
+
+static void plan_queue(void)
+{
+	struct queue *q = zalloc(sizeof(*q));
+
+	q->ns = arg("ns");
+	q->dev = arg("dev");
+	q->handle = strtoul(arg("handle"), NULL, 16) << 16;
+	q->nl = open_socket(q->ns, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	q->ifindex = if_nametoindex(q->dev);
+	if (!q->ifindex)
+		die("%s: no device %s", q->ns, q->dev);
+	q->samples.columns = 4;
+	q->samples.names = "t_ns bytes packets drops";
+	set_timer(&q->timer, queue_tick, q, 0, to_u64(arg("every")));
+	q->next = queues;
+	queues = q;
+}
+
+static void done(void *obj);
+
+static void plan_line(char *text)
+{
+	char *word, *save = NULL, *eq;
+	int i;
+
+	line.number++;
+	line.n = 0;
+	line.verb = strtok_r(text, "\n ", &save);
+	if (!line.verb || line.verb[0] == '#')
+		return;
+	while ((word = strtok_r(NULL, "\n ", &save)) && line.n < 16) {
+		eq = strchr(word, '=');
+		if (!eq)
+			die("plan, line %d: '%s' is not key=value", line.number, word);
+		*eq = '\0';
+		line.key[line.n] = word;
+		line.value[line.n++] = eq + 1;
+	}
+	if (!strcmp(line.verb, "end"))
+		set_timer(&finish, done, NULL, to_u64(arg("at")), 0);
+	else if (!strcmp(line.verb, "sysctl"))
+		plan_sysctl();
+	else if (!strcmp(line.verb, "tso_off"))
+		plan_tso_off();
+	else if (!strcmp(line.verb, "bulk"))
+		plan_flow(NULL);
+	else if (!strcmp(line.verb, "incast"))
+		plan_incast();
+	else if (!strcmp(line.verb, "member") && incasts)
+		plan_flow(incasts);
+	else if (!strcmp(line.verb, "ping"))
+		plan_ping();
+	else if (!strcmp(line.verb, "queue"))
+		plan_queue();
+	else if (!strcmp(line.verb, "flows"))
+		set_timer(&sampler, sample_flows, &sampler, 0, to_u64(arg("every")));
+	else
+		die("plan, line %d: '%s' makes no sense here", line.number, line.verb);
+	for (i = 0; i < line.n; i++)
+		if (line.key[i])
+			die("plan, line %d: %s knows no %s=", line.number, line.verb, line.key[i]);
+}
+
+/* The lines stay in memory: names in them are pointed to. */
+static void read_plan(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = NULL;
+	size_t room = 0;
+
+	if (!file)
+		die("cannot read the plan %s: %m", path);
+	while (getline(&text, &room, file) > 0) {
+		plan_line(text);
+		text = NULL;
+		room = 0;
+	}
+	fclose(file);
+	if (!finish.ready)
+		die("the plan has no end");
+}
+
+/* --- Result ----------------------------------------------------------- */
+
+/* "NAME_columns":["a","b"],"NAME":[[1,2],...] */
+static void put_series(FILE *out, const char *name, const struct series *s)
+{
+	const char *sep = "", *word = s->names;
+	unsigned int column;
+	size_t i;
+
+	fprintf(out, "\"%s_columns\":[", name);
+	for (column = 0; column < s->columns; column++) {
+		fprintf(out, "%s\"%.*s\"", sep, (int)strcspn(word, " "), word);
+		word += strcspn(word, " ") + 1;
+		sep = ",";
+	}
+	fprintf(out, "],\"%s\":[", name);
+	for (i = 0; i < s->len; i++) {
+		column = i % s->columns;
+		if (!column)
+			fputs(i ? ",[" : "[", out);
+		fprintf(out, column ? ",%llu" : "%llu", s->v[i]);
+		if (column == s->columns - 1)
+			fputc(']', out);
+	}
+	fputc(']', out);
+}
+
+static void put_flows(FILE *out)
+{
+	const char *sep = "";
+	struct flow *f;
+
+	fputs("\"flows\":[", out);
+	for (f = flows; f; f = f->next) {
+		if (f->incast)
+			continue;
+		if (f->rcv.fd <= 0)
+			die("flow %s -> %s never connected", f->from, f->to);
+		fprintf(out, "%s\n{\"from\":\"%s\",\"to\":\"%s\",", sep, f->from, f->to);
+		fprintf(out, "\"port\":%u,\"cc\":\"%s\",", f->port, f->cc);
+		fprintf(out, "\"start_ns\":%llu,\"stop_ns\":%llu,", f->start, f->stop);
+		put_series(out, "samples", &f->samples);
+		fputs("}", out);
+		sep = ",";
+	}
+	fputs("],\n", out);
+}
+
+/* A ping that was lost, or was still under way at the end, has an RTT of 0. */
+static void put_pings(FILE *out)
+{
+	const char *sep = "";
+	struct ping *p;
+
+	fputs("\"pings\":[", out);
+	for (p = pings; p; p = p->next) {
+		fprintf(out, "%s\n{", sep);
+		put_series(out, "samples", &p->samples);
+		fputs("}", out);
+		sep = ",";
+	}
+	fputs("],\n", out);
+}
+
+static void put_queues(FILE *out)
+{
+	const char *sep = "";
+	struct queue *q;
+
+	fputs("\"queues\":[", out);
+	for (q = queues; q; q = q->next) {
+		fprintf(out, "%s\n{\"ns\":\"%s\",\"dev\":\"%s\",", sep, q->ns, q->dev);
+		put_series(out, "samples", &q->samples);
+		fputs("}", out);
+		sep = ",";
+	}
+	fputs("],\n", out);
+}
+
+static void put_incasts(FILE *out)
+{
+	const char *sep = "";
+	struct incast *inc;
+
+	fputs("\"incasts\":[", out);
+	for (inc = incasts; inc; inc = inc->next) {
+		fprintf(out, "%s\n{\"members\":%u,\"size\":%llu,", sep, inc->members, inc->size);
+		fprintf(out, "\"skipped\":%llu,\"unfinished_since_ns\":%llu,", inc->skipped,
+			inc->left ? inc->issued : 0);
+		put_series(out, "requests", &inc->requests);
+		fputs("}", out);
+		sep = ",";
+	}
+	fputs("]}\n", out);
+}
+
+static void done(void *obj)
+{
+	FILE *out = fopen(result_path, "w");
+
+	if (!out)
+		die("cannot write %s: %m", result_path);
+	fprintf(out, "{\"end_ns\":%llu,\n", now());
+	put_series(out, "flow_times", &flow_times);
+	fputs(",\n", out);
+	put_flows(out);
+	put_pings(out);
+	put_queues(out);
+	put_incasts(out);
+	if (fclose(out))
+		die("cannot write %s: %m", result_path);
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	struct epoll_event ev[64];
+	int i, n;
+
+	if (argc != 3)
+		die("usage: traffic PLAN RESULT");
+	result_path = argv[2];
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	zeros = memfd_create("zeros", MFD_CLOEXEC);
+	if (epfd < 0 || zeros < 0 || ftruncate(zeros, CHUNK))
+		die("cannot start: %m");
+	t0 = now() + SETTLE_NS;
+	read_plan(argv[1]);
+	for (;;) {
+		n = epoll_wait(epfd, ev, 64, -1);
+		for (i = 0; i < n; i++) {
+			struct source *src = ev[i].data.ptr;
+
+			if (src->ready)
+				src->ready(src->obj);
+		}
+	}
+}

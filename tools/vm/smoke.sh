@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Boot one of Debian's own kernels with two CPUs, load the modules, send data
+# through them, unload them. Prints TAP.
+#
+#   smoke.sh 6.1|6.12|7.3
+#
+# QEMU emulates, unless the processor has what KVM needs. The guest is an
+# initramfs with busybox and nothing else; only the loopback device is used.
+
+set -eu
+
+series=$1
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+image=$("$top/tools/kernels/image.sh" "$series")
+modules=$("$top/tools/kernels/build-module.sh" --print-dir "$series" "$top")
+
+root=$work/root
+mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$modules/timely.ko" "$modules/net/ipv4/tcp_timely.ko" "$root/"
+cp "$here/smoke-init.sh" "$root/init"
+chmod +x "$root/init"
+(cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
+
+accel=tcg
+! grep -qwE 'svm|vmx' /proc/cpuinfo || accel=kvm:tcg
+timeout 300 qemu-system-x86_64 -machine "accel=$accel" -cpu max -smp 2 -m 512 \
+	-kernel "$(find "$image/boot" -name 'vmlinuz-*')" -initrd "$work/initrd" \
+	-append "console=ttyS0 panic=-1 quiet" -nographic -no-reboot \
+	</dev/null >"$work/log" 2>&1 || :
+tr -d '\r' <"$work/log" | sed -n '/^TAP version/,$p' | tee "$work/tap"
+
+if ! grep -q '^# end' "$work/tap"; then
+	echo "not ok 99 - the guest came to its end"
+	tail -n 40 "$work/log" | sed 's/^/# /'
+	exit 1
+fi
+! grep -q '^not ok' "$work/tap"
