@@ -22,7 +22,7 @@
 	  "above this RTT the rate always falls (paper 4.3, Fig 17)")	       \
 	P(rtt_ref_ns, "ns", 1000, 1000000000,				       \
 	  "RTT that the patched rule steers to (CoNEXT'16 5.1)")	       \
-	P(alpha_ppm, "ppm", 1, 1000000,					       \
+	P(alpha_ppm, "ppm", 10, 1000000,					       \
 	  "weight of a new RTT difference in the average (snippet)")	       \
 	P(beta_ppm, "ppm", 0, 1000000,					       \
 	  "decrease between t_low_ns and t_high_ns (paper 4.3)")	       \

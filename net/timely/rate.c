@@ -226,26 +226,23 @@ static u64 timely_step_fp(const struct timely_rate *r,
 			  const struct timely_completion *c, bool hai_allowed,
 			  u32 elapsed_q16)
 {
-	u64 weight = elapsed_q16;
+	u64 weight = (u64)elapsed_q16 << 16;	/* Q32 */
 
-	if (law->scale_step) {
-		u64 segments_q16 = ((u64)c->bytes * law->inv_segment) >> 16;
-
-		segments_q16 = min_t(u64, segments_q16,
-				     STEP_MAX_SEGMENTS * Q16_ONE);
-		weight = (weight * segments_q16) >> 16;
-	}
+	if (law->scale_step)
+		weight = mul_u64_u32_shr(min_t(u64, (u64)c->bytes * law->inv_segment,
+					       STEP_MAX_SEGMENTS * Q32_ONE),
+					 elapsed_q16, 16);
 	if (hai_allowed && law->hai_threshold && r->hai >= law->hai_threshold)
 		weight *= law->hai_factor;
-	return mul_u64_u32_shr(law->step_fp, weight, 16);
+	return mul_u64_u64_shr(law->step_fp, weight, 32);
 }
 
 /* The share of the rate that goes in the high zone, Q32. */
 static s64 timely_high_cut_q32(const struct timely_rate_law *law, u32 rtt)
 {
-	u32 kept = div_u64((u64)law->t_high_ns << 16, rtt);
+	u64 excess_q32 = div_u64((u64)(rtt - law->t_high_ns) << 32, rtt);
 
-	return (u64)law->beta_high_q16 * (Q16_ONE - kept);
+	return mul_u64_u32_shr(excess_q32, law->beta_high_q16, 16);
 }
 
 /* The share that goes for a gradient above zero, Q32. */

@@ -44,7 +44,7 @@ echo "# $(uname -r), $(grep -c ^processor /proc/cpuinfo) CPUs"
 test_that "load timely" insmod /timely.ko
 test_that "a parameter out of range is refused" refused insmod /tcp_timely.ko alpha_ppm=0
 test_that "and the kernel says what is allowed" \
-	sh -c 'dmesg | grep "alpha_ppm=0 refused: allowed are 1 to 1000000"'
+	sh -c 'dmesg | grep "alpha_ppm=0 refused: allowed are 10 to 1000000"'
 test_that "load tcp_timely" insmod /tcp_timely.ko
 test_that "choose it" sh -c 'echo timely >/proc/sys/net/ipv4/tcp_congestion_control'
 test_that "64 MB over IPv4" transfer 127.0.0.1

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the table of parameters, of the presets and of their check.
+ */
+#include <kunit/test.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include <net/timely.h>
+
+#define FIELD_NAME(field, unit, min, max, doc) #field,
+static const char * const field_names[] = { TIMELY_PARAMS(FIELD_NAME) };
+
+/* What a source states of a preset; where none does, the preset is free. */
+static const struct stated {
+	const char *preset;
+	enum timely_param_index index;
+	u32 value;
+} stated[] = {
+	/* SIGCOMM'15 sections 4.3, 5 and 6; alpha is its authors' code's. */
+	{ "paper", TIMELY_P_min_rtt_ns, 20000 },
+	{ "paper", TIMELY_P_t_low_ns, 50000 },
+	{ "paper", TIMELY_P_t_high_ns, 500000 },
+	{ "paper", TIMELY_P_alpha_ppm, 20000 },
+	{ "paper", TIMELY_P_beta_ppm, 800000 },
+	{ "paper", TIMELY_P_beta_high_ppm, 800000 },
+	{ "paper", TIMELY_P_delta_kbps, 10000 },
+	{ "paper", TIMELY_P_segment_bytes, 16384 },
+	{ "paper", TIMELY_P_hai_threshold, 5 },
+	{ "paper", TIMELY_P_hai_factor, 5 },
+	{ "paper", TIMELY_P_hai_count, TIMELY_HAI_SMOOTHED },
+	{ "paper", TIMELY_P_patched, 0 },
+	{ "paper", TIMELY_P_once_per_rtt, 0 },
+	{ "paper", TIMELY_P_app_limited_percent, 80 },
+	/* HPCC's simulator */
+	{ "ns3", TIMELY_P_min_rtt_ns, 20000 },
+	{ "ns3", TIMELY_P_t_low_ns, 50000 },
+	{ "ns3", TIMELY_P_t_high_ns, 500000 },
+	{ "ns3", TIMELY_P_alpha_ppm, 875000 },
+	{ "ns3", TIMELY_P_beta_ppm, 800000 },
+	{ "ns3", TIMELY_P_beta_high_ppm, 800000 },
+	{ "ns3", TIMELY_P_hai_threshold, 5 },
+	{ "ns3", TIMELY_P_hai_count, TIMELY_HAI_INCREASES },
+	{ "ns3", TIMELY_P_patched, 0 },
+	{ "ns3", TIMELY_P_once_per_rtt, 1 },
+	{ "ns3", TIMELY_P_app_limited_percent, 0 },
+	/* eRPC's source */
+	{ "erpc", TIMELY_P_min_rtt_ns, 2000 },
+	{ "erpc", TIMELY_P_t_low_ns, 50000 },
+	{ "erpc", TIMELY_P_t_high_ns, 1000000 },
+	{ "erpc", TIMELY_P_alpha_ppm, 460000 },
+	{ "erpc", TIMELY_P_beta_ppm, 260000 },
+	{ "erpc", TIMELY_P_beta_high_ppm, 260000 },
+	{ "erpc", TIMELY_P_delta_kbps, 40000 },
+	{ "erpc", TIMELY_P_hai_threshold, 5 },
+	{ "erpc", TIMELY_P_patched, 0 },
+	{ "erpc", TIMELY_P_scale_decrease, 1 },
+	{ "erpc", TIMELY_P_min_rate_kbps, 120000 },
+	/* CoNEXT'16; the paper's own beta above Thigh. */
+	{ "patched", TIMELY_P_min_rtt_ns, 20000 },
+	{ "patched", TIMELY_P_rtt_ref_ns, 50000 },
+	{ "patched", TIMELY_P_alpha_ppm, 875000 },
+	{ "patched", TIMELY_P_beta_ppm, 8000 },
+	{ "patched", TIMELY_P_beta_high_ppm, 800000 },
+	{ "patched", TIMELY_P_delta_kbps, 10000 },
+	{ "patched", TIMELY_P_segment_bytes, 16384 },
+	{ "patched", TIMELY_P_patched, 1 },
+};
+
+static u32 value_of(struct timely_params params, u32 index)
+{
+	return *timely_param_ref(&params, index);
+}
+
+/* Values allowed together, of which any single one may then be moved. */
+static struct timely_params widest(void)
+{
+	struct timely_params params = timely_presets[0].params;
+
+	params.t_low_ns = timely_param_descs[TIMELY_P_t_low_ns].min;
+	params.t_high_ns = timely_param_descs[TIMELY_P_t_high_ns].max;
+	params.min_rate_kbps = timely_param_descs[TIMELY_P_min_rate_kbps].min;
+	params.max_rate_kbps = timely_param_descs[TIMELY_P_max_rate_kbps].max;
+	return params;
+}
+
+static void expect_check(struct kunit *test, const struct timely_params *params,
+			 int want, u32 want_index)
+{
+	u32 index = TIMELY_P_COUNT;
+	int got = timely_params_check(params, &index);
+
+	KUNIT_EXPECT_EQ_MSG(test, got, want, "for %s", field_names[want_index]);
+	if (want)
+		KUNIT_EXPECT_EQ_MSG(test, index, want_index, "for %s", field_names[want_index]);
+}
+
+static void descs__follow_the_table(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++) {
+		const struct timely_param_desc *desc = &timely_param_descs[i];
+
+		KUNIT_EXPECT_STREQ(test, desc->name, field_names[i]);
+		KUNIT_EXPECT_LE(test, desc->min, desc->max);
+		KUNIT_EXPECT_GT(test, (int)strlen(desc->unit), 0);
+		KUNIT_EXPECT_GT(test, (int)strlen(desc->doc), 0);
+	}
+	KUNIT_EXPECT_EQ(test, timely_param_descs[TIMELY_P_min_rtt_ns].min, 1000);
+	KUNIT_EXPECT_EQ(test, timely_param_descs[TIMELY_P_max_rate_kbps].max, 800000000);
+}
+
+static void ref__is_the_field(struct kunit *test)
+{
+	struct timely_params params;
+
+#define EXPECT_REF(field, unit, min, max, doc) \
+	KUNIT_EXPECT_PTR_EQ(test, timely_param_ref(&params, TIMELY_P_##field), &params.field);
+	TIMELY_PARAMS(EXPECT_REF)
+}
+
+static void check__ends_of_ranges(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++) {
+		const struct timely_param_desc *desc = &timely_param_descs[i];
+		struct timely_params params = widest();
+		u32 *value = timely_param_ref(&params, i);
+
+		/* Its partner has to follow t_high and max_rate down. */
+		*value = desc->min;
+		params.t_low_ns = min(params.t_low_ns, params.t_high_ns);
+		params.min_rate_kbps = min(params.min_rate_kbps, params.max_rate_kbps);
+		expect_check(test, &params, 0, i);
+		*value = desc->max;
+		expect_check(test, &params, 0, i);
+	}
+}
+
+static void check__out_of_range(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++) {
+		const struct timely_param_desc *desc = &timely_param_descs[i];
+		struct timely_params params = widest();
+		u32 *value = timely_param_ref(&params, i);
+
+		if (desc->min > 0) {
+			*value = desc->min - 1;
+			expect_check(test, &params, -ERANGE, i);
+			*value = 0;
+			expect_check(test, &params, -ERANGE, i);
+		}
+		*value = desc->max + 1;
+		expect_check(test, &params, -ERANGE, i);
+		*value = U32_MAX;
+		expect_check(test, &params, -ERANGE, i);
+	}
+}
+
+static void check__thresholds_in_order(struct kunit *test)
+{
+	struct timely_params params = widest();
+
+	params.t_low_ns = 100001;
+	params.t_high_ns = 100000;
+	expect_check(test, &params, -EINVAL, TIMELY_P_t_low_ns);
+	/* One threshold for both is the paper's section 4.4. */
+	params.t_low_ns = 100000;
+	expect_check(test, &params, 0, TIMELY_P_t_low_ns);
+}
+
+static void check__rates_in_order(struct kunit *test)
+{
+	struct timely_params params = widest();
+
+	params.min_rate_kbps = 5001;
+	params.max_rate_kbps = 5000;
+	expect_check(test, &params, -EINVAL, TIMELY_P_min_rate_kbps);
+	params.min_rate_kbps = 5000;
+	expect_check(test, &params, 0, TIMELY_P_min_rate_kbps);
+	/* The first rate is clamped, not refused. */
+	params.first_rate_kbps = 1;
+	expect_check(test, &params, 0, TIMELY_P_first_rate_kbps);
+	params.first_rate_kbps = 800000000;
+	expect_check(test, &params, 0, TIMELY_P_first_rate_kbps);
+}
+
+/* A value of its own wrong range is named before its wrong partner. */
+static void check__range_before_order(struct kunit *test)
+{
+	struct timely_params params = widest();
+
+	params.t_low_ns = 2000;
+	params.t_high_ns = 999;
+	expect_check(test, &params, -ERANGE, TIMELY_P_t_high_ns);
+	params = widest();
+	params.min_rate_kbps = 2;
+	params.max_rate_kbps = 0;
+	expect_check(test, &params, -ERANGE, TIMELY_P_max_rate_kbps);
+}
+
+static void presets__are_valid(struct kunit *test)
+{
+	u32 i, index;
+
+	for (i = 0; i < timely_preset_count; i++) {
+		const struct timely_preset *preset = &timely_presets[i];
+
+		index = TIMELY_P_COUNT;
+		KUNIT_EXPECT_EQ_MSG(test, timely_params_check(&preset->params, &index), 0,
+				    "%s: parameter %u", preset->name, index);
+		KUNIT_EXPECT_GT(test, (int)strlen(preset->doc), 0);
+	}
+}
+
+static void presets__are_the_named_ones(struct kunit *test)
+{
+	char *names = kunit_kzalloc(test, 256, GFP_KERNEL);
+	u32 i, used = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, names);
+	for (i = 0; i < timely_preset_count; i++)
+		used += scnprintf(names + used, 256 - used, "%s%s", i ? ", " : "",
+				  timely_presets[i].name);
+	KUNIT_EXPECT_STREQ(test, names, TIMELY_PRESET_NAMES);
+}
+
+static void presets__state_what_their_sources_do(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(stated); i++) {
+		const struct stated *s = &stated[i];
+		const struct timely_preset *preset = timely_preset_find(s->preset);
+
+		KUNIT_ASSERT_NOT_NULL(test, preset);
+		KUNIT_EXPECT_EQ_MSG(test, value_of(preset->params, s->index), s->value,
+				    "%s: %s", s->preset, field_names[s->index]);
+	}
+}
+
+static void find__knows_each_name(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < timely_preset_count; i++)
+		KUNIT_EXPECT_PTR_EQ(test, timely_preset_find(timely_presets[i].name),
+				    &timely_presets[i]);
+}
+
+static void find__wants_the_whole_name(struct kunit *test)
+{
+	KUNIT_EXPECT_NULL(test, timely_preset_find(""));
+	KUNIT_EXPECT_NULL(test, timely_preset_find("pape"));
+	KUNIT_EXPECT_NULL(test, timely_preset_find("papers"));
+	KUNIT_EXPECT_NULL(test, timely_preset_find("no such preset"));
+}
+
+static struct kunit_case params_cases[] = {
+	KUNIT_CASE(descs__follow_the_table),
+	KUNIT_CASE(ref__is_the_field),
+	KUNIT_CASE(check__ends_of_ranges),
+	KUNIT_CASE(check__out_of_range),
+	KUNIT_CASE(check__thresholds_in_order),
+	KUNIT_CASE(check__rates_in_order),
+	KUNIT_CASE(check__range_before_order),
+	KUNIT_CASE(presets__are_valid),
+	KUNIT_CASE(presets__are_the_named_ones),
+	KUNIT_CASE(presets__state_what_their_sources_do),
+	KUNIT_CASE(find__knows_each_name),
+	KUNIT_CASE(find__wants_the_whole_name),
+	{}
+};
+
+static struct kunit_suite params_suite = {
+	.name = "timely_params",
+	.test_cases = params_cases,
+};
+
+kunit_test_suite(params_suite);

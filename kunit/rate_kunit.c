@@ -1,0 +1,1057 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the rate computation engine: the sequences that reference.py worked
+ * out in double precision, and by hand one case for each thing the engine does.
+ * Cases are named function__case.
+ *
+ * By hand, one flow has round numbers: minRTT 16384 ns, so that an RTT
+ * difference of 4096 ns is a gradient of 1/4; no smoothing, so that the gradient
+ * is the last difference; gains of one half; 100 MB/s at first and 1 MB/s a step.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/stddef.h>
+#include <linux/string.h>
+
+#include <net/timely.h>
+
+#include "rate_replay.h"
+
+#define FIRST_BPS	100000000ULL
+#define STEP_BPS	1000000ULL
+#define MIN_RTT_NS	16384
+#define T_LOW_NS	50000
+#define T_HIGH_NS	500000
+/* Of the gradient zone, far from both ends. */
+#define MIDDLE_NS	200000
+
+static const struct timely_params plain = {
+	.min_rtt_ns = MIN_RTT_NS,
+	.t_low_ns = T_LOW_NS,
+	.t_high_ns = T_HIGH_NS,
+	.rtt_ref_ns = 65536,
+	.alpha_ppm = 1000000,
+	.beta_ppm = 500000,
+	.beta_high_ppm = 500000,
+	.delta_kbps = 8000,
+	.segment_bytes = 16384,
+	.hai_threshold = 5,
+	.hai_factor = 5,
+	.scale_decrease = 1,
+	.min_rate_kbps = 8000,
+	.max_rate_kbps = 8000000,
+	.first_rate_kbps = 800000,
+	.loss_beta_ppm = 500000,
+};
+
+struct flow {
+	struct timely_rate_law law;
+	struct timely_rate rate;
+	u64 now_ns;
+	bool may_rise;
+};
+
+static void start(struct flow *f, const struct timely_params *params)
+{
+	memset(f, 0, sizeof(*f));
+	timely_rate_law_init(&f->law, params);
+	timely_rate_init(&f->rate, &f->law);
+	f->now_ns = 1000000000;
+	f->may_rise = true;
+}
+
+static enum timely_zone ack_bytes(struct flow *f, u64 gap_ns, u32 rtt_ns, u32 bytes)
+{
+	struct timely_completion c = {
+		.now_ns = f->now_ns + gap_ns,
+		.rtt_ns = rtt_ns,
+		.bytes = bytes,
+		.may_rise = f->may_rise,
+	};
+
+	f->now_ns = c.now_ns;
+	return timely_rate_update(&f->rate, &f->law, &c);
+}
+
+static enum timely_zone ack_after(struct flow *f, u64 gap_ns, u32 rtt_ns)
+{
+	return ack_bytes(f, gap_ns, rtt_ns, 16384);
+}
+
+/* A completion that counts in full. */
+static enum timely_zone ack(struct flow *f, u32 rtt_ns)
+{
+	return ack_after(f, MIN_RTT_NS, rtt_ns);
+}
+
+/* A flow at its first rate that has seen one completion, of this RTT. */
+static void start_seeded(struct flow *f, const struct timely_params *params, u32 rtt_ns)
+{
+	start(f, params);
+	ack(f, rtt_ns);
+	f->rate.rate_fp = f->law.first_rate_fp;
+	f->rate.hai = 0;
+}
+
+/* 10 ppm: one rounding of a factor to 1/65536 is at most 7.6. */
+#define expect_Bps(test, f, Bps) \
+	KUNIT_EXPECT_TRUE_MSG(test, \
+			      timely_rate_is_near((f)->rate.rate_fp, (u64)(Bps) << 16, 10), \
+			      "rate is %llu, not %llu bytes per second", \
+			      (unsigned long long)timely_rate_Bps(&(f)->rate), \
+			      (unsigned long long)(Bps))
+
+/* ---- the reference's sequences ---- */
+
+static void sequence_name(const struct timely_sequence *s, char *desc)
+{
+	strscpy(desc, s->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(sequence, timely_sequences, sequence_name);
+
+static void update__follows_the_reference(struct kunit *test)
+{
+	const struct timely_sequence *s = test->param_value;
+	struct timely_miss miss;
+	u32 index = 0;
+
+	KUNIT_ASSERT_EQ_MSG(test, timely_params_check(s->params, &index), 0,
+			    "parameter %u", index);
+	KUNIT_EXPECT_TRUE_MSG(test, timely_replay(s, &miss),
+			      "row %u: %s is %llu, not %llu", miss.row, miss.what,
+			      (unsigned long long)miss.got, (unsigned long long)miss.want);
+}
+
+/* ---- setting up ---- */
+
+static void law__is_in_bytes_per_second(struct kunit *test)
+{
+	struct timely_rate_law law;
+
+	timely_rate_law_init(&law, &plain);
+	KUNIT_EXPECT_EQ(test, law.first_rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, law.min_rate_fp, 1000000ULL << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, law.max_rate_fp, 1000000000ULL << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, law.step_fp, STEP_BPS << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, law.beta_q16, 32768);
+	KUNIT_EXPECT_EQ(test, law.alpha_q16, 65536);
+}
+
+static void law__rounds_gains(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct timely_rate_law law;
+
+	params.alpha_ppm = 20000;
+	params.beta_ppm = 8000;
+	params.beta_high_ppm = 800000;
+	params.loss_beta_ppm = 260000;
+	timely_rate_law_init(&law, &params);
+	KUNIT_EXPECT_EQ(test, law.alpha_q16, 1311);
+	KUNIT_EXPECT_EQ(test, law.beta_q16, 524);
+	KUNIT_EXPECT_EQ(test, law.beta_high_q16, 52429);
+	KUNIT_EXPECT_EQ(test, law.loss_beta_q16, 17039);
+}
+
+/* What the headers promise: icsk_ca_priv, one cache line of law. */
+static void law__layout(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, (u32)sizeof(struct timely_rate), 32);
+	KUNIT_EXPECT_EQ(test, (u32)offsetof(struct timely_rate_law, rtt_ref_ns), 64);
+}
+
+static void init__starts_at_the_first_rate(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &plain);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+	KUNIT_EXPECT_FALSE(test, f.rate.seeded);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
+}
+
+static void init__clamps_the_first_rate(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.first_rate_kbps = 7999;
+	start(&f, &params);
+	expect_Bps(test, &f, 1000000);
+	params.first_rate_kbps = 8000001;
+	start(&f, &params);
+	expect_Bps(test, &f, 1000000000);
+}
+
+static void init__forgets_everything(struct kunit *test)
+{
+	struct flow f, fresh;
+
+	start(&f, &plain);
+	start(&fresh, &plain);
+	ack(&f, MIDDLE_NS);
+	ack(&f, MIDDLE_NS - 100);
+	timely_rate_init(&f.rate, &f.law);
+	f.now_ns = fresh.now_ns;
+	ack(&f, MIDDLE_NS);
+	ack(&fresh, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, fresh.rate.rate_fp);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, fresh.rate.diff_fp);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, fresh.rate.hai);
+}
+
+/* ---- zones ---- */
+
+static void update__below_t_low(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, T_LOW_NS - 1);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+	/* Whatever the gradient. */
+	start_seeded(&f, &plain, MIN_RTT_NS);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__at_t_low(struct kunit *test)
+{
+	struct flow f;
+
+	/* +1/4: half of that off. */
+	start_seeded(&f, &plain, T_LOW_NS - 4096);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS), TIMELY_ZONE_GRADIENT);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 8);
+}
+
+static void update__at_t_high(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, T_HIGH_NS + 4096);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_HIGH_NS), TIMELY_ZONE_GRADIENT);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__above_t_high(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, T_HIGH_NS + 4096);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_HIGH_NS + 1), TIMELY_ZONE_HIGH);
+	KUNIT_EXPECT_LE(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	/* The last RTT counts, not an average; not the gradient either. */
+	start_seeded(&f, &plain, 8 * T_HIGH_NS);
+	KUNIT_EXPECT_EQ(test, ack(&f, 2 * T_HIGH_NS), TIMELY_ZONE_HIGH);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+static void update__one_threshold(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.t_low_ns = 100000;
+	params.t_high_ns = 100000;
+	start(&f, &params);
+	KUNIT_EXPECT_EQ(test, ack(&f, 99999), TIMELY_ZONE_LOW);
+	KUNIT_EXPECT_EQ(test, ack(&f, 100000), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_EQ(test, ack(&f, 100001), TIMELY_ZONE_HIGH);
+}
+
+static void update__rtt_below_min_rtt(struct kunit *test)
+{
+	struct flow f, g;
+
+	start(&f, &plain);
+	start(&g, &plain);
+	ack(&f, 20000);
+	ack(&g, 20000);
+	KUNIT_EXPECT_EQ(test, ack(&f, 0), ack(&g, MIN_RTT_NS));
+	KUNIT_EXPECT_EQ(test, f.rate.prev_rtt_ns, MIN_RTT_NS);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, g.rate.diff_fp);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, g.rate.rate_fp);
+}
+
+/* ---- the gradient ---- */
+
+static void update__first_has_no_gradient(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &plain);
+	KUNIT_EXPECT_EQ(test, ack(&f, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__flat_gradient_rises(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack(&f, MIDDLE_NS);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__rising_gradient_falls(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack(&f, MIDDLE_NS + MIN_RTT_NS / 2);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+static void update__smooths_the_difference(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.alpha_ppm = 500000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS + 8192);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 4096 * 256);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 8);
+	ack(&f, MIDDLE_NS + 8192);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 2048 * 256);
+	ack(&f, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, (1024 - 4096) * 256);
+}
+
+/* Rounding down would leave every falling average one unit too low for ever. */
+static void update__smooths_both_signs_alike(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow up, down;
+	int i;
+
+	params.alpha_ppm = 20000;
+	start_seeded(&up, &params, MIDDLE_NS);
+	start_seeded(&down, &params, MIDDLE_NS);
+	ack(&up, MIDDLE_NS + 777);
+	ack(&down, MIDDLE_NS - 777);
+	for (i = 0; i < 1000; i++) {
+		KUNIT_ASSERT_EQ(test, up.rate.diff_fp, -down.rate.diff_fp);
+		ack(&up, MIDDLE_NS + 777);
+		ack(&down, MIDDLE_NS - 777);
+	}
+	/* What is left is below 1/1000 of minRTT. */
+	KUNIT_EXPECT_LT(test, up.rate.diff_fp, 16 * 256);
+}
+
+static void update__small_differences_count(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* 10 ns a completion, a fiftieth of it: 0.2 ns. */
+	params.alpha_ppm = 20000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS + 10);
+	KUNIT_EXPECT_GE(test, f.rate.diff_fp, 51);
+	KUNIT_EXPECT_LE(test, f.rate.diff_fp, 52);
+}
+
+/* ---- time passed ---- */
+
+static void update__no_time_no_change(struct kunit *test)
+{
+	static const u32 rtts[] = {
+		T_LOW_NS - 1, MIDDLE_NS, MIDDLE_NS + 4096, T_HIGH_NS + 1, 8 * T_HIGH_NS
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(rtts); i++) {
+		struct flow f;
+
+		start_seeded(&f, &plain, MIDDLE_NS);
+		ack_after(&f, 0, rtts[i]);
+		KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+		KUNIT_EXPECT_EQ(test, f.rate.prev_rtt_ns, rtts[i]);
+		KUNIT_EXPECT_EQ(test, f.rate.diff_fp, ((s64)rtts[i] - MIDDLE_NS) * 256);
+	}
+}
+
+static void update__part_of_min_rtt(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack_after(&f, MIN_RTT_NS / 4, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 4);
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack_after(&f, MIN_RTT_NS / 4, 2 * T_HIGH_NS);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 16);
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack_after(&f, MIN_RTT_NS / 4, MIDDLE_NS + MIN_RTT_NS / 2);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 16);
+}
+
+static void update__more_than_min_rtt_is_one(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack_after(&f, 3600ULL * 1000000000, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__burst_is_worth_its_time(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	start_seeded(&f, &plain, T_LOW_NS - 1);
+	for (i = 0; i < 64; i++)
+		ack_after(&f, MIN_RTT_NS / 64, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__gradient_decrease_unscaled(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.scale_decrease = 0;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack_after(&f, 1, MIDDLE_NS + MIN_RTT_NS / 2);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+	/* The other two branches stay scaled. */
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack_after(&f, MIN_RTT_NS / 4, 2 * T_HIGH_NS);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 16);
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack_after(&f, MIN_RTT_NS / 4, MIDDLE_NS);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 4);
+}
+
+static void update__first_counts_in_full(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &plain);
+	f.now_ns = 0;
+	ack_after(&f, 0, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+}
+
+static void update__clock_runs_backwards(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	ack_after(&f, -1ULL, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+	/* From then on it is the clock. */
+	ack_after(&f, MIN_RTT_NS / 4, T_LOW_NS - 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS + STEP_BPS / 4);
+}
+
+static void update__once_per_rtt(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct timely_rate before;
+	struct flow f;
+
+	params.once_per_rtt = 1;
+	start(&f, &params);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 0, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
+	before = f.rate;
+	KUNIT_EXPECT_EQ(test, ack_after(&f, MIDDLE_NS - 1, 4 * T_HIGH_NS), TIMELY_ZONE_NONE);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &f.rate, sizeof(before)), 0);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_GT(test, f.rate.rate_fp, before.rate_fp);
+	/* A new seed is not made to wait. */
+	timely_rate_reseed(&f.rate);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 0, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
+}
+
+/* ---- bounds ---- */
+
+static void update__at_most_halves(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.beta_ppm = 1000000;
+	params.beta_high_ppm = 1000000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, 0xffffffff);
+	expect_Bps(test, &f, FIRST_BPS / 2);
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS + 10 * MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS / 2);
+	params.patched = 1;
+	params.rtt_ref_ns = 1000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS + MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS / 2);
+}
+
+static void update__stays_above_min(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	start(&f, &plain);
+	for (i = 0; i < 100; i++)
+		ack(&f, 100 * T_HIGH_NS);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+}
+
+static void update__stays_below_max(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	start(&f, &plain);
+	for (i = 0; i < 1000; i++)
+		ack(&f, T_LOW_NS - 1);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.max_rate_fp);
+}
+
+static void update__leaves_the_min(struct kunit *test)
+{
+	u32 i, n;
+
+	for (i = 0; i < timely_preset_count; i++) {
+		struct timely_params params = timely_presets[i].params;
+		struct flow f;
+
+		params.first_rate_kbps = params.min_rate_kbps;
+		start(&f, &params);
+		for (n = 0; n < 10; n++)
+			ack_bytes(&f, 1000000, params.min_rtt_ns, params.segment_bytes);
+		/* Ten whole steps. */
+		KUNIT_EXPECT_GE_MSG(test, timely_rate_Bps(&f.rate),
+				    (u64)(params.min_rate_kbps + 10 * params.delta_kbps) * 125 - 10,
+				    "%s", timely_presets[i].name);
+	}
+}
+
+/* A millionth of the step at a time: one byte per second, or less than one. */
+static void update__parts_of_a_byte_add_up(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+	int i;
+
+	params.min_rate_kbps = 1;
+	params.first_rate_kbps = 1;
+	params.delta_kbps = 1;
+	start_seeded(&f, &params, T_LOW_NS - 1);
+	for (i = 0; i < MIN_RTT_NS; i++)
+		ack_after(&f, 1, T_LOW_NS - 1);
+	KUNIT_EXPECT_TRUE(test, timely_rate_is_near(f.rate.rate_fp, 250ULL << 16, 100));
+
+	params.scale_step = 1;
+	start_seeded(&f, &params, T_LOW_NS - 1);
+	for (i = 0; i < 16384; i++)
+		ack_bytes(&f, MIN_RTT_NS, T_LOW_NS - 1, 1);
+	KUNIT_EXPECT_TRUE(test, timely_rate_is_near(f.rate.rate_fp, 250ULL << 16, 100));
+}
+
+/* ---- the additive step ---- */
+
+static void update__step_by_bytes(struct kunit *test)
+{
+	static const struct {
+		u32 bytes;
+		u64 steps_by_4;
+	} cases[] = {
+		{ 4096, 1 }, { 8192, 2 }, { 16384, 4 }, { 5 * 16384, 20 }, { 16 * 16384, 64 },
+		{ 17 * 16384, 64 }, { 0xffffffff, 64 },
+	};
+	struct timely_params params = plain;
+	struct flow f;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		params.scale_step = 1;
+		start_seeded(&f, &params, MIDDLE_NS);
+		ack_bytes(&f, MIN_RTT_NS, MIDDLE_NS, cases[i].bytes);
+		expect_Bps(test, &f, FIRST_BPS + cases[i].steps_by_4 * STEP_BPS / 4);
+		params.scale_step = 0;
+		start_seeded(&f, &params, MIDDLE_NS);
+		ack_bytes(&f, MIN_RTT_NS, MIDDLE_NS, cases[i].bytes);
+		expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
+	}
+}
+
+static void update__decrease_is_not_by_bytes(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.scale_step = 1;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack_bytes(&f, MIN_RTT_NS, 2 * T_HIGH_NS, 1);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+/* ---- hyperactive increase ---- */
+
+/* Which of these completions was the first to rise by five steps; 0 for none. */
+static int first_hyper(struct flow *f, u32 rtt_ns, s32 each_ns, int acks)
+{
+	int i;
+
+	for (i = 1; i <= acks; i++) {
+		u64 before = f->rate.rate_fp;
+
+		rtt_ns += each_ns;
+		ack(f, rtt_ns);
+		if (f->rate.rate_fp > before &&
+		    f->rate.rate_fp - before > 3 * (STEP_BPS << TIMELY_RATE_SHIFT))
+			return i;
+	}
+	return 0;
+}
+
+static void hai__counts_falling_gradients(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* Counted, then used: the fifth. */
+	params.hai_count = TIMELY_HAI_SMOOTHED;
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -100, 20), 5);
+	/* Flat is not falling. */
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, 0, 20), 0);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+}
+
+static void hai__smoothed_outlives_one_rise(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.alpha_ppm = 20000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS - 10000);
+	ack(&f, MIDDLE_NS - 10000 + 100);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 2);
+
+	params.hai_count = TIMELY_HAI_RAW;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack(&f, MIDDLE_NS - 10000);
+	ack(&f, MIDDLE_NS - 10000 + 100);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+}
+
+static void hai__counts_falling_rtts(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.hai_count = TIMELY_HAI_RAW;
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -100, 20), 5);
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, 0, 20), 0);
+}
+
+static void hai__counts_increases(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* Used, then counted: the one after the fifth. */
+	params.hai_count = TIMELY_HAI_INCREASES;
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, 0, 20), 6);
+	/* Those below Tlow count, though they are not multiplied. */
+	start_seeded(&f, &params, T_LOW_NS - 1);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, T_LOW_NS - 1, 0, 20), 0);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 20);
+}
+
+static void hai__below_t_low(struct kunit *test)
+{
+	struct timely_params params = plain;
+	static const int first[] = { 5, 5, 6 };
+	struct flow f;
+	u32 mode;
+
+	for (mode = TIMELY_HAI_SMOOTHED; mode <= TIMELY_HAI_INCREASES; mode++) {
+		params.hai_count = mode;
+		params.hai_below_t_low = 0;
+		start_seeded(&f, &params, T_LOW_NS - 1);
+		KUNIT_EXPECT_EQ(test, first_hyper(&f, T_LOW_NS - 1, 0, 20), 0);
+		params.hai_below_t_low = 1;
+		start_seeded(&f, &params, T_LOW_NS - 1);
+		KUNIT_EXPECT_EQ_MSG(test, first_hyper(&f, T_LOW_NS - 1, 0, 20),
+				    first[mode], "mode %u", mode);
+		/* The RTT may even rise. */
+		start_seeded(&f, &params, T_LOW_NS - 10000);
+		KUNIT_EXPECT_EQ_MSG(test, first_hyper(&f, T_LOW_NS - 10000, 100, 20),
+				    first[mode], "mode %u", mode);
+	}
+}
+
+static void hai__patched_wants_a_steep_fall(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.patched = 1;
+	params.beta_ppm = 0;
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4095, 20), 0);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4096, 20), 5);
+
+	/* Increases are counted at any gradient; they are only used at a steep one. */
+	params.hai_count = TIMELY_HAI_INCREASES;
+	start_seeded(&f, &params, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4000, 8), 0);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 8);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS - 8 * 4000, -4096, 1), 1);
+}
+
+static void hai__decrease_ends_it(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+	u32 mode;
+
+	/* Falling, but still above Thigh: a decrease. Raw counts go on. */
+	for (mode = TIMELY_HAI_SMOOTHED; mode <= TIMELY_HAI_INCREASES; mode++) {
+		params.hai_count = mode;
+		start_seeded(&f, &params, 2 * T_HIGH_NS);
+		f.rate.hai = 7;
+		KUNIT_EXPECT_EQ(test, ack(&f, 2 * T_HIGH_NS - 4096), TIMELY_ZONE_HIGH);
+		KUNIT_EXPECT_EQ_MSG(test, f.rate.hai, mode == TIMELY_HAI_RAW ? 8 : 0,
+				    "mode %u", mode);
+	}
+}
+
+static void hai__saturates(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+	u32 mode;
+	int i;
+
+	params.hai_below_t_low = 1;
+	params.max_rate_kbps = 800000000;
+	for (mode = TIMELY_HAI_SMOOTHED; mode <= TIMELY_HAI_INCREASES; mode++) {
+		params.hai_count = mode;
+		start(&f, &params);
+		for (i = 0; i < 255; i++)
+			ack(&f, T_LOW_NS - 1);
+		KUNIT_EXPECT_EQ(test, f.rate.hai, 255);
+		KUNIT_EXPECT_EQ(test, first_hyper(&f, T_LOW_NS - 1, 0, 1), 1);
+		KUNIT_EXPECT_EQ(test, f.rate.hai, 255);
+	}
+}
+
+static void hai__zero_threshold_is_never(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.hai_threshold = 0;
+	params.hai_below_t_low = 1;
+	start(&f, &params);
+	KUNIT_EXPECT_EQ(test, first_hyper(&f, T_LOW_NS - 1, 0, 300), 0);
+}
+
+static void hai__zero_sample_keeps_it(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* Neither an increase nor a decrease. */
+	params.hai_count = TIMELY_HAI_INCREASES;
+	start_seeded(&f, &params, MIDDLE_NS);
+	f.rate.hai = 4;
+	ack_after(&f, 0, MIDDLE_NS + 4096);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 4);
+}
+
+/* ---- an application that does not use its rate ---- */
+
+static void may_rise__holds_the_rate(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	f.may_rise = false;
+	KUNIT_EXPECT_EQ(test, ack(&f, MIDDLE_NS - 100), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	/* The samples are taken all the same. */
+	KUNIT_EXPECT_EQ(test, f.rate.prev_rtt_ns, T_LOW_NS - 1);
+	KUNIT_EXPECT_EQ(test, f.rate.updated_ns, f.now_ns);
+}
+
+static void may_rise__lets_it_fall(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	f.may_rise = false;
+	ack(&f, 2 * T_HIGH_NS);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+static void may_rise__ends_hai(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+	u32 mode;
+
+	for (mode = TIMELY_HAI_SMOOTHED; mode <= TIMELY_HAI_INCREASES; mode++) {
+		params.hai_count = mode;
+		start_seeded(&f, &params, MIDDLE_NS);
+		f.rate.hai = 7;
+		f.may_rise = false;
+		ack(&f, MIDDLE_NS - 100);
+		KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+	}
+}
+
+static void may_rise__holds_patched_too(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* Below RTTref the error is negative: its term raises. */
+	params.patched = 1;
+	params.rtt_ref_ns = 400000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	f.may_rise = false;
+	ack(&f, MIDDLE_NS + 4096);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+}
+
+/* ---- patched TIMELY ---- */
+
+static void patched__blends_by_w(struct kunit *test)
+{
+	static const struct {
+		s32 diff_ns;
+		u64 w_by_4;
+	} cases[] = {
+		{ -8192, 0 }, { -4096, 0 }, { -2048, 1 }, { 0, 2 }, { 2048, 3 }, { 4096, 4 },
+		{ 8192, 4 },
+	};
+	struct timely_params params = plain;
+	struct flow f;
+	u32 i;
+
+	params.patched = 1;
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		u64 w = cases[i].w_by_4;
+
+		/* The error at 81920 ns is 1/4, beta 1/2. */
+		start_seeded(&f, &params, 81920 - cases[i].diff_ns);
+		ack(&f, 81920);
+		expect_Bps(test, &f, FIRST_BPS + STEP_BPS * (4 - w) / 4 - FIRST_BPS * w / 32);
+	}
+}
+
+static void patched__rises_below_ref(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.patched = 1;
+	params.rtt_ref_ns = 262144;
+	/* The error is -1/4 and w is 1. */
+	start_seeded(&f, &params, 196608 - 8192);
+	ack(&f, 196608);
+	expect_Bps(test, &f, FIRST_BPS + FIRST_BPS / 8);
+}
+
+static void patched__error_saturates(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.patched = 1;
+	params.rtt_ref_ns = 1000;
+	params.t_high_ns = 2000000000;
+	params.beta_ppm = 1000;
+	/* 66/65536 of 256, not of 1999. */
+	start_seeded(&f, &params, 1000000);
+	ack(&f, 2000000);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS * 66 * 256 / 65536);
+}
+
+static void patched__product_saturates(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	/* beta 1, error 2: all of the rate, for a quarter of the time. */
+	params.patched = 1;
+	params.beta_ppm = 1000000;
+	start_seeded(&f, &params, 3 * 65536 - 8192);
+	ack_after(&f, MIN_RTT_NS / 4, 3 * 65536);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+/* ---- what is not an update ---- */
+
+static void reseed__forgets_the_gradient(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &plain);
+	ack(&f, MIDDLE_NS);
+	ack(&f, MIDDLE_NS - 100);
+	timely_rate_reseed(&f.rate);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+	expect_Bps(test, &f, FIRST_BPS + 2 * STEP_BPS);
+	/* A first completion again: flat, and in full. */
+	ack_after(&f, 0, MIDDLE_NS + 8192);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
+	expect_Bps(test, &f, FIRST_BPS + 3 * STEP_BPS);
+}
+
+static void lose__takes_its_share(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.loss_beta_ppm = 250000;
+	start_seeded(&f, &params, MIDDLE_NS);
+	ack_after(&f, 0, MIDDLE_NS - 100);
+	timely_rate_lose(&f.rate, &f.law);
+	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
+	ack_after(&f, 0, MIDDLE_NS + 8192);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
+}
+
+static void lose__stays_above_min(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	start(&f, &plain);
+	for (i = 0; i < 100; i++)
+		timely_rate_lose(&f.rate, &f.law);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+}
+
+static void lose__may_be_switched_off(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.loss_beta_ppm = 0;
+	start(&f, &params);
+	timely_rate_lose(&f.rate, &f.law);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+}
+
+static void restart__is_at_most_the_first_rate(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &plain);
+	ack(&f, MIDDLE_NS);
+	timely_rate_restart(&f.rate, &f.law);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	/* A lower rate stays; the gradient never does. */
+	timely_rate_lose(&f.rate, &f.law);
+	ack(&f, MIDDLE_NS);
+	timely_rate_restart(&f.rate, &f.law);
+	expect_Bps(test, &f, FIRST_BPS / 2 + STEP_BPS);
+	ack_after(&f, 0, MIDDLE_NS + 8192);
+	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
+}
+
+static void restart__stays_above_min(struct kunit *test)
+{
+	struct timely_params params = plain;
+	struct flow f;
+
+	params.first_rate_kbps = 1;
+	start(&f, &params);
+	ack(&f, T_LOW_NS - 1);
+	timely_rate_restart(&f.rate, &f.law);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+}
+
+static struct kunit_case rate_cases[] = {
+	KUNIT_CASE(law__is_in_bytes_per_second),
+	KUNIT_CASE(law__rounds_gains),
+	KUNIT_CASE(law__layout),
+	KUNIT_CASE(init__starts_at_the_first_rate),
+	KUNIT_CASE(init__clamps_the_first_rate),
+	KUNIT_CASE(init__forgets_everything),
+	KUNIT_CASE(update__below_t_low),
+	KUNIT_CASE(update__at_t_low),
+	KUNIT_CASE(update__at_t_high),
+	KUNIT_CASE(update__above_t_high),
+	KUNIT_CASE(update__one_threshold),
+	KUNIT_CASE(update__rtt_below_min_rtt),
+	KUNIT_CASE(update__first_has_no_gradient),
+	KUNIT_CASE(update__flat_gradient_rises),
+	KUNIT_CASE(update__rising_gradient_falls),
+	KUNIT_CASE(update__smooths_the_difference),
+	KUNIT_CASE(update__smooths_both_signs_alike),
+	KUNIT_CASE(update__small_differences_count),
+	KUNIT_CASE(update__no_time_no_change),
+	KUNIT_CASE(update__part_of_min_rtt),
+	KUNIT_CASE(update__more_than_min_rtt_is_one),
+	KUNIT_CASE(update__burst_is_worth_its_time),
+	KUNIT_CASE(update__gradient_decrease_unscaled),
+	KUNIT_CASE(update__first_counts_in_full),
+	KUNIT_CASE(update__clock_runs_backwards),
+	KUNIT_CASE(update__once_per_rtt),
+	KUNIT_CASE(update__at_most_halves),
+	KUNIT_CASE(update__stays_above_min),
+	KUNIT_CASE(update__stays_below_max),
+	KUNIT_CASE(update__leaves_the_min),
+	KUNIT_CASE(update__parts_of_a_byte_add_up),
+	KUNIT_CASE(update__step_by_bytes),
+	KUNIT_CASE(update__decrease_is_not_by_bytes),
+	KUNIT_CASE(hai__counts_falling_gradients),
+	KUNIT_CASE(hai__smoothed_outlives_one_rise),
+	KUNIT_CASE(hai__counts_falling_rtts),
+	KUNIT_CASE(hai__counts_increases),
+	KUNIT_CASE(hai__below_t_low),
+	KUNIT_CASE(hai__patched_wants_a_steep_fall),
+	KUNIT_CASE(hai__decrease_ends_it),
+	KUNIT_CASE(hai__saturates),
+	KUNIT_CASE(hai__zero_threshold_is_never),
+	KUNIT_CASE(hai__zero_sample_keeps_it),
+	KUNIT_CASE(may_rise__holds_the_rate),
+	KUNIT_CASE(may_rise__lets_it_fall),
+	KUNIT_CASE(may_rise__ends_hai),
+	KUNIT_CASE(may_rise__holds_patched_too),
+	KUNIT_CASE(patched__blends_by_w),
+	KUNIT_CASE(patched__rises_below_ref),
+	KUNIT_CASE(patched__error_saturates),
+	KUNIT_CASE(patched__product_saturates),
+	KUNIT_CASE(reseed__forgets_the_gradient),
+	KUNIT_CASE(lose__takes_its_share),
+	KUNIT_CASE(lose__stays_above_min),
+	KUNIT_CASE(lose__may_be_switched_off),
+	KUNIT_CASE(restart__is_at_most_the_first_rate),
+	KUNIT_CASE(restart__stays_above_min),
+	KUNIT_CASE_PARAM(update__follows_the_reference, sequence_gen_params),
+	{}
+};
+
+static struct kunit_suite rate_suite = {
+	.name = "timely_rate",
+	.test_cases = rate_cases,
+};
+
+kunit_test_suite(rate_suite);
+
+MODULE_DESCRIPTION("Tests of TIMELY's engines");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run the KUnit suites in a guest, print their KTAP.
+#
+#   run.sh [base|debug]
+#
+# Inside the guest it is called again, with the modules' directory.
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+
+if [ "${1-}" != --inside ]; then
+	flavour=${1:-base}
+	modules=$("$here/../tools/lab/modules.sh" "$flavour")
+	exec "$here/../tools/lab/guest.sh" -k "$flavour" "$here/run.sh" --inside "$modules"
+fi
+
+insmod "$2/timely.ko"
+insmod "$2/timely_kunit.ko"
+set -- /sys/kernel/debug/kunit/timely*
+if [ ! -e "$1/results" ]; then
+	echo "not ok 1 no suite ran"
+	exit 1
+fi
+echo "KTAP version 1"
+echo "1..$#"
+for suite; do cat "$suite/results"; done >"$TIMELY_WORK/results"
+cat "$TIMELY_WORK/results"
+rmmod timely_kunit timely
+grep -q '^ *ok ' "$TIMELY_WORK/results" && ! grep -q '^ *not ok ' "$TIMELY_WORK/results"

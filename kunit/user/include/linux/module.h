@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _USER_LINUX_MODULE_H
+#define _USER_LINUX_MODULE_H
+
+#define MODULE_LICENSE(text)		_Static_assert(sizeof(text) > 1, "license")
+#define MODULE_DESCRIPTION(text)	_Static_assert(sizeof(text) > 1, "description")
+
+#endif /* _USER_LINUX_MODULE_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the engines use of the kernel's headers, for user space.
+ */
+#ifndef _USER_LINUX_TYPES_H
+#define _USER_LINUX_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* As in the kernel, where %llu prints a u64. */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef signed char s8;
+typedef short s16;
+typedef int s32;
+typedef long long s64;
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#endif /* _USER_LINUX_TYPES_H */

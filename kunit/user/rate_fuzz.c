@@ -1,0 +1,539 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The KUnit suites, then completions that nobody would send, under parameters
+ * that nobody would choose but that timely_params_check() allows: the rate
+ * engine must keep its promises whatever comes. Built with ASan and UBSan, which
+ * watch for overflow and division by zero; a 64-bit wrap that is no error to
+ * them shows in the comparison with the same formulas in floating point.
+ *
+ *   rate_fuzz [SETS [SEED]]
+ *
+ * SETS sets of parameters, STEPS completions for each. Prints TAP. Built with
+ * -DTIMELY_LIBFUZZER the random numbers are the fuzzer's input.
+ */
+#include <math.h>
+
+#include <kunit/test.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+
+#include <net/timely.h>
+
+#define STEPS	256
+#define U	(1.0 / 65536)
+
+/* ---- random numbers ---- */
+
+static struct {
+	u64 state;
+	const u8 *input;
+	size_t left;
+} dice;
+
+static u64 roll(void)
+{
+	u64 x = 0;
+
+#ifdef TIMELY_LIBFUZZER
+	for (int i = 0; i < 4 && dice.left; i++, dice.left--)
+		x = x << 8 | *dice.input++;
+#else
+	/* xorshift64* */
+	x = dice.state;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	dice.state = x;
+	x = (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL);
+#endif
+	return x;
+}
+
+static u32 below(u32 n)
+{
+	return (u32)((roll() >> 16 ^ roll() << 16) % n);
+}
+
+/* low ... high; a small number as likely as a large one. */
+static u32 between(u32 low, u32 high)
+{
+	u32 span = high - low;
+
+	if (!span)
+		return low;
+	switch (below(8)) {
+	case 0:
+		return low;
+	case 1:
+		return high;
+	case 2:
+		return low + (u32)((roll() & U32_MAX) % (1ULL + span));
+	default:
+		return low + (u32)((roll() & U32_MAX) % (1ULL + (span >> below(32))));
+	}
+}
+
+static struct timely_params random_params(void)
+{
+	u32 i, preset = below(timely_preset_count + 6);
+	struct timely_params p;
+
+	if (preset < timely_preset_count)
+		return timely_presets[preset].params;
+	for (i = 0; i < TIMELY_P_COUNT; i++)
+		*timely_param_ref(&p, i) = between(timely_param_descs[i].min,
+						   timely_param_descs[i].max);
+	/* Most sets have a place for each zone. */
+	if (below(4)) {
+		p.t_high_ns = (u32)min((u64)p.t_high_ns,
+				       p.min_rtt_ns * (1 + between(0, 640) / 16ULL));
+		p.t_high_ns = max(p.t_high_ns, 1000u);
+	}
+	p.t_low_ns = min(p.t_low_ns, p.t_high_ns);
+	p.min_rate_kbps = min(p.min_rate_kbps, p.max_rate_kbps);
+	return p;
+}
+
+static u32 random_rtt(const struct timely_params *p, u32 prev)
+{
+	u32 near[] = { p->t_low_ns, p->t_high_ns, p->rtt_ref_ns, p->min_rtt_ns, prev, prev };
+	u32 at = near[below(ARRAY_SIZE(near))];
+
+	switch (below(8)) {
+	case 0:
+		return between(0, U32_MAX);
+	case 1:
+		return (u32)(at + (s64)below(3) - 1);
+	case 2:
+		return at;
+	default:
+		return (u32)((s64)at + (s64)between(0, p->min_rtt_ns) - p->min_rtt_ns / 2);
+	}
+}
+
+static u64 random_time(const struct timely_params *p, const struct timely_rate *r)
+{
+	switch (below(16)) {
+	case 0:
+		return roll() ^ roll() << 24 ^ roll() << 48;
+	case 1:
+		return r->updated_ns;
+	case 2:
+		return r->updated_ns - between(1, U32_MAX);
+	case 3:
+		return r->updated_ns + r->prev_rtt_ns - 1 + below(3);
+	case 4:
+		return r->updated_ns + p->min_rtt_ns;
+	default:
+		return r->updated_ns + between(0, p->min_rtt_ns) * (1ULL + below(3));
+	}
+}
+
+static struct timely_completion random_completion(const struct timely_params *p,
+						  const struct timely_rate *r)
+{
+	return (struct timely_completion){
+		.now_ns = random_time(p, r),
+		.rtt_ns = random_rtt(p, r->prev_rtt_ns),
+		.bytes = below(4) ? between(1, 64 * p->segment_bytes) : between(0, U32_MAX),
+		.may_rise = below(8) != 0,
+	};
+}
+
+/* ---- promises ---- */
+
+enum promise {
+	BOUNDS, HALF, HELD, SKIP, ZONE, STATE, AVERAGE, SIGN, COUNTER, AMOUNT, RTT_UP, TIME_UP,
+	BYTES_UP, EVENTS, PROMISES
+};
+
+static const char * const promises[PROMISES] = {
+	[BOUNDS] = "the rate stays between min_rate and max_rate",
+	[HALF] = "a completion takes half of the rate at most",
+	[HELD] = "the rate does not rise where it may not",
+	[SKIP] = "once_per_rtt skips when it should, and changes nothing",
+	[ZONE] = "the zone follows from the RTT",
+	[STATE] = "the sample is remembered",
+	[AVERAGE] = "the smoothed difference is within one unit of the exact one",
+	[SIGN] = "the rate moves to the side that the zone asks for",
+	[COUNTER] = "the HAI counter counts what it should",
+	[AMOUNT] = "the rate moves as far as the formulas say",
+	[RTT_UP] = "a larger RTT never makes a higher rate",
+	[TIME_UP] = "more time never makes a smaller change",
+	[BYTES_UP] = "more bytes never make a lower rate",
+	[EVENTS] = "reseed, lose and restart do what they say",
+};
+
+static struct {
+	struct timely_params p;
+	struct timely_rate_law law;
+	struct timely_rate before;
+	struct timely_rate after;
+	struct timely_completion c;
+	enum timely_zone zone;
+	u64 kept[PROMISES];
+	u64 broken[PROMISES];
+} now;
+
+static void explain(enum promise promise, u64 want)
+{
+	const struct timely_rate *b = &now.before, *a = &now.after;
+	u32 i;
+
+	printf("# broken: %s\n", promises[promise]);
+	for (i = 0; i < TIMELY_P_COUNT; i++)
+		printf("# %s = %u%s", timely_param_descs[i].name,
+		       *timely_param_ref(&now.p, i), i % 4 == 3 ? "\n" : " ");
+	printf("\n# before: rate_fp %llu updated %llu diff_fp %lld prev %u hai %u seeded %u\n",
+	       b->rate_fp, b->updated_ns, b->diff_fp, b->prev_rtt_ns, b->hai, b->seeded);
+	printf("# completion: now %llu rtt %u bytes %u may_rise %d\n",
+	       now.c.now_ns, now.c.rtt_ns, now.c.bytes, now.c.may_rise);
+	printf("# after: zone %d rate_fp %llu updated %llu diff_fp %lld prev %u hai %u; %llu\n",
+	       now.zone, a->rate_fp, a->updated_ns, a->diff_fp, a->prev_rtt_ns, a->hai, want);
+}
+
+static void promise(enum promise which, bool kept, u64 want)
+{
+	now.kept[which]++;
+	if (kept)
+		return;
+	if (!now.broken[which]++)
+		explain(which, want);
+#ifdef TIMELY_LIBFUZZER
+	abort();
+#endif
+}
+
+/* ---- the same formulas in floating point ---- */
+
+/* How far off a fixed-point quotient in 1/65536 may be. */
+#define DOUBT	U
+
+static struct {
+	double g;		/* gradient, from the average that the engine holds */
+	double e;		/* elapsed share */
+	u32 rtt;
+	s64 raw;
+	bool unsure;		/* of the gradient's sign, or of w == 0 */
+	bool steep;		/* w == 0 */
+} seen;
+
+static void see(void)
+{
+	const struct timely_rate *b = &now.before;
+	u64 passed = now.c.now_ns - b->updated_ns;
+
+	seen.rtt = max(now.c.rtt_ns, now.p.min_rtt_ns);
+	seen.raw = b->seeded ? (s64)seen.rtt - b->prev_rtt_ns : 0;
+	seen.e = !b->seeded || passed >= now.p.min_rtt_ns ? 1 :
+		 (double)passed / now.p.min_rtt_ns;
+	seen.g = now.after.diff_fp / 256.0 / now.p.min_rtt_ns;
+	seen.steep = seen.g <= -0.25;
+	seen.unsure = now.p.patched ? fabs(seen.g + 0.25) < 2 * DOUBT :
+		      now.after.diff_fp && fabs(seen.g) < 2 * DOUBT;
+}
+
+/* The HAI counter that the decision sees. */
+static u32 counted(void)
+{
+	const struct timely_params *p = &now.p;
+	bool falling;
+
+	if (p->hai_count == TIMELY_HAI_INCREASES)
+		return now.before.hai;
+	if (p->hai_below_t_low && seen.rtt < p->t_low_ns)
+		falling = true;
+	else if (p->hai_count == TIMELY_HAI_RAW)
+		falling = seen.raw < 0;
+	else
+		falling = p->patched ? seen.steep : seen.g < 0;
+	return falling ? min(now.before.hai + 1, 255) : 0;
+}
+
+/* Does that counter, or do the steps, hang on how the gradient is rounded? */
+static bool is_rounding_decisive(void)
+{
+	const struct timely_params *p = &now.p;
+
+	if (!seen.unsure)
+		return false;
+	if (seen.rtt < p->t_low_ns)
+		return p->hai_count == TIMELY_HAI_SMOOTHED && !p->hai_below_t_low;
+	return true;
+}
+
+static double whole_step(u32 hai)
+{
+	const struct timely_params *p = &now.p;
+	bool hyper = p->hai_threshold && hai >= p->hai_threshold;
+	double step = p->delta_kbps * 125.0;
+
+	if (seen.rtt < p->t_low_ns)
+		hyper = hyper && p->hai_below_t_low;
+	else if (p->patched)
+		hyper = hyper && seen.steep;
+	if (p->scale_step)
+		step *= min(16.0, (double)now.c.bytes / p->segment_bytes);
+	return hyper ? step * p->hai_factor : step;
+}
+
+static double clamped(double x, double low, double high)
+{
+	return x < low ? low : x > high ? high : x;
+}
+
+/* The change in bytes per second, and how far the engine's may be from it. */
+static double change(u32 hai, double *slack)
+{
+	const struct timely_rate_law *law = &now.law;
+	const struct timely_params *p = &now.p;
+	double rate = now.before.rate_fp * U;
+	double step = whole_step(hai);
+	/* Of a step: the elapsed share, 1 / segment_bytes, the last bits. */
+	double blur = step * (DOUBT + 0.000016) + 600 * U;
+	double e = p->scale_decrease ? seen.e : 1;
+	double w, wblur, error, share, beta;
+
+	if (seen.rtt < p->t_low_ns) {
+		*slack = blur;
+		return step * seen.e;
+	}
+	if (seen.rtt > p->t_high_ns) {
+		beta = law->beta_high_q16 * U;
+		share = beta * (1 - (double)p->t_high_ns / seen.rtt);
+		*slack = rate * (beta * U + share * DOUBT + U);
+		return -rate * share * seen.e;
+	}
+	beta = law->beta_q16 * U;
+	if (p->patched) {
+		w = clamped(2 * seen.g + 0.5, 0, 1);
+		wblur = w > 0 && w < 1 ? 2 * DOUBT : 0;
+		error = clamped(((double)seen.rtt - p->rtt_ref_ns) / p->rtt_ref_ns, -1, 256);
+		share = beta * w * error;
+		*slack = rate * (beta * (w * DOUBT + fabs(error) * wblur) + 3 * U) +
+			 blur + step * wblur;
+		return step * seen.e * (1 - w) - rate * clamped(share, -1, 1) * e;
+	}
+	if (seen.g <= 0) {
+		*slack = blur;
+		return step * seen.e;
+	}
+	*slack = rate * (beta * DOUBT + 3 * U);
+	return -rate * clamped(beta * seen.g, 0, 1) * e;
+}
+
+static void check_amount(void)
+{
+	const struct timely_rate_law *law = &now.law;
+	double rate = now.before.rate_fp * U, slack, delta, want;
+	u32 hai = counted();
+
+	if (is_rounding_decisive())
+		return;
+	delta = change(hai, &slack);
+	if (delta > 0 && !now.c.may_rise)
+		delta = 0;
+	want = clamped(max(rate + delta, rate / 2), law->min_rate_fp * U, law->max_rate_fp * U);
+	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
+		(u64)(want * 65536));
+
+	/* A change too small to have a sign here may have counted or not. */
+	delta = change(hai, &slack);
+	if (delta != 0 && fabs(delta) <= slack)
+		return;
+	if (delta > 0 && !now.c.may_rise)
+		hai = 0;
+	else if (delta < 0 && now.p.hai_count != TIMELY_HAI_RAW)
+		hai = 0;
+	else if (delta > 0 && now.p.hai_count == TIMELY_HAI_INCREASES)
+		hai = min(hai + 1, 255u);
+	promise(COUNTER, now.after.hai == hai, hai);
+}
+
+/* ---- one completion ---- */
+
+static void check_sample(void)
+{
+	const struct timely_rate *b = &now.before, *a = &now.after;
+	u32 rtt = seen.rtt;
+	double diff = b->diff_fp +
+		now.law.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
+
+	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
+	promise(AVERAGE, fabs(a->diff_fp - diff) <= 1, (u64)(s64)diff);
+	promise(ZONE, now.zone == (rtt < now.p.t_low_ns ? TIMELY_ZONE_LOW :
+				   rtt > now.p.t_high_ns ? TIMELY_ZONE_HIGH :
+				   TIMELY_ZONE_GRADIENT), 0);
+	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
+	if (!now.c.may_rise)
+		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
+	if (now.zone == TIMELY_ZONE_LOW)
+		promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
+	if (now.zone == TIMELY_ZONE_HIGH)
+		promise(SIGN, a->rate_fp <= b->rate_fp, b->rate_fp);
+	if (now.zone == TIMELY_ZONE_GRADIENT && !now.p.patched) {
+		if (a->diff_fp <= 0)
+			promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
+		else if (!seen.unsure)
+			promise(SIGN, a->rate_fp <= b->rate_fp, b->rate_fp);
+	}
+}
+
+/* The same completion from the same state, but for one thing. */
+static enum timely_zone also(struct timely_completion c, struct timely_rate *r)
+{
+	*r = now.before;
+	return timely_rate_update(r, &now.law, &c);
+}
+
+static void check_monotony(void)
+{
+	struct timely_completion c = now.c;
+	struct timely_rate r;
+	u64 passed;
+
+	if (c.rtt_ns < U32_MAX) {
+		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
+		/* Below RTTref patched TIMELY rises with w. */
+		if (also(c, &r) == now.zone &&
+		    (now.zone != TIMELY_ZONE_GRADIENT || !now.p.patched ||
+		     seen.rtt >= now.p.rtt_ref_ns))
+			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
+	}
+
+	c = now.c;
+	passed = c.now_ns - now.before.updated_ns;
+	if (passed < U32_MAX) {
+		c.now_ns += between(1, now.p.min_rtt_ns);
+		also(c, &r);
+		if (now.zone == TIMELY_ZONE_LOW)
+			promise(TIME_UP, r.rate_fp >= now.after.rate_fp, r.rate_fp);
+		if (now.zone == TIMELY_ZONE_HIGH)
+			promise(TIME_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
+	}
+
+	c = now.c;
+	if (c.bytes < U32_MAX) {
+		c.bytes += between(1, min(U32_MAX - c.bytes, 4 * now.p.segment_bytes));
+		also(c, &r);
+		promise(BYTES_UP, r.rate_fp >= now.after.rate_fp, r.rate_fp);
+	}
+}
+
+static bool is_in_bounds(const struct timely_rate *r)
+{
+	return r->rate_fp >= now.law.min_rate_fp && r->rate_fp <= now.law.max_rate_fp;
+}
+
+static void one_completion(struct timely_rate *r)
+{
+	u64 passed;
+	bool skip;
+
+	now.before = *r;
+	now.c = random_completion(&now.p, r);
+	now.zone = timely_rate_update(r, &now.law, &now.c);
+	now.after = *r;
+
+	passed = now.c.now_ns - now.before.updated_ns;
+	skip = now.p.once_per_rtt && now.before.seeded && passed < now.before.prev_rtt_ns;
+	promise(SKIP, (now.zone == TIMELY_ZONE_NONE) == skip &&
+		(!skip || !memcmp(&now.before, &now.after, sizeof(now.after))), skip);
+	promise(BOUNDS, is_in_bounds(r), 0);
+	if (now.zone == TIMELY_ZONE_NONE)
+		return;
+	see();
+	check_sample();
+	check_amount();
+	check_monotony();
+}
+
+static void one_event(struct timely_rate *r)
+{
+	double want;
+	u32 what = below(4);
+
+	now.before = *r;
+	switch (what) {
+	case 0:
+		timely_rate_init(r, &now.law);
+		want = now.law.first_rate_fp;
+		want = clamped(want, now.law.min_rate_fp, now.law.max_rate_fp);
+		break;
+	case 1:
+		timely_rate_reseed(r);
+		want = now.before.rate_fp;
+		break;
+	case 2:
+		timely_rate_lose(r, &now.law);
+		want = clamped(now.before.rate_fp * (1 - now.law.loss_beta_q16 * U),
+			       now.law.min_rate_fp, now.law.max_rate_fp);
+		break;
+	default:
+		timely_rate_restart(r, &now.law);
+		want = min(now.before.rate_fp, max(now.law.first_rate_fp, now.law.min_rate_fp));
+	}
+	now.after = *r;
+	promise(BOUNDS, is_in_bounds(r), 0);
+	promise(EVENTS, fabs(r->rate_fp - want) <= 2 && !r->hai && !r->seeded, what);
+}
+
+static void one_set(u32 steps)
+{
+	struct timely_rate r;
+	u32 index, i;
+
+	now.p = random_params();
+	if (timely_params_check(&now.p, &index)) {
+		printf("# the fuzzer's own fault: %s\n", timely_param_descs[index].name);
+		abort();
+	}
+	timely_rate_law_init(&now.law, &now.p);
+	timely_rate_init(&r, &now.law);
+	for (i = 0; i < steps; i++) {
+		if (below(32))
+			one_completion(&r);
+		else
+			one_event(&r);
+	}
+}
+
+#ifdef TIMELY_LIBFUZZER
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	dice.input = data;
+	dice.left = size;
+	one_set((u32)(size / 32) + 1);
+	return 0;
+}
+#else
+int main(int argc, char **argv)
+{
+	u32 sets = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 8000;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20150817;
+	u32 number = 0, i;
+	bool good;
+
+	/* What was printed has to be seen when a sanitizer ends us. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n");
+	good = kunit_run(&number);
+
+	printf("# %u sets of parameters, %u completions each, seed %llu\n", sets, STEPS, seed);
+	dice.state = seed | 1ULL << 63;
+	for (i = 0; i < sets; i++)
+		one_set(STEPS);
+	for (i = 0; i < PROMISES; i++) {
+		/* A promise that was never put to the test is not kept. */
+		bool kept = !now.broken[i] && (now.kept[i] || !sets);
+
+		printf("%sok %u - random: %s # %llu times\n", kept ? "" : "not ",
+		       ++number, promises[i], now.kept[i]);
+		good &= kept;
+	}
+	printf("1..%u\n", number);
+	return good ? 0 : 1;
+}
+#endif
