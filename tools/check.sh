@@ -79,20 +79,21 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x $(sources '*.sh' | cat - .shellcheck-also 2>/dev/null)
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run
 }
 
 style_python() {
-	files=$(sources '*.py'; grep -lE '^#!/usr/bin/python3' $(sources 'tools/*' 'selftests/*'))
-	for file in $files; do
+	# shellcheck disable=SC2046
+	grep -lE '^#!/usr/bin/python3' $(sources) | while read -r file; do
 		/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' \
-			"$file" || return 1
+			"$file" || exit 1
 	done
 }
 
 spelling() {
+	# modinfo calls a field parm
 	# shellcheck disable=SC2046
-	codespell -q 3 $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.toml' Makefile Kbuild)
+	codespell -q 3 -L parm $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.toml' Makefile Kbuild)
 }
 
 spdx() {
@@ -144,7 +145,8 @@ check kernel-debug tools/lab/kernel/build.sh debug
 check kernel-doc kernel_doc
 check build-um build_um
 for series in 6.1 6.12 7.3; do
-	check "build-$series" tools/kernels/build-module.sh --sparse "$series" "$top" W=1
+	check "build-$series" tools/kernels/build-module.sh --werror --sparse "$series" "$top" W=1
+	check "vm-$series" tools/vm/smoke.sh "$series"
 done
 check vectors kunit/reference.py --check
 check fuzz make -s -C kunit/user check

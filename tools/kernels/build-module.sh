@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Build external modules against one of Debian's kernels, in a copy of their
-# directory, so that the outputs of several kernels do not collide. Prints the
-# copy's path; the compiler's words go to standard error.
+# directory, so that the outputs of several kernels do not collide. What the
+# compiler says goes to standard error; --print-dir prints the copy's path.
 #
-#   build-module.sh [--werror] [--sparse] SERIES SRCDIR [make argument]...
+#   build-module.sh [--werror] [--sparse] [--print-dir] SERIES SRCDIR [make argument]...
 #
 # The exit status is make's; or 1 when there was a warning, from whomever, and
 # --werror forbids it, or when sparse names a file of ours (--sparse). What it
@@ -19,15 +19,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 werror=
 sparse=
+print=
 while :; do
 	case ${1:-} in
 	--werror)	werror=1 ;;
 	--sparse)	sparse=1 ;;
+	--print-dir)	print=1 ;;
+	-*)		die "unknown option $1" ;;
 	*)		break ;;
 	esac
 	shift
 done
-[ $# -ge 2 ] || die "usage: build-module.sh [--werror] [--sparse] SERIES SRCDIR [make argument]..."
+[ $# -ge 2 ] || die "usage: build-module.sh [--werror] [--sparse] [--print-dir] SERIES SRCDIR [make argument]..."
 series=$1
 src=$(cd "$2" && pwd)
 shift 2
@@ -45,7 +48,7 @@ exec 9>"$build.lock"
 flock 9
 
 # From scratch each time: what is not compiled does not warn.
-rsync -a --delete --delete-excluded --exclude=.git --exclude=/build --exclude='*.o' --exclude='*.ko' \
+rsync -a --delete --delete-excluded --exclude=.git --exclude=build/ --exclude='*.o' --exclude='*.ko' \
 	--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' --exclude='.module-common.*' \
 	--exclude=.tmp_versions --exclude=Module.symvers --exclude=modules.order "$src/" "$build/"
 
@@ -71,5 +74,5 @@ if [ -n "$sparse" ]; then
 	done <"$log.complaints"
 	[ "$status" -eq 0 ] || say "$series: sparse complains"
 fi
-[ "$status" -ne 0 ] || echo "$build"
+[ "$status" -ne 0 ] || [ -z "$print" ] || echo "$build"
 exit "$status"
