@@ -149,6 +149,8 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 /**
  * timely_rate_Bps() - the rate in whole bytes per second
  * @r: the flow's state
+ *
+ * Return: bytes per second.
  */
 static inline u64 timely_rate_Bps(const struct timely_rate *r)
 {

@@ -66,10 +66,8 @@ enum timely_param_index { TIMELY_PARAMS(TIMELY_PARAM_ENUM) TIMELY_P_COUNT };
 #undef TIMELY_PARAM_ENUM
 
 #define TIMELY_PARAM_FIELD(field, unit, min, max, doc) u32 field;
-/**
- * struct timely_params - the parameters in the units that people use
- *
- * Fields, units and ranges are those of TIMELY_PARAMS().
+/* The parameters in the units that people use: fields, units and ranges are
+ * those of TIMELY_PARAMS().
  */
 struct timely_params { TIMELY_PARAMS(TIMELY_PARAM_FIELD) };
 #undef TIMELY_PARAM_FIELD

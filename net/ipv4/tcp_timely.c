@@ -53,6 +53,8 @@
  * @rate: the rate engine's state
  * @undo_rate_fp: rate before the last decrease for a loss
  * @completed_seq: everything before has been counted as completed
+ * @completed_delivered: tp->delivered when @completed_seq was reached
+ * @completed_us: tp->tcp_mstamp then, low bits
  * @round_end: tp->delivered that ends the round of packet conservation
  * @mss_inv: 2^32 / @mss
  * @cwnd_limit: the window that limits outstanding data, packets
@@ -67,6 +69,8 @@ struct timely_sock {
 	struct timely_rate rate;
 	u64 undo_rate_fp;
 	u32 completed_seq;
+	u32 completed_delivered;
+	u32 completed_us;
 	u32 round_end;
 	u32 mss_inv;
 	u32 cwnd_limit;
@@ -197,20 +201,32 @@ static bool timely_is_completion(const struct sock *sk,
 
 /* The paper's section 5: the rate rises only while more than 80 % of it is
  * used, be it the application, a buffer or the line that keeps it from more.
+ *
+ * TCP's rate sample tells how much was delivered over the last round trip, in
+ * packets; those just completed, @bytes in all, tell how large they are. Where
+ * the application paused that is not what it sends: then the time since the
+ * last completion counts, with the pause.
  */
-static bool timely_may_rise(const struct timely_sock *ts,
-			    const struct rate_sample *rs)
+static bool timely_may_rise(const struct sock *sk,
+			    const struct rate_sample *rs, u32 bytes)
 {
-	u64 interval_us, needed;
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 packets = tp->delivered - ts->completed_delivered;
+	u64 delivered = max(rs->delivered, 0);
+	u64 interval_us = max(rs->interval_us, 0L);
+	u64 needed;
 
 	if (!timely.app_limited_scale)
 		return true;
-	if (rs->delivered <= 0 || rs->interval_us <= 0)
-		return !rs->is_app_limited;
-	interval_us = min_t(u64, rs->interval_us, TIMELY_INTERVAL_MAX_US);
+	if (rs->is_app_limited || !delivered || !interval_us) {
+		delivered = packets;
+		interval_us = (u32)tp->tcp_mstamp - ts->completed_us;
+	}
 	needed = mul_u64_u64_shr(timely_rate_Bps(&ts->rate),
-				 interval_us * timely.app_limited_scale, 64);
-	return (u64)rs->delivered * ts->mss >= needed;
+				 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) *
+				 timely.app_limited_scale, 64);
+	return delivered * bytes >= needed * packets;
 }
 
 /* RTT = t_completion - t_send - segment / line_rate (paper, 3.1). */
@@ -223,6 +239,15 @@ static u32 timely_rtt_ns(const struct rate_sample *rs, u32 bytes)
 	return rtt_ns - min(rtt_ns, serialisation_ns);
 }
 
+/* What is acknowledged by now is no part of the next completion. */
+static void timely_close_segment(struct timely_sock *ts,
+				 const struct tcp_sock *tp)
+{
+	ts->completed_seq = tp->snd_una;
+	ts->completed_delivered = tp->delivered;
+	ts->completed_us = tp->tcp_mstamp;
+}
+
 static void timely_complete(struct sock *sk, const struct rate_sample *rs)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
@@ -232,7 +257,7 @@ static void timely_complete(struct sock *sk, const struct rate_sample *rs)
 		.now_ns = tp->tcp_mstamp * NSEC_PER_USEC,
 		.rtt_ns = timely_rtt_ns(rs, bytes),
 		.bytes = bytes,
-		.may_rise = timely_may_rise(ts, rs),
+		.may_rise = timely_may_rise(sk, rs, bytes),
 	};
 
 	timely_rate_update(&ts->rate, &timely.law, &completion);
@@ -283,10 +308,10 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 	timely_refresh_mss(sk);
 	if (timely_is_completion(sk, rs)) {
 		timely_complete(sk, rs);
-		ts->completed_seq = tp->snd_una;
+		timely_close_segment(ts, tp);
 	} else if (state >= TCP_CA_Recovery || ts->ca_state >= TCP_CA_Recovery) {
 		timely_rate_reseed(&ts->rate);
-		ts->completed_seq = tp->snd_una;
+		timely_close_segment(ts, tp);
 	}
 	timely_set_cwnd(sk, rs);
 	ts->ca_state = state;
@@ -355,7 +380,7 @@ static void timely_init(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	memset(ts, 0, sizeof(*ts));
-	ts->completed_seq = tcp_sk(sk)->snd_una;
+	timely_close_segment(ts, tcp_sk(sk));
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 	timely_rate_init(&ts->rate, &timely.law);
 	timely_refresh_mss(sk);
