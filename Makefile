@@ -10,10 +10,12 @@ all: modules
 modules modules_install clean: kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
-# What a kernel developer expects of it.
+# modules_install leaves depmod out where headers come without a System.map.
 install: modules
 	$(MAKE) modules_install
-	depmod $(DEPMOD_ARGS)
+	PATH="$$PATH:/sbin:/usr/sbin" depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) \
+		$$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+	install -D -m 644 man/tcp_timely.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/tcp_timely.7
 
 kdir:
 	@test -e $(KDIR)/Makefile || { \
@@ -48,7 +50,7 @@ distclean:
 help:
 	@echo 'Modules (for the running kernel, or KDIR=...):'
 	@echo '  all, modules     build timely.ko and tcp_timely.ko'
-	@echo '  install          modules_install and depmod (INSTALL_MOD_PATH= as usual)'
+	@echo '  install          modules_install, depmod, man page (INSTALL_MOD_PATH= as usual)'
 	@echo '  clean            remove what was built'
 	@echo 'To watch it work, and to test it (Debian 12; installs what it needs):'
 	@echo '  demo             scenario table1: timely beside cubic, bbr, dctcp, vegas, nv, cdg;'

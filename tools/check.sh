@@ -125,6 +125,19 @@ build_um() {
 	[ $status -eq 0 ] && ! grep -E 'warning|error' "$logs/build-um.make"
 }
 
+# make install, into a directory.
+install_modules() {
+	headers=$(tools/kernels/headers.sh 6.12) || return 1
+	dir=$(mktemp -d) || return 1
+	cp -r Makefile Kbuild include net compat-include man "$dir"
+	make -C "$dir" KDIR="$headers" INSTALL_MOD_PATH="$dir/root" install &&
+		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
+		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ]
+	status=$?
+	rm -rf "$dir"
+	return $status
+}
+
 # What the documents promise of the default, on the testbed.
 figures() {
 	rm -rf "$logs/figures"
@@ -148,6 +161,7 @@ for series in 6.1 6.12 7.3; do
 	check "build-$series" tools/kernels/build-module.sh --werror --sparse "$series" "$top" W=1
 	check "vm-$series" tools/vm/smoke.sh "$series"
 done
+check install install_modules
 check vectors kunit/reference.py --check
 check fuzz make -s -C kunit/user check
 check documents tools/docs/make.sh --check

@@ -45,8 +45,10 @@
  */
 #define TIMELY_PACING_SHIFT	13
 
-/* Rate samples over a longer interval say nothing of the present rate. */
-#define TIMELY_INTERVAL_MAX_US	(1 << 24)
+/* A longer interval counts as this one; up to it, interval * app_limited_scale
+ * fits 64 bits.
+ */
+#define TIMELY_INTERVAL_MAX_US	(USEC_PER_SEC - 1)
 
 /**
  * struct timely_sock - state of one connection, in icsk_ca_priv
@@ -85,7 +87,7 @@ struct timely_sock {
 /* The module's parameters, ready for use; written once, at load. */
 static struct {
 	struct timely_rate_law law;
-	u64 app_limited_scale;	/* 2^64 * percent / (100 * 1000000) */
+	u64 app_limited_scale;	/* share of the rate in use, per us, Q64 */
 	u64 horizon_q32;	/* seconds of data outstanding at most, Q32 */
 	u32 ns_per_byte_q16;	/* of the NIC, 0 if not known */
 	u32 segment_bytes;
