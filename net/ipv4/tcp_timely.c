@@ -22,10 +22,11 @@
  *    processing of its ACK, in microseconds, not from NIC timestamps.
  *  - A decrease does not put queued segments back (section 5): segments
  *    already given to the qdisc leave at their old time. They are few, see
- *    TIMELY_PACING_SHIFT.
+ *    timely_pacing_shift().
  *  - Loss and ECN echo halve the rate once a window; the paper is silent.
  */
 
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <net/tcp.h>
 
@@ -43,7 +44,7 @@
  * instead of a millisecond: what waits there was stamped at an older rate, and
  * that delay in the control loop makes all flows swing together.
  */
-#define TIMELY_PACING_SHIFT	13
+#define TIMELY_PACING_SHIFT_MAX	13
 
 /* A longer interval counts as this one; up to it, interval * app_limited_scale
  * fits 64 bits.
@@ -91,6 +92,7 @@ static struct {
 	u64 horizon_q32;	/* seconds of data outstanding at most, Q32 */
 	u32 ns_per_byte_q16;	/* of the NIC, 0 if not known */
 	u32 segment_bytes;
+	u32 segment_log2;	/* rounded up */
 } timely __ro_after_init ____cacheline_aligned;
 
 static struct timely_params timely_params;
@@ -162,6 +164,18 @@ static void timely_refresh_mss(struct sock *sk)
 			     TIMELY_MIN_TSO_SEGS);
 }
 
+/* At a low rate that much time is less than a segment. New data may wait in the
+ * qdisc by the segment even so, but a retransmitted packet, which is small,
+ * would be held back until the queue is empty, and new data keep it from that:
+ * a segment's worth at least.
+ */
+static u32 timely_pacing_shift(u64 rate)
+{
+	int shift = fls64(rate) - 1 - (int)timely.segment_log2;
+
+	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
+}
+
 /* Put the engine's rate into force. */
 static void timely_apply(struct sock *sk)
 {
@@ -171,6 +185,7 @@ static void timely_apply(struct sock *sk)
 
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
+	sk_pacing_shift_update(sk, timely_pacing_shift(rate));
 	ts->cwnd_limit = max_t(u32, timely_packets(ts, bytes) +
 			       TIMELY_SLACK_SEGMENTS * ts->gso_segs,
 			       TCP_INIT_CWND);
@@ -385,10 +400,9 @@ static void timely_init(struct sock *sk)
 	timely_close_segment(ts, tcp_sk(sk));
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 	timely_rate_init(&ts->rate, &timely.law);
+	ts->pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 	timely_refresh_mss(sk);
 	timely_apply(sk);
-	ts->pacing_shift = READ_ONCE(sk->sk_pacing_shift);
-	sk_pacing_shift_update(sk, TIMELY_PACING_SHIFT);
 	/* Without fq, TCP paces by itself. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -461,6 +475,7 @@ static int __init timely_register(void)
 
 	timely_rate_law_init(&timely.law, &timely_params);
 	timely.segment_bytes = timely_params.segment_bytes;
+	timely.segment_log2 = order_base_2(timely.segment_bytes);
 	timely.horizon_q32 = div_u64(2ULL * timely_params.t_high_ns << 32,
 				     NSEC_PER_SEC);
 	timely.app_limited_scale = div_u64(U64_MAX, 100 * USEC_PER_SEC) *

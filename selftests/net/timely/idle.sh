@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Pauses of the application: after a long one what was learnt of the path has
+# aged, after a short one it has not.
+
+. "$(dirname "$0")/lib.sh"
+
+need_tools insmod rmmod ip tc
+
+hosts() {
+	hosts_up "rate 1gbit delay 10us"
+	h1_qdisc fq
+	load_timely $gig first_rate_kbps=200000
+}
+
+# pause_of SECONDS: sets before_rate, after_rate and again_us
+pause_of() {
+	resume=$(awk -v pause="$1" 'BEGIN { printf "%.6f", 0.07 + pause }')
+	# The first packets are on their way, the rate has had no time to rise.
+	resumed=$(awk -v pause="$1" 'BEGIN { printf "%.6f", 0.07001 + pause }')
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.05	goodput usual flow=a for=0.02
+		0.07	info before flow=a
+		0.07	pause a
+		$resume	resume a
+		$resumed	watch after flow=a for=0.0001 every=0.00002
+		$resume	reach again flow=a rate=usual*0.9 within=0.2 every=0.005 last=1
+	EOF
+	expect before_rate -ge 600000
+}
+
+long_pause_starts_again() {
+	pause_of 1
+	expect after_min -le 200000 "the rate after a second's pause"
+	expect after_max -le 205000 "the rate after a second's pause"
+	expect again_us -gt 0 "the rate did not come back"
+	expect again_us -le 100000
+}
+
+short_pause_is_none() {
+	for pause in 0.01 0.15; do
+		pause_of $pause
+		# It swings by itself, but not down to the first rate.
+		expect after_min -ge $((before_rate * 4 / 10)) "after $pause s"
+		expect after_min -ge 300000 "after $pause s"
+		expect again_us -gt 0 "after $pause s"
+		expect again_us -le 25000 "after $pause s"
+	done
+}
+
+# A rate below the first one is not raised by a pause either.
+long_pause_raises_nothing() {
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.01	run tc -n mid qdisc change dev to2 root netem limit 10000 rate 20mbit delay 10us
+		1.0	info before flow=a
+		1.0	pause a
+		3.0	resume a
+		3.00001	watch after flow=a for=0.0001 every=0.00002
+		3.01	end
+	EOF
+	expect before_rate -lt 100000
+	expect after_max -lt 100000
+}
+
+run_cases hosts long_pause_starts_again short_pause_is_none long_pause_raises_nothing

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# TIMELY's functional tests, all or those named, as root in a guest that may be
+# thrown away:
+#
+#	run.sh DIRECTORY [TEST]...
+#
+# DIRECTORY holds timely.ko and tcp_timely.ko. KTAP on standard output, then
+# "# N passed, N failed"; the exit status is 0 only if all passed. After the
+# tests the kernel's log is searched, and its leaks where it looks for any.
+
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+TIMELY_MODULES=$(cd "${1:?the directory with timely.ko and tcp_timely.ko}" && pwd) || exit 1
+shift
+TIMELY_INDENT="    "
+: "${TIMELY_WORK:=$(mktemp -d)}"
+TIMELY_KLOG_SINCE="timely selftests begin $$"
+export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
+
+[ $# -gt 0 ] || set -- load unload restricted transfer cap mss loss blackout idle \
+	app_limited rpc switch many fairness
+set -- "$@" kernel_log
+
+echo "KTAP version 1"
+echo "1..$#"
+for module in timely tcp_timely; do
+	[ -e "$TIMELY_MODULES/$module.ko" ] || {
+		echo "Bail out! no $module.ko in $TIMELY_MODULES"
+		exit 1
+	}
+done
+
+echo "$TIMELY_KLOG_SINCE" >/dev/kmsg
+kmemleak=/sys/kernel/debug/kmemleak
+if [ -w $kmemleak ]; then
+	# What leaked before the modules were ever loaded is not theirs.
+	echo scan=off >$kmemleak
+	sleep 6
+	echo scan >$kmemleak
+	echo clear >$kmemleak
+fi
+
+passed=0
+failed=0
+number=0
+for test in "$@"; do
+	number=$((number + 1))
+	result=$TIMELY_WORK/$test.result
+	rm -f "$result"
+	echo "# $test"
+	if sh "$here/$test.sh"; then
+		word="ok"
+	else
+		word="not ok"
+	fi
+	# A file cut short has failed, whatever it has shown.
+	cases=1
+	bad=1
+	[ ! -s "$result" ] || read -r cases bad <"$result"
+	[ "$bad" -eq 0 ] || word="not ok"
+	echo "$word $number $test"
+	passed=$((passed + cases - bad))
+	failed=$((failed + bad))
+done
+echo "# $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# TIMELY's functional tests in a User Mode Linux guest, in virtual time:
+#
+#	run-in-guest.sh base|debug|DIRECTORY [TEST]...
+#
+# The kernel is the lab's, or the one built in DIRECTORY; the modules are built
+# from this checkout, or are those in $TIMELY_MODULES. All tests, or those named:
+# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured.
+
+set -eu
+
+[ $# -gt 0 ] || {
+	echo "usage: run-in-guest.sh base|debug|DIRECTORY [TEST]..." >&2
+	exit 2
+}
+kernel=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+lab=$here/../tools/lab
+modules=${TIMELY_MODULES:-$("$lab/modules.sh" "$kernel")}
+
+# modules.sh mirrors the sources' tree; the tests want one directory.
+together=$(mktemp -d)
+trap 'rm -rf "$together"' EXIT
+trap 'exit 130' INT TERM HUP
+find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
+find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
+
+"$lab/guest.sh" -k "$kernel" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
+	"$here/net/timely/run.sh" "$together" "$@"
