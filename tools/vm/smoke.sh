@@ -30,7 +30,7 @@ chmod +x "$root/init"
 
 accel=tcg
 ! grep -qwE 'svm|vmx' /proc/cpuinfo || accel=kvm:tcg
-timeout 120 qemu-system-x86_64 -machine "accel=$accel" -cpu max -smp 2 -m 512 \
+timeout 400 qemu-system-x86_64 -machine "accel=$accel" -cpu max -smp 2 -m 512 \
 	-kernel "$(find "$image/boot" -name 'vmlinuz-*')" -initrd "$work/initrd" \
 	-append "console=ttyS0 panic=-1 quiet" -nographic -no-reboot \
 	</dev/null >"$work/log" 2>&1 || :
