@@ -20,16 +20,14 @@ share_fairly() {
 		0	flow one from=h1 to=h2 addr=$h2_v4 cc=timely
 		0.1	goodput alone flow=one for=0.05
 		0.2	flow two from=h1 to=h2 addr=$h2_v4 cc=timely
-		0.7	goodput x flow=one for=0.2
-		0.7	goodput y flow=two for=0.2
-		0.7	ping queue from=h1 to=h2 addr=$h2_v4 every=0.0005 for=0.2
-		1.01	end
+		0.6	goodput x flow=one for=0.15
+		0.6	goodput y flow=two for=0.15
+		0.6	ping queue from=h1 to=h2 addr=$h2_v4 every=0.0005 for=0.15
+		0.86	end
 	EOF
 	expect alone -ge 800000
-	{
-		jain=$((1000 * (x + y) * (x + y) / (2 * (x * x + y * y))))
-		both=$((x + y))
-	}
+	both=$((x + y))
+	jain=$((1000 * both * both / (2 * (x * x + y * y))))
 	say "$x + $y kbit/s, RTT $queue_min ... $queue_p50 ... $queue_max us"
 	expect both -ge 800000
 	expect jain -ge 950 "thousandths, with $x and $y kbit/s"

@@ -121,14 +121,15 @@ within_seconds() {
 
 # ---- the kernel's log ----
 
-# A line to look after. The log is read at once, for each reading costs.
+# A line of the log, after which all is this file's.
 klog_begin() {
 	klog_mark="timely selftest $theme $$ begins"
 	echo "$klog_mark" >/dev/kmsg
 }
 
+# klog [MARK]: what came after it, or all that is left if the mark is not
 klog() {
-	dmesg | awk -v mark="$klog_mark" 'index($0, mark) { n = 0; next } { line[n++] = $0 }
+	dmesg | awk -v mark="${1:-$klog_mark}" 'index($0, mark) { n = 0; next } { line[n++] = $0 }
 		END { for (i = 0; i < n; i++) print line[i] }'
 }
 
@@ -185,8 +186,8 @@ available() {
 
 # ---- two hosts and a wire ----
 
-# h1 -- mid -- h2: what h1 sends meets wire_h2, a netem, on mid's way to h2, and
-# what comes back wire_h1; h1's own qdisc stays free. In words of netem.
+# h1 -- mid -- h2: what h1 sends meets a netem on mid's way to h2, and what comes
+# back one on its way to h1; the hosts' own qdiscs stay free.
 h2_v4=10.7.2.2
 h2_v6=fd07:2::2
 
@@ -264,8 +265,14 @@ hosts_down() {
 	[ ! -s "$work/down" ] || must ip -batch "$work/down"
 }
 
-# Plan on standard input; sets what traffic.py prints as variables.
+# Plan on standard input; sets what traffic.py prints as variables. What an
+# earlier plan has seen is forgotten.
 traffic() {
+	if [ -e "$work/traffic" ]; then
+		while IFS='=' read -r key _; do
+			unset "$key"
+		done <"$work/traffic"
+	fi
 	"$python" -I "$here/traffic.py" >"$work/traffic" 2>"$work/traffic.errors" || {
 		say_lines <"$work/traffic.errors"
 		fail "traffic.py failed"

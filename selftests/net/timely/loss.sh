@@ -25,7 +25,7 @@ for_an_instant() {
 one_event() {
 	{
 		echo "0	counters old ns=h1"
-		echo "0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=5000000 verify=1"
+		echo "0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=3500000 verify=1"
 		echo "0.0199	info before flow=a"
 		for_an_instant "$@"
 		echo "0.02	watch during flow=a for=0.03 every=0.0001"
@@ -120,22 +120,22 @@ losses_are_repaired_at_once() {
 comes_through() {
 	wire_to_h2 "rate 1gbit $1"
 	traffic <<-EOF
-		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=6000000 verify=1
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=4000000 verify=1
 	EOF
 	expect a_done -eq 1 "$1"
 	expect a_same -eq 1 "$1"
-	goodput=$((48000000 / (a_us / 1000)))
+	goodput=$((32000000 / (a_us / 1000)))
 	[ "$2" -ne 100 ] || echo "$goodput" >"$work/lossless"
 	read -r lossless <"$work/lossless"
 	expect goodput -ge $((lossless * $2 / 100)) "with $1"
 }
 
-# 48 Mbit take 48 ms at line rate.
+# 32 Mbit take 32 ms at line rate.
 comes_through_a_perfect_wire() {
 	unload_timely
 	load_timely $gig
 	comes_through "delay 10us" 100
-	expect goodput -ge 800000
+	expect goodput -ge 750000
 }
 
 comes_through_loss() {
