@@ -8,3 +8,5 @@ have = $(if $(shell grep -Eq '$(3)' $(srctree)/include/$(2) && echo y),-D$(1))
 
 ccflags-y += $(call have,HAVE_CONG_CONTROL_ACK,net/tcp.h,[(][*]cong_control[)].*u32 ack)
 ccflags-y += $(call have,HAVE_CWND_EVENT_TX_START,net/tcp.h,[(][*]cwnd_event_tx_start[)])
+ccflags-y += $(call have,HAVE_NET_GSO_H,net/gso.h,__skb_gso_segment)
+ccflags-y += $(call have,HAVE_PACING_OFFLOAD,linux/netdevice.h,max_pacing_offload_horizon)

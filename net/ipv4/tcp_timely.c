@@ -18,11 +18,12 @@
  * to the engine they would show a gradient that no queue has.
  *
  * Notable differences from the paper:
- *  - RTTs are TCP's, from the scheduled departure of a segment to the
- *    processing of its ACK, in microseconds, not from NIC timestamps.
- *  - A decrease does not put queued segments back (section 5): segments
- *    already given to the qdisc leave at their old time. They are few, see
- *    timely_pacing_shift().
+ *  - RTTs end when the ACK is processed, and are not from NIC timestamps. They
+ *    begin when the qdisc "timely" handed the segment to the device; under
+ *    another qdisc at its scheduled departure, in microseconds.
+ *  - A decrease puts queued segments back (section 5) under the qdisc "timely"
+ *    only; elsewhere segments already given to the qdisc leave at their old
+ *    time. They are few, see timely_pacing_shift().
  *  - Loss and ECN echo halve the rate once a window; the paper is silent.
  */
 
@@ -31,6 +32,7 @@
 #include <net/tcp.h>
 
 #include <net/timely.h>
+#include <net/timely_flow.h>
 
 /* A full window lets this many segments wait in the qdisc and the receiver,
  * beyond what the path holds.
@@ -54,6 +56,7 @@
 /**
  * struct timely_sock - state of one connection, in icsk_ca_priv
  * @rate: the rate engine's state
+ * @flow: what is shared with the qdisc, NULL if there was no memory for it
  * @undo_rate_fp: rate before the last decrease for a loss
  * @completed_seq: everything before has been counted as completed
  * @completed_delivered: tp->delivered when @completed_seq was reached
@@ -70,6 +73,7 @@
  */
 struct timely_sock {
 	struct timely_rate rate;
+	struct timely_flow *flow;
 	u64 undo_rate_fp;
 	u32 completed_seq;
 	u32 completed_delivered;
@@ -185,6 +189,8 @@ static void timely_apply(struct sock *sk)
 
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
+	if (ts->flow)
+		timely_flow_rate(ts->flow, rate);
 	sk_pacing_shift_update(sk, timely_pacing_shift(rate));
 	ts->cwnd_limit = max_t(u32, timely_packets(ts, bytes) +
 			       TIMELY_SLACK_SEGMENTS * ts->gso_segs,
@@ -246,13 +252,22 @@ static bool timely_may_rise(const struct sock *sk,
 	return delivered * bytes >= needed * packets;
 }
 
-/* RTT = t_completion - t_send - segment / line_rate (paper, 3.1). */
-static u32 timely_rtt_ns(const struct rate_sample *rs, u32 bytes)
+/* RTT = t_completion - t_send - segment / line_rate (paper, 3.1).
+ *
+ * The time in the qdisc is no part of it. TCP's RTT leaves out what was planned
+ * of that time, the qdisc's record all of it.
+ */
+static u32 timely_rtt_ns(const struct sock *sk, const struct rate_sample *rs,
+			 u32 bytes)
 {
 	u32 rtt_ns = min_t(u64, rs->rtt_us, U32_MAX / NSEC_PER_USEC) * NSEC_PER_USEC;
+	struct timely_flow *flow = ((struct timely_sock *)inet_csk_ca(sk))->flow;
+	u64 sent_ns = flow ? timely_flow_departure(flow, rs->last_end_seq) : 0;
 	u32 segment = min(bytes, timely.segment_bytes);
 	u32 serialisation_ns = ((u64)segment * timely.ns_per_byte_q16) >> 16;
 
+	if (sent_ns)
+		rtt_ns = min_t(u64, tcp_sk(sk)->tcp_clock_cache - sent_ns, U32_MAX);
 	return rtt_ns - min(rtt_ns, serialisation_ns);
 }
 
@@ -272,7 +287,7 @@ static void timely_complete(struct sock *sk, const struct rate_sample *rs)
 	u32 bytes = tp->snd_una - ts->completed_seq;
 	struct timely_completion completion = {
 		.now_ns = tp->tcp_mstamp * NSEC_PER_USEC,
-		.rtt_ns = timely_rtt_ns(rs, bytes),
+		.rtt_ns = timely_rtt_ns(sk, rs, bytes),
 		.bytes = bytes,
 		.may_rise = timely_may_rise(sk, rs, bytes),
 	};
@@ -402,6 +417,7 @@ static void timely_init(struct sock *sk)
 	timely_rate_init(&ts->rate, &timely.law);
 	ts->pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 	timely_refresh_mss(sk);
+	ts->flow = timely_flow_open(sk);
 	timely_apply(sk);
 	/* Without fq, TCP paces by itself. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
@@ -414,6 +430,8 @@ static void timely_release(struct sock *sk)
 	/* Released without init: chosen and left again before connecting. */
 	if (!ts->mss)
 		return;
+	if (ts->flow)
+		timely_flow_close(ts->flow);
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
 		sk->sk_gso_max_segs = ts->gso_max_segs;
 	sk_pacing_shift_update(sk, ts->pacing_shift);
@@ -484,12 +502,19 @@ static int __init timely_register(void)
 		timely.ns_per_byte_q16 = div_u64(8000000ULL << 16,
 						 timely_params.line_rate_kbps);
 
-	return tcp_register_congestion_control(&timely_ops);
+	err = timely_flow_register(&timely_ops);
+	if (err)
+		return err;
+	err = tcp_register_congestion_control(&timely_ops);
+	if (err)
+		timely_flow_unregister();
+	return err;
 }
 
 static void __exit timely_unregister(void)
 {
 	tcp_unregister_congestion_control(&timely_ops);
+	timely_flow_unregister();
 }
 
 module_init(timely_register);

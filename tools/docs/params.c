@@ -7,14 +7,19 @@
 #include <stdio.h>
 
 #include <net/timely.h>
+#include <net/timely_qdisc.h>
+
+#define ROW(field, attr, bits, min, max, initial, unit, doc) \
+	"| `" #field "` | " unit " | " #min " ... " #max " | " #initial " | " doc " |\n"
 
 int main(void)
 {
 	u32 i, preset;
 
-	puts("# Parameters of tcp_timely\n\n"
-	     "<!-- made by `make docs` from include/net/timely_params.h and\n"
-	     "     net/timely/params.c; do not edit -->\n\n"
+	puts("# Parameters\n\n"
+	     "<!-- made by `make docs` from include/net/timely_params.h,\n"
+	     "     net/timely/params.c and include/net/timely_qdisc.h; do not edit -->\n\n"
+	     "## Parameters of tcp_timely\n\n"
 	     "Given when the module is loaded, for example\n"
 	     "`modprobe tcp_timely preset=paper t_low_ns=100000`; those in force are in\n"
 	     "`/sys/module/tcp_timely/parameters/`. A value out of range is refused, and the\n"
@@ -27,7 +32,7 @@ int main(void)
 		       desc->min, desc->max, desc->doc);
 	}
 
-	puts("\n## Presets\n\n`preset=NAME` sets them all; the first is the default.\n");
+	puts("\n### Presets\n\n`preset=NAME` sets them all; the first is the default.\n");
 	for (preset = 0; preset < timely_preset_count; preset++)
 		printf("- `%s`: %s\n", timely_presets[preset].name,
 		       timely_presets[preset].doc);
@@ -48,5 +53,15 @@ int main(void)
 		}
 		puts("");
 	}
+
+	puts("\n## Options of the qdisc\n\n"
+	     "Of `include/net/timely_qdisc.h`, in the units of its netlink attributes; tc takes\n"
+	     "them with units of their own, see tc-timely(8). The defaults of quantum and\n"
+	     "initial_quantum are in packets of the device's MTU. The default is allowed even\n"
+	     "where it lies outside the range.\n\n"
+	     "| option | unit | range | default | what it is |\n|---|---|---|---|---|\n"
+	     TIMELY_QDISC_OPTIONS(ROW)
+	     "\npriomap: a band, 0 to 2, for each of 16 priorities; weights: at least 16384 bytes for\n"
+	     "each of the three bands.");
 	return 0;
 }

@@ -7,7 +7,8 @@
 #   build.sh [base|debug] [6.12]
 #
 # The cache is $TIMELY_CACHE, or ~/.cache/timely; a build is keyed by the
-# source's version, the configuration and the compiler.
+# source's version, the configuration, the compiler and the size of the host's
+# extended registers.
 
 set -eu
 
@@ -25,32 +26,53 @@ debug)	fragments="$here/base.config $here/debug.config" ;;
 *)	die "unknown flavour '$flavour': base or debug" ;;
 esac
 
-mkdir -p "$cache"
-exec 9>"$cache/lock-$series"
-flock 9
-
-# The newest source of the series that is already here, else Debian's.
-src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
-if [ -z "$src" ]; then
-	src=$("$here/fetch-source.sh" "$series" "$cache") || die "no source for $series"
-fi
-
 # KCONFIG_CONFIG and friends from the caller's environment must not leak in.
 unset KCONFIG_CONFIG KBUILD_OUTPUT MAKEFLAGS MFLAGS ARCH CROSS_COMPILE
 
-# shellcheck disable=SC2086 # a list of files
-key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; } | sha256sum | cut -c1-12)
-out=$cache/uml-${src##*/linux-source-}-$flavour-$key
-if [ -e "$out/.timely-built" ]; then
-	echo "$out"
-	exit 0
-fi
+# Up to 6.12 UML takes it for granted that the registers that ptrace(2) moves
+# fit 2696 bytes. With AMX they do not, and no process starts.
+xstate_bytes() {
+	probe=$(mktemp)
+	${CC:-gcc} -x c -o "$probe" - <<-EOF
+	#include <cpuid.h>
+	#include <stdio.h>
+	int main(void)
+	{
+		unsigned int a, bytes, c, d;
+
+		__cpuid_count(0xd, 0, a, bytes, c, d);
+		return printf("%u\\n", bytes > 2696 ? bytes : 2696) < 0;
+	}
+	EOF
+	"$probe"
+	rm -f "$probe"
+}
+xstate=$(xstate_bytes) || die "cannot tell the size of this processor's registers"
+
+# Print the directory of the build, if it is there; set $src and $out.
+find_build() {
+	src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
+	[ "$src" ] || return 1
+	# shellcheck disable=SC2086 # a list of files
+	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate"; } | sha256sum | cut -c1-12)
+	out=$cache/uml-${src##*/linux-source-}-$flavour-$key
+	[ -e "$out/.timely-built" ] && echo "$out"
+}
+
+mkdir -p "$cache"
+# One that is there is not kept waiting while another is made.
+! find_build || exit 0
+exec 9>"$cache/lock-$series"
+flock 9
+[ "$src" ] || "$here/fetch-source.sh" "$series" "$cache" >&2 || die "no source for $series"
+! find_build || exit 0
 
 mkdir -p "$out"
 log=$out/build.log
 say "building $flavour kernel from ${src##*/} (about 4 minutes on two cores, log $log)"
 run() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; die "failed: $*"; }; }
 : >"$log"
+sed -i "s/\(HOST_FP_SIZE\), [0-9][0-9]*)/\1, $xstate)/" "$src/arch/x86/um/user-offsets.c"
 run make -C "$src" O="$out" ARCH=um defconfig
 cd "$out"
 # shellcheck disable=SC2086 # a list of files

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between kernels in <net/pkt_sched.h> and what a qdisc knows of
+ * its device; HAVE_* come from features.mk.
+ */
+#ifndef _TIMELY_COMPAT_NET_PKT_SCHED_H
+#define _TIMELY_COMPAT_NET_PKT_SCHED_H
+
+#include_next <net/pkt_sched.h>
+
+/* 6.13: a device may pace packets that are due within some time by itself. */
+static inline u64 timely_offload_horizon_ns(const struct net_device *dev)
+{
+#ifdef HAVE_PACING_OFFLOAD
+	return dev->max_pacing_offload_horizon;
+#else
+	return 0;
+#endif
+}
+
+#endif /* _TIMELY_COMPAT_NET_PKT_SCHED_H */

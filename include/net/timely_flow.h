@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a congestion control and the qdisc know of the same flow and tell each
+ * other without a call between them. See net/timely/flow.c.
+ */
+#ifndef _NET_TIMELY_FLOW_H
+#define _NET_TIMELY_FLOW_H
+
+#include <linux/atomic.h>
+#include <linux/jump_label.h>
+#include <linux/llist.h>
+#include <linux/refcount.h>
+#include <linux/rhashtable-types.h>
+#include <linux/spinlock.h>
+
+struct sock;
+struct tcp_congestion_ops;
+
+/* Departures remembered: TCP keeps two segments or 122 us of them in the qdisc,
+ * the network a few round trips more. Older ones are overwritten.
+ */
+#define TIMELY_DEPARTURES	64
+
+/**
+ * struct timely_departure - when a segment was handed to the device
+ * @time_ns: CLOCK_MONOTONIC; 0 while it is written
+ * @end_seq: sequence number after its last byte
+ */
+struct timely_departure {
+	u64 time_ns;
+	u32 end_seq;
+};
+
+/**
+ * struct timely_waiter - who holds packets of flows back, a qdisc
+ * @changed: flows whose rate rose or whose pause changed while they wait
+ * @wake: have the waiter look at @changed soon; called with BH off
+ */
+struct timely_waiter {
+	struct llist_head changed;
+	void (*wake)(struct timely_waiter *waiter);
+};
+
+/**
+ * struct timely_flow - what is shared about one connection
+ * @next: entry of @ring to be written next, counted without end
+ * @read: where the congestion control found the last departure
+ * @waiting_Bps: rate that the waiting packet's time was computed with, 0 while
+ *	none waits
+ * @pause_until_ns: no packet leaves before, whatever its rate; 0 for none
+ * @closed: the congestion control has left; the key may name another flow
+ * @changed_once: it is in the waiter's list
+ * @changed: anchor there
+ * @waiter: who holds packets of it, NULL for nobody
+ * @queue: the waiter's own name for it
+ * @lock: guards @waiter, so that it is not woken after it has gone
+ * @key: the socket, only as a number
+ * @hash: anchor in the table of all
+ * @ref: references: the congestion control's, each qdisc's, a list's
+ * @rcu: readers of the table may still look at it
+ * @ring: departures
+ */
+struct timely_flow {
+	atomic_t next;
+	u32 read;
+	u64 waiting_Bps;
+	u64 pause_until_ns;
+	bool closed;
+	bool changed_once;
+	struct llist_node changed;
+	struct timely_waiter *waiter;
+	void *queue;
+	spinlock_t lock; /* of @waiter */
+	const void *key;
+	struct rhash_head hash;
+	refcount_t ref;
+	struct rcu_head rcu;
+	struct timely_departure ring[TIMELY_DEPARTURES];
+};
+
+DECLARE_STATIC_KEY_FALSE(timely_flow_key);
+
+int timely_flow_register(const struct tcp_congestion_ops *ops);
+void timely_flow_unregister(void);
+bool timely_flow_wanted_slow(const struct sock *sk);
+
+struct timely_flow *timely_flow_open(const struct sock *sk);
+void timely_flow_close(struct timely_flow *flow);
+struct timely_flow *timely_flow_get(const struct sock *sk);
+void timely_flow_put(struct timely_flow *flow);
+
+void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+			void *queue);
+void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter);
+void timely_flow_changed(struct timely_flow *flow);
+struct timely_flow *timely_flow_take_changed(struct llist_node **list);
+
+void timely_flow_depart(struct timely_flow *flow, u32 end_seq, u64 now_ns);
+u64 timely_flow_departure(struct timely_flow *flow, u32 end_seq);
+void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
+
+/**
+ * timely_flow_wanted() - does the socket's congestion control want a record?
+ * @sk: a full TCP socket; it may change its congestion control meanwhile
+ *
+ * Return: true if timely_flow_get() may find one. Costs nothing while no
+ * congestion control is registered.
+ */
+static inline bool timely_flow_wanted(const struct sock *sk)
+{
+	return static_branch_unlikely(&timely_flow_key) &&
+	       timely_flow_wanted_slow(sk);
+}
+
+/**
+ * timely_flow_rate() - the congestion control has a new rate
+ * @flow: the record
+ * @rate_Bps: bytes per second
+ *
+ * A lower rate is found when the waiting packet is due. A rate that is higher
+ * by an eighth or more is told at once; less gains nothing worth a wake-up, and
+ * the next packet brings it.
+ */
+static inline void timely_flow_rate(struct timely_flow *flow, u64 rate_Bps)
+{
+	u64 waiting_Bps = READ_ONCE(flow->waiting_Bps);
+
+	if (unlikely(waiting_Bps && rate_Bps > waiting_Bps + waiting_Bps / 8))
+		timely_flow_changed(flow);
+}
+
+#endif /* _NET_TIMELY_FLOW_H */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * What crosses into user space: the qdisc "timely".
+ *
+ * The names are our own, so that this header never shadows one of the kernel's.
+ */
+#ifndef _UAPI_LINUX_TIMELY_H
+#define _UAPI_LINUX_TIMELY_H
+
+#include <linux/types.h>
+
+#define TIMELY_BANDS		3
+
+/* The leave-as-it-is values of TCA_TIMELY_ACK_DSCP and _ACK_PRIORITY. */
+#define TIMELY_DSCP_KEEP	255
+#define TIMELY_PRIORITY_KEEP	255
+
+/* Options in TCA_OPTIONS. The first seventeen mean what they mean to fq; ranges
+ * and defaults are in TIMELY_QDISC_OPTIONS of <net/timely_qdisc.h>.
+ */
+enum {
+	TCA_TIMELY_UNSPEC,
+	TCA_TIMELY_LIMIT,		/* u32: packets in a band */
+	TCA_TIMELY_FLOW_LIMIT,		/* u32: packets of a flow */
+	TCA_TIMELY_QUANTUM,		/* u32: bytes a flow sends in a turn */
+	TCA_TIMELY_INITIAL_QUANTUM,	/* u32: bytes a new flow sends at once */
+	TCA_TIMELY_PACING,		/* u32: 1 if rates are enforced */
+	TCA_TIMELY_MAXRATE,		/* u64: of a flow, bytes/s; all ones: none */
+	TCA_TIMELY_BUCKETS_LOG,		/* u32: log2 of the flow table's first size */
+	TCA_TIMELY_REFILL_DELAY,	/* u32: us of idleness that refill credit */
+	TCA_TIMELY_ORPHAN_MASK,		/* u32: of the hash of packets without socket */
+	TCA_TIMELY_LOW_RATE_THRESHOLD,	/* u32: bytes/s; below, no bursts at all */
+	TCA_TIMELY_CE_THRESHOLD,	/* u32: us of sojourn from where ECN marks */
+	TCA_TIMELY_TIMER_SLACK,		/* u32: ns the timer may be late */
+	TCA_TIMELY_HORIZON,		/* u32: us a stamp may lie ahead */
+	TCA_TIMELY_HORIZON_DROP,	/* u8: 1 drop what lies beyond, 0 cap it */
+	TCA_TIMELY_PRIOMAP,		/* struct tc_prio_qopt: priority to band */
+	TCA_TIMELY_WEIGHTS,		/* s32[3]: bytes of a band in a round */
+	TCA_TIMELY_OFFLOAD_HORIZON,	/* u32: us the device paces by itself */
+
+	TCA_TIMELY_SLOT,		/* u32: ns of a slot of the wheel */
+	TCA_TIMELY_LAZY,		/* u8: 1 if rates are read again when due */
+	TCA_TIMELY_SEGMENT,		/* u32: bytes of a burst; 0: as they come */
+	TCA_TIMELY_SEGMENT_RATE,	/* u64: bytes/s inside a burst; 0: the flow's */
+	TCA_TIMELY_ACK_FIRST,		/* u8: 1 if pure ACKs jump the queue */
+	TCA_TIMELY_ACK_DSCP,		/* u8: DSCP of pure ACKs; 255: as it is */
+	TCA_TIMELY_ACK_PRIORITY,	/* u8: skb priority of pure ACKs; 255: as it is */
+	TCA_TIMELY_WRONG_CLOCK_DROP,	/* u8: 1 drop what another clock stamped */
+	TCA_TIMELY_PAD,
+
+	__TCA_TIMELY_MAX
+};
+
+#define TCA_TIMELY_MAX	(__TCA_TIMELY_MAX - 1)
+
+/**
+ * struct tc_timely_stats - what `tc -s qdisc` shows, in TCA_STATS_APP
+ * @gc_flows: idle flows forgotten
+ * @throttled: times a flow had to wait for its time
+ * @flows_plimit: packets dropped at flow_limit
+ * @pkts_too_long: packets whose time at the flow's rate exceeds a second
+ * @allocation_errors: flows or records there was no memory for
+ * @ce_mark: packets marked at ce_threshold
+ * @horizon_drops: packets dropped beyond the horizon
+ * @horizon_caps: packets moved to the horizon
+ * @fastpath_packets: packets that needed no flow
+ * @band_drops: packets dropped at limit
+ * @put_back: packets whose rate had fallen when their time came
+ * @brought_forward: waiting flows whose rate rose
+ * @segmented: packets split into paced pieces
+ * @segments: the pieces
+ * @segment_errors: packets that could not be split and left whole
+ * @acks_first: pure ACKs that jumped the queue
+ * @acks_marked: pure ACKs given another DSCP
+ * @wrong_clock: packets stamped by another clock, sent or dropped
+ * @wrong_clock_drops: those of them that were dropped
+ * @departures: departures recorded for congestion controls
+ * @paused: times a flow waited for its pause, not for its rate
+ * @time_next_delayed_flow: ns until the next flow's time
+ * @flows: flows known
+ * @inactive_flows: those without packets
+ * @throttled_flows: those waiting for their time
+ * @unthrottle_latency_ns: average lateness of the timer, ns
+ * @band_pkt_count: packets queued in each band
+ * @buckets_log: log2 of the flow table's present size
+ *
+ * It grows at its end only: a reader takes what both sides know.
+ */
+struct tc_timely_stats {
+	__u64 gc_flows;
+	__u64 throttled;
+	__u64 flows_plimit;
+	__u64 pkts_too_long;
+	__u64 allocation_errors;
+	__u64 ce_mark;
+	__u64 horizon_drops;
+	__u64 horizon_caps;
+	__u64 fastpath_packets;
+	__u64 band_drops[TIMELY_BANDS];
+	__u64 put_back;
+	__u64 brought_forward;
+	__u64 segmented;
+	__u64 segments;
+	__u64 segment_errors;
+	__u64 acks_first;
+	__u64 acks_marked;
+	__u64 wrong_clock;
+	__u64 wrong_clock_drops;
+	__u64 departures;
+	__u64 paused;
+	__s64 time_next_delayed_flow;
+	__u32 flows;
+	__u32 inactive_flows;
+	__u32 throttled_flows;
+	__u32 unthrottle_latency_ns;
+	__u32 band_pkt_count[TIMELY_BANDS];
+	__u32 buckets_log;
+};
+
+#endif /* _UAPI_LINUX_TIMELY_H */

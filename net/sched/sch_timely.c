@@ -1,0 +1,1941 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The qdisc "timely": TIMELY's rate control engine, and a drop-in for fq.
+ *
+ * A packet's life:
+ *
+ *	enqueue -> flow -> [timing wheel] -> round robin -> [split] -> device
+ *
+ * Flows are sockets, or hashes of what has none. A flow is IDLE without
+ * packets; READY when its first packet may leave, waiting for its turn in one
+ * of three bands; THROTTLED in the wheel until its first packet is due. Due is
+ * the latest of
+ *
+ *	its stamp	EDT of TCP, SO_TXTIME, BPF
+ *	its pacing	the end of the packet before it, at the flow's rate
+ *	its pause	On-Ramp's, kept apart from the pacing clock
+ *
+ * What is as in fq: all of its options, with their meaning and defaults; three
+ * bands with weights, deficit round robin with new flows before old ones;
+ * pacing that allows for the timer being late by up to half a packet. What is
+ * not:
+ *  - A timing wheel holds the throttled flows (net/timely/wheel.c): constant
+ *    time, in slots of a microsecond. Flows are found in a hash table that
+ *    grows with them.
+ *  - Flows whose congestion control keeps a record (net/timely/flow.c) are
+ *    paced by what their rate is when a packet is due, not when TCP stamped it
+ *    (paper, section 5): see tq_due(). Their departures are recorded.
+ *  - GSO packets may be split into pieces that are paced one by one (section
+ *    6, Fig. 16): tq_split().
+ *  - Pure ACKs may jump the queue and be marked (section 2, Figs 4 and 5).
+ *  - A stamp of another clock cannot stall a flow: tq_check_stamp().
+ */
+
+#include <linux/hash.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/prefetch.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/dsfield.h>
+#include <net/gso.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include <net/timely_flow.h>
+#include <net/timely_qdisc.h>
+#include <net/timely_wheel.h>
+#include <uapi/linux/timely.h>
+
+/* The qdisc's only clock; a test may put its own in place. */
+static inline u64 timely_clock_ns(void)
+{
+#ifdef TIMELY_CLOCK_NS
+	return TIMELY_CLOCK_NS();
+#else
+	return ktime_get_ns();
+#endif
+}
+
+/* Idle flows are forgotten after 3 s, as fq's; at most so many at a time. */
+#define TQ_GC_AGE_NS		(3ULL * NSEC_PER_SEC)
+#define TQ_GC_MAX		8
+
+/* Buckets moved to a new table with each new flow; more than one, so that the
+ * move ends before the next one is due.
+ */
+#define TQ_MIGRATE		4
+/* The table grows to 2^20 buckets, 8 MB. */
+#define TQ_BUCKETS_LOG_MAX	20
+
+/* While flows are due, so many packets may pass without a flow of their own. */
+#define TQ_FASTPATH_MAX		8
+
+/* No stamp of the monotonic clock is that far ahead, or that long past; one of
+ * the real-time clock is half a century ahead.
+ */
+#define TQ_FOREIGN_NS		(24ULL * 3600 * NSEC_PER_SEC)
+#define TQ_PAST_NS		(10ULL * NSEC_PER_SEC)
+
+/* A packet's time at the flow's rate is cut to this: rates change. */
+#define TQ_PACE_MAX_NS		((u64)NSEC_PER_SEC)
+#define TQ_PACE_SHIFT		24
+
+#define TQ_UNLIMITED		(~0ULL)
+
+/**
+ * struct tq_skb_cb - what the qdisc notes on a packet
+ * @time_ns: stamp or arrival: not to leave before
+ * @band: whose count it is in
+ * @piece: what is left of a split packet: leaves before all of its flow
+ * @more: further pieces of the same packet follow
+ * @burst: a piece that leaves at @time_ns, whatever the flow's rate
+ * @waited: it has been in the wheel
+ */
+struct tq_skb_cb {
+	u64 time_ns;
+	u8 band;
+	u8 piece:1,
+	   more:1,
+	   burst:1,
+	   waited:1;
+};
+
+enum tq_state {
+	TQ_IDLE,
+	TQ_READY,
+	TQ_THROTTLED,
+};
+
+/**
+ * struct tq_flow - a flow's queue
+ * @node: in the wheel while THROTTLED; its @next links the turns while READY;
+ *	its @due_ns tells since when while IDLE
+ * @sk: socket, only as a number; or a hash and a low bit of one
+ * @hash_next: next in the same bucket
+ * @head: first packet; its prev is the last one
+ * @credit: bytes left of the flow's turn
+ * @qlen: packets, a split one counting as one until its last piece has left
+ * @socket_hash: tells that @sk's memory has become another socket
+ * @state: enum tq_state
+ * @band: where its turns are
+ * @paced: @owed counts
+ * @recorded: it has a @record
+ * @has_early: @early is not empty
+ * @clock_ns: when the last paced packet should have left
+ * @owed: bytes sent then: their time has to pass before the next packet
+ * @looked: jiffies of the last time a record was looked for
+ * @rate_Bps: the rate that @ns_per_byte stands for, bytes per second
+ * @ns_per_byte: of @rate_Bps, Q24
+ * @record: what is shared with the congestion control, or NULL
+ * @early: packets stamped earlier than one before them, by time
+ *
+ * Two cache lines, as fq's; a flow whose packets come stamped in order needs
+ * the first one only.
+ */
+struct tq_flow {
+	struct timely_wheel_node node;
+	struct sock *sk;
+	struct tq_flow *hash_next;
+	struct sk_buff *head;
+	s32 credit;
+	u32 qlen;
+	u32 socket_hash;
+	u8 state;
+	u8 band;
+	u8 paced:1,
+	   recorded:1,
+	   has_early:1;
+	/* the second line */
+	u64 clock_ns;
+	u32 owed;
+	u32 looked;
+	u64 rate_Bps;
+	u64 ns_per_byte;
+	struct timely_flow *record;
+	struct rb_root early;
+};
+
+/**
+ * struct tq_turns - flows in the order of their turns
+ * @first: whose turn it is
+ * @last: where to add
+ */
+struct tq_turns {
+	struct tq_flow *first;
+	struct tq_flow *last;
+};
+
+/**
+ * struct tq_band - the turns of a class of priorities
+ * @new_flows: flows that had no packets before; they go first
+ * @old_flows: flows that have had their turn
+ * @credit: bytes left of the band's round
+ * @packets: packets queued, against the limit
+ */
+struct tq_band {
+	struct tq_turns new_flows;
+	struct tq_turns old_flows;
+	s32 credit;
+	u32 packets;
+};
+
+/**
+ * struct tq_table - flows by key
+ * @log: log2 of the number of buckets
+ * @buckets: chains of flows
+ */
+struct tq_table {
+	u8 log;
+	struct tq_flow *buckets[];
+};
+
+#define TQ_OPTION_INDEX(field, ...)	TQ_O_##field,
+enum tq_option {
+	TIMELY_QDISC_OPTIONS(TQ_OPTION_INDEX)
+	TQ_O_COUNT
+};
+
+/**
+ * struct tq_options - the options as they were given, and as they are shown
+ * @value: the numeric ones, by enum tq_option
+ * @priomap: bands of the priorities
+ * @weights: bytes of the bands in a round
+ */
+struct tq_options {
+	u64 value[TQ_O_COUNT];
+	struct tc_prio_qopt priomap;
+	s32 weights[TIMELY_BANDS];
+};
+
+/**
+ * struct tq_config - the options as a packet's path wants them
+ * @horizon_ns: how far ahead a stamp may lie, ns
+ * @offload_ns: what is due within this goes to the device, ns
+ * @maxrate_Bps: highest rate of a flow, bytes per second
+ * @ce_threshold_ns: ECN marks from this much waiting on, ns
+ * @refill_ns: idle time that refills credit, ns
+ * @segment_ns_per_byte: pace of the pieces of a packet, Q24; 0 for the flow's
+ * @flow_limit: packets of a flow
+ * @quantum: bytes of a turn
+ * @initial_quantum: bytes of a new flow's first turn
+ * @orphan_mask: of the hash of packets without a socket
+ * @low_rate_Bps: below, each packet is paced, bytes per second
+ * @timer_slack_ns: how late the timer may be, ns
+ * @segment: bytes of a piece, 0 to leave packets whole
+ * @pacing: enforce rates
+ * @lazy: read rates when packets are due
+ * @horizon_drop: drop what lies beyond the horizon
+ * @ack_first: pure ACKs jump the queue
+ * @ack_special: some option of pure ACKs is set
+ * @wrong_clock_drop: drop what another clock stamped
+ * @ack_dscp: of pure ACKs, or TIMELY_DSCP_KEEP
+ * @ack_priority: of pure ACKs, or TIMELY_PRIORITY_KEEP
+ * @prio2band: band of each priority
+ * @weights: bytes of each band in a round
+ *
+ * Made up beside the one in force, which it replaces when all is accepted.
+ */
+struct tq_config {
+	u64 horizon_ns;
+	u64 offload_ns;
+	u64 maxrate_Bps;
+	u64 ce_threshold_ns;
+	u64 refill_ns;
+	u64 segment_ns_per_byte;
+	u32 flow_limit;
+	u32 quantum;
+	u32 initial_quantum;
+	u32 orphan_mask;
+	u32 low_rate_Bps;
+	u32 timer_slack_ns;
+	u32 segment;
+	u8 pacing:1,
+	   lazy:1,
+	   horizon_drop:1,
+	   ack_first:1,
+	   ack_special:1,
+	   wrong_clock_drop:1;
+	u8 ack_dscp;
+	u8 ack_priority;
+	u8 prio2band[TC_PRIO_MAX + 1];
+	s32 weights[TIMELY_BANDS];
+};
+
+/**
+ * struct tq_sched - an instance
+ * @config: read by every packet
+ * @table: flows by key
+ * @old: the table before, from which flows still have to be moved, or NULL
+ * @migrated: buckets of @old already moved
+ * @band_nr: band whose round it is
+ * @wheel: throttled flows
+ * @bypass: packets that need no flow, the first of them; its prev is the last
+ * @bypass_qlen: how many
+ * @flows: flows known
+ * @inactive: those without packets
+ * @throttled: those in the wheel
+ * @ready: those waiting for their turn, some without packets
+ * @bands: turns
+ * @waiter: where flows' records tell of a change
+ * @watchdog: runs the qdisc when the next flow is due
+ * @stats: what is shown, but for what is computed then
+ * @unthrottle_ns: average lateness of a flow's turn, ns
+ * @options: as they are shown
+ * @grown: a larger table made by @grow, not yet in use
+ * @grow: makes it, where memory may be waited for
+ * @grow_log: log2 of its size
+ * @grow_failed: jiffies of the last time there was no memory
+ * @sweep: next bucket to look for idle flows in
+ * @sch: the qdisc it is the private part of
+ */
+struct tq_sched {
+	struct tq_config config;
+
+	struct tq_table *table;
+	struct tq_table *old;
+	u32 migrated;
+	u32 band_nr;
+	struct timely_wheel *wheel;
+	struct sk_buff *bypass;
+	u32 bypass_qlen;
+	u32 flows;
+	u32 inactive;
+	u32 throttled;
+	u32 ready;
+	struct tq_band bands[TIMELY_BANDS];
+	struct timely_waiter waiter;
+	struct qdisc_watchdog watchdog;
+	struct tc_timely_stats stats;
+	u64 unthrottle_ns;
+
+	struct tq_options options;
+	struct tq_table *grown;
+	struct work_struct grow;
+	u8 grow_log;
+	unsigned long grow_failed;
+	u32 sweep;
+	struct Qdisc *sch;
+};
+
+static struct kmem_cache *tq_flow_cache __read_mostly;
+
+static struct tq_skb_cb *tq_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct tq_skb_cb));
+	return (struct tq_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* ---- a list of packets whose first one knows the last ---- */
+
+static void tq_list_add(struct sk_buff **head, struct sk_buff *skb)
+{
+	struct sk_buff *first = *head;
+
+	skb->next = NULL;
+	if (first) {
+		first->prev->next = skb;
+		first->prev = skb;
+	} else {
+		skb->prev = skb;
+		*head = skb;
+	}
+}
+
+/* Put a chain before all others. */
+static void tq_list_push(struct sk_buff **head, struct sk_buff *first,
+			 struct sk_buff *last)
+{
+	last->next = *head;
+	first->prev = *head ? (*head)->prev : last;
+	*head = first;
+}
+
+static struct sk_buff *tq_list_pop(struct sk_buff **head)
+{
+	struct sk_buff *skb = *head;
+
+	*head = skb->next;
+	if (skb->next)
+		skb->next->prev = skb->prev;
+	skb->next = NULL;
+	skb->prev = NULL;
+	return skb;
+}
+
+/* ---- a flow's packets ---- */
+
+/* Packets stamped earlier than one before them are few: they have a tree. */
+static void tq_queue_early(struct tq_flow *f, struct sk_buff *skb)
+{
+	struct rb_node **p = &f->early.rb_node, *parent = NULL;
+
+	while (*p) {
+		parent = *p;
+		if (tq_cb(skb)->time_ns >= tq_cb(rb_to_skb(parent))->time_ns)
+			p = &parent->rb_right;
+		else
+			p = &parent->rb_left;
+	}
+	rb_link_node(&skb->rbnode, parent, p);
+	rb_insert_color(&skb->rbnode, &f->early);
+	f->has_early = 1;
+}
+
+static void tq_queue(struct tq_flow *f, struct sk_buff *skb)
+{
+	if (unlikely(f->head &&
+		     tq_cb(skb)->time_ns < tq_cb(f->head->prev)->time_ns))
+		tq_queue_early(f, skb);
+	else
+		tq_list_add(&f->head, skb);
+}
+
+static struct sk_buff *tq_peek(const struct tq_flow *f)
+{
+	struct sk_buff *early;
+
+	if (likely(!f->has_early))
+		return f->head;
+	early = skb_rb_first(&f->early);
+	if (!f->head)
+		return early;
+	if (tq_cb(f->head)->piece ||
+	    tq_cb(f->head)->time_ns <= tq_cb(early)->time_ns)
+		return f->head;
+	return early;
+}
+
+/* Take out what tq_peek() gave. */
+static void tq_unqueue(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb)
+{
+	if (likely(skb == f->head)) {
+		tq_list_pop(&f->head);
+		return;
+	}
+	rb_erase(&skb->rbnode, &f->early);
+	f->has_early = !RB_EMPTY_ROOT(&f->early);
+	/* All of these share memory with the tree's node. */
+	skb->next = NULL;
+	skb->prev = NULL;
+	skb->dev = qdisc_dev(sch);
+}
+
+/* ---- turns ---- */
+
+static void tq_turn_add(struct tq_turns *turns, struct tq_flow *f)
+{
+	f->node.next = NULL;
+	if (turns->first)
+		turns->last->node.next = &f->node;
+	else
+		turns->first = f;
+	turns->last = f;
+}
+
+static struct tq_flow *tq_turn_after(const struct tq_flow *f)
+{
+	return f->node.next ? container_of(f->node.next, struct tq_flow, node) : NULL;
+}
+
+static void tq_make_idle(struct tq_sched *q, struct tq_flow *f, u64 now)
+{
+	f->state = TQ_IDLE;
+	f->node.due_ns = now;
+	q->ready--;
+}
+
+static void tq_make_ready(struct tq_sched *q, struct tq_flow *f,
+			  struct tq_turns *turns)
+{
+	f->state = TQ_READY;
+	q->ready++;
+	tq_turn_add(turns, f);
+}
+
+static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	f->state = TQ_THROTTLED;
+	q->throttled++;
+	q->stats.throttled++;
+	timely_wheel_add(q->wheel, &f->node, due);
+	if (f->recorded)
+		WRITE_ONCE(f->record->waiting_Bps, f->paced ? f->rate_Bps : 0);
+}
+
+/* It has left the wheel. */
+static void tq_unthrottle(struct tq_sched *q, struct tq_flow *f)
+{
+	q->throttled--;
+	if (f->recorded)
+		WRITE_ONCE(f->record->waiting_Bps, 0);
+	tq_make_ready(q, f, &q->bands[f->band].old_flows);
+}
+
+/* ---- pacing ---- */
+
+static bool tq_is_lazy(const struct tq_sched *q, const struct tq_flow *f)
+{
+	return f->recorded && q->config.lazy && q->config.pacing;
+}
+
+/* What the flow may send a second. A stamped packet carries its socket's rate
+ * already, unless the stamp does not count.
+ */
+static u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
+		       const struct sk_buff *skb)
+{
+	u64 rate_Bps = q->config.maxrate_Bps;
+	unsigned long socket_Bps;
+
+	if (skb->sk && (!skb->tstamp || tq_is_lazy(q, f))) {
+		socket_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
+		if (socket_Bps != ~0UL)
+			rate_Bps = min_t(u64, rate_Bps, socket_Bps);
+	}
+	return rate_Bps;
+}
+
+/* The time of so many bytes. The division is made once for each rate. */
+static u64 tq_pace_ns(struct tq_flow *f, u32 bytes, u64 rate_Bps)
+{
+	if (rate_Bps == TQ_UNLIMITED)
+		return 0;
+	if (unlikely(f->rate_Bps != rate_Bps)) {
+		f->rate_Bps = rate_Bps;
+		f->ns_per_byte = div64_u64((u64)NSEC_PER_SEC << TQ_PACE_SHIFT,
+					   max(rate_Bps, 1ULL));
+	}
+	return min(mul_u64_u32_shr(f->ns_per_byte, bytes, TQ_PACE_SHIFT),
+		   TQ_PACE_MAX_NS);
+}
+
+/* When the packet, the flow's first, may leave.
+ *
+ * This is lazy rate enforcement (paper, section 5): asked for again when the
+ * time it gave has come, it reads the rate as it is by then. For flows with a
+ * record that replaces TCP's stamp, which a lower rate would no longer move,
+ * and a higher one neither. Other flows keep their stamps, as under fq: they
+ * may have been set by more than TCP.
+ */
+static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb)
+{
+	const struct tq_skb_cb *cb = tq_cb(skb);
+	u64 due = cb->time_ns;
+	u64 rate_Bps, pause;
+
+	if (f->paced && !cb->burst) {
+		rate_Bps = q->config.lazy ? tq_rate_Bps(q, f, skb) : f->rate_Bps;
+		due = max(due, f->clock_ns + tq_pace_ns(f, f->owed, rate_Bps));
+	}
+	if (f->recorded) {
+		pause = READ_ONCE(f->record->pause_until_ns);
+		if (unlikely(pause > due)) {
+			due = pause;
+			q->stats.paused++;
+		}
+	}
+	return due;
+}
+
+static u32 tq_tcp_payload(const struct sk_buff *skb)
+{
+	return skb->len - skb_transport_offset(skb) - tcp_hdrlen(skb);
+}
+
+/* The packet left at @now, was due at @due: what follows has to wait.
+ *
+ * Being late by up to half the packet's time is made good, as the timer's
+ * fault; more would be a burst. TCP counts and so does fq.
+ */
+static void tq_charge(struct tq_sched *q, struct tq_flow *f,
+		      const struct sk_buff *skb, u64 now, u64 due)
+{
+	u64 rate_Bps = tq_rate_Bps(q, f, skb);
+	u32 bytes = qdisc_pkt_len(skb);
+	u64 ns;
+
+	if (tq_is_lazy(q, f)) {
+		/* TCP's rates are of payload. */
+		bytes = tq_tcp_payload(skb);
+	} else if (!skb->tstamp && !tq_cb(skb)->burst) {
+		if (rate_Bps <= q->config.low_rate_Bps) {
+			f->credit = 0;
+		} else {
+			bytes = max(bytes, q->config.quantum);
+			if (f->credit > 0)
+				return;
+		}
+	}
+	if (rate_Bps == TQ_UNLIMITED) {
+		f->paced = 0;
+		return;
+	}
+	/* Paid for after the last piece, as if all had left with the first. */
+	if (tq_cb(skb)->burst) {
+		f->owed += bytes;
+		return;
+	}
+	ns = tq_pace_ns(f, bytes, rate_Bps);
+	if (unlikely(ns == TQ_PACE_MAX_NS))
+		q->stats.pkts_too_long++;
+	f->clock_ns = now - min(now - due, ns / 2);
+	f->owed = bytes;
+	f->paced = 1;
+}
+
+/* ---- records shared with congestion controls ---- */
+
+static void tq_forget_record(struct tq_sched *q, struct tq_flow *f)
+{
+	if (!f->recorded)
+		return;
+	timely_flow_detach(f->record, &q->waiter);
+	timely_flow_put(f->record);
+	f->record = NULL;
+	f->recorded = 0;
+}
+
+/* The record is made when a connection is established, the flow with its first
+ * SYN. Where there was no memory for one it is not looked for with every packet.
+ */
+static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f)
+{
+	if (f->recorded) {
+		if (likely(!READ_ONCE(f->record->closed)))
+			return;
+		tq_forget_record(q, f);
+	}
+	if (!timely_flow_wanted(f->sk) || f->looked == (u32)jiffies)
+		return;
+	f->record = timely_flow_get(f->sk);
+	if (!f->record) {
+		f->looked = (u32)jiffies;
+		return;
+	}
+	f->recorded = 1;
+	timely_flow_attach(f->record, &q->waiter, f);
+}
+
+static void tq_record(struct tq_sched *q, struct tq_flow *f,
+		      const struct sk_buff *skb, u64 now)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+	u32 payload = tq_tcp_payload(skb);
+
+	if (!payload)
+		return;
+	timely_flow_depart(f->record, ntohl(th->seq) + payload + th->fin, now);
+	q->stats.departures++;
+}
+
+static void tq_wake(struct timely_waiter *waiter)
+{
+	struct tq_sched *q = container_of(waiter, struct tq_sched, waiter);
+
+	rcu_read_lock();
+	__netif_schedule(qdisc_root(q->sch));
+	rcu_read_unlock();
+}
+
+/* A throttled flow's time may be another one now. */
+static void tq_move(struct tq_sched *q, struct tq_flow *f)
+{
+	u64 due = tq_due(q, f, tq_peek(f));
+
+	if (due >= f->node.due_ns)
+		return;
+	timely_wheel_move(q->wheel, &f->node, due);
+	if (f->recorded)
+		WRITE_ONCE(f->record->waiting_Bps, f->paced ? f->rate_Bps : 0);
+	q->stats.brought_forward++;
+}
+
+/* Records whose rate or pause has changed. */
+static void tq_take_changed(struct tq_sched *q)
+{
+	struct llist_node *list = llist_del_all(&q->waiter.changed);
+	struct timely_flow *record;
+	struct tq_flow *f;
+
+	while ((record = timely_flow_take_changed(&list))) {
+		f = record->waiter == &q->waiter ? record->queue : NULL;
+		if (f && f->state == TQ_THROTTLED)
+			tq_move(q, f);
+		timely_flow_put(record);
+	}
+}
+
+/* ---- the table of flows ---- */
+
+static struct tq_table *tq_table_alloc(const struct Qdisc *sch, u8 log)
+{
+	struct tq_table *table;
+
+	table = kvzalloc_node(struct_size(table, buckets, 1UL << log),
+			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN,
+			      netdev_queue_numa_node_read(sch->dev_queue));
+	if (table)
+		table->log = log;
+	return table;
+}
+
+static u32 tq_slot_of(const struct tq_table *table, const void *key)
+{
+	return hash_64((unsigned long)key, table->log);
+}
+
+static struct tq_flow **tq_bucket(struct tq_sched *q, const void *key)
+{
+	u32 slot;
+
+	if (unlikely(q->old)) {
+		slot = tq_slot_of(q->old, key);
+		if (slot >= q->migrated)
+			return &q->old->buckets[slot];
+	}
+	return &q->table->buckets[tq_slot_of(q->table, key)];
+}
+
+static void tq_migrate_bucket(struct tq_sched *q)
+{
+	struct tq_flow *f = q->old->buckets[q->migrated++];
+	struct tq_flow **bucket, *next;
+
+	for (; f; f = next) {
+		next = f->hash_next;
+		bucket = &q->table->buckets[tq_slot_of(q->table, f->sk)];
+		f->hash_next = *bucket;
+		*bucket = f;
+	}
+}
+
+/* Move flows to the new table, @count buckets of them. */
+static void tq_migrate(struct tq_sched *q, u32 count)
+{
+	if (!q->old)
+		return;
+	for (; count && q->migrated < 1U << q->old->log; count--)
+		tq_migrate_bucket(q);
+	if (q->migrated == 1U << q->old->log) {
+		kvfree(q->old);
+		q->old = NULL;
+	}
+}
+
+static void tq_use_table(struct tq_sched *q, struct tq_table *table)
+{
+	q->old = q->table;
+	q->table = table;
+	q->migrated = 0;
+}
+
+static void tq_grow_work(struct work_struct *work)
+{
+	struct tq_sched *q = container_of(work, struct tq_sched, grow);
+	struct tq_table *table = tq_table_alloc(q->sch, READ_ONCE(q->grow_log));
+
+	if (!table)
+		WRITE_ONCE(q->grow_failed, jiffies);
+	else if (cmpxchg(&q->grown, NULL, table))
+		kvfree(table);
+}
+
+/* A flow was added. More flows than buckets: have a table of twice the size
+ * made, and move to it a few buckets at a time.
+ */
+static void tq_grow(struct tq_sched *q)
+{
+	struct tq_table *grown;
+
+	if (q->old) {
+		tq_migrate(q, TQ_MIGRATE);
+		return;
+	}
+	if (q->flows <= 1U << q->table->log || q->table->log >= TQ_BUCKETS_LOG_MAX)
+		return;
+	grown = xchg(&q->grown, NULL);
+	if (grown && grown->log > q->table->log) {
+		tq_use_table(q, grown);
+		return;
+	}
+	kvfree(grown);
+	if (time_after(jiffies, READ_ONCE(q->grow_failed) + HZ)) {
+		WRITE_ONCE(q->grow_log, q->table->log + 1);
+		schedule_work(&q->grow);
+	}
+}
+
+static void tq_free_flow(struct tq_sched *q, struct tq_flow *f)
+{
+	tq_forget_record(q, f);
+	kmem_cache_free(tq_flow_cache, f);
+}
+
+/* Forget flows of a chain that have been idle for long. */
+static void tq_gc(struct tq_sched *q, struct tq_flow **link, u64 now)
+{
+	struct tq_flow *f;
+	int freed = 0;
+
+	while ((f = *link) && freed < TQ_GC_MAX) {
+		if (f->state != TQ_IDLE || now - f->node.due_ns < TQ_GC_AGE_NS) {
+			link = &f->hash_next;
+			continue;
+		}
+		*link = f->hash_next;
+		tq_free_flow(q, f);
+		freed++;
+	}
+	q->flows -= freed;
+	q->inactive -= freed;
+	q->stats.gc_flows += freed;
+}
+
+static bool tq_is_socket(const struct sk_buff *skb, const struct sock *key)
+{
+	return skb->sk == key;
+}
+
+/* Have the socket leave pacing to us. */
+static void tq_take_pacing(const struct tq_sched *q, struct sock *sk)
+{
+	if (!q->config.pacing || READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ)
+		return;
+	/* TCP reads it without a lock of ours. */
+	smp_store_release(&sk->sk_pacing_status, SK_PACING_FQ);
+}
+
+/* The socket is new to the flow. */
+static void tq_adopt(struct tq_sched *q, struct tq_flow *f, struct sock *sk)
+{
+	f->socket_hash = sk->sk_hash;
+	f->looked = (u32)jiffies - 1;
+	tq_take_pacing(q, sk);
+}
+
+static struct tq_flow *tq_new_flow(struct tq_sched *q, const struct sk_buff *skb,
+				   struct sock *key, u64 now)
+{
+	struct tq_flow **bucket;
+	struct tq_flow *f;
+
+	tq_gc(q, &q->table->buckets[q->sweep++ & ((1U << q->table->log) - 1)], now);
+	f = kmem_cache_zalloc(tq_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
+	if (unlikely(!f)) {
+		q->stats.allocation_errors++;
+		return NULL;
+	}
+	f->sk = key;
+	f->credit = q->config.initial_quantum;
+	f->state = TQ_IDLE;
+	f->node.due_ns = now;
+	if (tq_is_socket(skb, key))
+		tq_adopt(q, f, skb->sk);
+	bucket = tq_bucket(q, key);
+	tq_gc(q, bucket, now);
+	f->hash_next = *bucket;
+	*bucket = f;
+	q->flows++;
+	q->inactive++;
+	tq_grow(q);
+	return f;
+}
+
+/* The memory of a socket has become another socket. */
+static void tq_renew_flow(struct tq_sched *q, struct tq_flow *f, struct sock *sk)
+{
+	tq_forget_record(q, f);
+	tq_adopt(q, f, sk);
+	f->credit = q->config.initial_quantum;
+	f->paced = 0;
+	if (f->state == TQ_THROTTLED) {
+		timely_wheel_del(q->wheel, &f->node);
+		tq_unthrottle(q, f);
+	}
+}
+
+/* Sockets are flows. What has none, or one that is no connection of its own, is
+ * a flow by its headers: SYN-ACKs, what TIME-WAIT answers, what is forwarded,
+ * unconnected UDP. The low bit tells these keys from sockets.
+ */
+static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
+{
+	struct sock *sk = skb->sk;
+	unsigned long hash;
+
+	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
+		if (likely(sk->sk_state != TCP_CLOSE))
+			return sk;
+		hash = skb_get_hash(skb) & q->config.orphan_mask;
+	} else {
+		hash = skb_get_hash(skb) & q->config.orphan_mask;
+		skb_orphan(skb);
+	}
+	return (struct sock *)((hash << 1) | 1UL);
+}
+
+/* With nothing else to send and no rate to keep to, a flow is of no use. */
+static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
+			  const struct sk_buff *skb, const struct sock *key, u64 now)
+{
+	if (tq_cb(skb)->time_ns > now || q->config.maxrate_Bps != TQ_UNLIMITED)
+		return false;
+	if (sch->q.qlen) {
+		if (q->flows != q->inactive + q->throttled ||
+		    q->bypass_qlen >= TQ_FASTPATH_MAX)
+			return false;
+		/* A flow may be due, and unserved as yet. */
+		if (!timely_wheel_advance(q->wheel, now + q->config.offload_ns))
+			return false;
+	}
+	if (q->config.segment && skb_is_gso(skb))
+		return false;
+	if (!skb->sk)
+		return true;
+	if (!sk_is_tcp(skb->sk))
+		return READ_ONCE(skb->sk->sk_max_pacing_rate) == ~0UL;
+	return !tq_is_socket(skb, key) || !timely_flow_wanted(skb->sk);
+}
+
+/* The flow of a packet, NULL if it needs none or there is no memory for one. */
+static struct tq_flow *tq_classify(struct Qdisc *sch, struct tq_sched *q,
+				   struct sk_buff *skb, u64 now)
+{
+	struct sock *key = tq_key(q, skb);
+	struct tq_flow *f;
+
+	if (tq_may_bypass(sch, q, skb, key, now)) {
+		q->stats.fastpath_packets++;
+		if (tq_is_socket(skb, key))
+			tq_take_pacing(q, key);
+		return NULL;
+	}
+	for (f = *tq_bucket(q, key); f && f->sk != key; f = f->hash_next)
+		;
+	if (unlikely(!f)) {
+		f = tq_new_flow(q, skb, key, now);
+		if (!f)
+			return NULL;
+	}
+	if (tq_is_socket(skb, key)) {
+		if (unlikely(f->socket_hash != key->sk_hash))
+			tq_renew_flow(q, f, key);
+		if (sk_is_tcp(key) && (f->recorded || timely_flow_wanted(key)))
+			tq_look_for_record(q, f);
+	}
+	return f;
+}
+
+/* ---- enqueue ---- */
+
+/* A stamp that is not within the horizon. Beyond it, the horizon's own rule
+ * applies; what no monotonic clock has shown, or will show soon, was set by
+ * another clock: a forwarded packet's time of arrival, say. fq drops those or
+ * holds each for the whole horizon.
+ *
+ * Return: false if the packet is to be dropped.
+ */
+static bool tq_check_stamp(struct tq_sched *q, struct sk_buff *skb, u64 now)
+{
+	s64 ahead = skb->tstamp - now;
+
+	if (ahead > 0 && ahead < TQ_FOREIGN_NS) {
+		if (q->config.horizon_drop) {
+			q->stats.horizon_drops++;
+			return false;
+		}
+		q->stats.horizon_caps++;
+		skb->tstamp = now + q->config.horizon_ns;
+		return true;
+	}
+	q->stats.wrong_clock++;
+	if (q->config.wrong_clock_drop) {
+		q->stats.wrong_clock_drops++;
+		return false;
+	}
+	skb->tstamp = 0;
+	return true;
+}
+
+static bool tq_set_dscp(struct sk_buff *skb, u8 dscp)
+{
+	u32 offset = skb_network_offset(skb);
+
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		if (skb_ensure_writable(skb, offset + sizeof(struct iphdr)))
+			return false;
+		ipv4_change_dsfield(ip_hdr(skb), INET_ECN_MASK, dscp << 2);
+		return true;
+	case htons(ETH_P_IPV6):
+		if (skb_ensure_writable(skb, offset + sizeof(struct ipv6hdr)))
+			return false;
+		ipv6_change_dsfield(ipv6_hdr(skb), INET_ECN_MASK, dscp << 2);
+		return true;
+	}
+	return false;
+}
+
+/* Pure ACKs carry the congestion signal of the other direction (paper, section
+ * 2): they need not wait behind data here, nor in a network that knows the mark.
+ *
+ * Return: true if the packet may jump the queue.
+ */
+static bool tq_ack(struct tq_sched *q, struct sk_buff *skb)
+{
+	if (q->config.ack_priority != TIMELY_PRIORITY_KEEP)
+		skb->priority = q->config.ack_priority;
+	if (q->config.ack_dscp != TIMELY_DSCP_KEEP &&
+	    tq_set_dscp(skb, q->config.ack_dscp))
+		q->stats.acks_marked++;
+	return q->config.ack_first;
+}
+
+static void tq_account(struct Qdisc *sch, const struct sk_buff *skb)
+{
+	qdisc_qstats_backlog_inc(sch, skb);
+	sch->q.qlen++;
+}
+
+static int tq_bypass(struct Qdisc *sch, struct tq_sched *q, struct sk_buff *skb)
+{
+	tq_list_add(&q->bypass, skb);
+	q->bypass_qlen++;
+	tq_account(sch, skb);
+	return NET_XMIT_SUCCESS;
+}
+
+/* The flow's first packet since it was idle. */
+static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
+		     u64 now)
+{
+	u64 ahead = now + q->config.offload_ns;
+	u64 due;
+
+	if (now - f->node.due_ns > q->config.refill_ns)
+		f->credit = max_t(s32, f->credit, q->config.quantum);
+	due = tq_due(q, f, skb);
+	if (due <= ahead) {
+		tq_make_ready(q, f, &q->bands[f->band].new_flows);
+		return;
+	}
+	tq_cb(skb)->waited = 1;
+	timely_wheel_advance(q->wheel, ahead);
+	tq_throttle(q, f, due);
+}
+
+static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+		      struct sk_buff **to_free)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	u64 now = timely_clock_ns();
+	bool first = false;
+	struct tq_flow *f;
+	u8 band;
+
+	if (unlikely(q->config.ack_special) && skb_is_tcp_pure_ack(skb))
+		first = tq_ack(q, skb);
+	band = q->config.prio2band[skb->priority & TC_PRIO_MAX];
+	if (unlikely(q->bands[band].packets >= sch->limit)) {
+		q->stats.band_drops[band]++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (skb->tstamp &&
+	    unlikely(skb->tstamp - now + TQ_PAST_NS > q->config.horizon_ns + TQ_PAST_NS) &&
+	    !tq_check_stamp(q, skb, now))
+		return qdisc_drop(skb, sch, to_free);
+	*tq_cb(skb) = (struct tq_skb_cb) {
+		.time_ns = skb->tstamp ? : now,
+		.band = band,
+	};
+	if (first && q->bypass_qlen < sch->limit) {
+		q->stats.acks_first++;
+		return tq_bypass(sch, q, skb);
+	}
+
+	f = tq_classify(sch, q, skb, now);
+	if (!f)
+		return tq_bypass(sch, q, skb);
+	if (unlikely(f->qlen >= q->config.flow_limit)) {
+		q->stats.flows_plimit++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	if (f->recorded && tq_is_lazy(q, f))
+		tq_cb(skb)->time_ns = now;
+	tq_queue(f, skb);
+	if (!f->qlen++)
+		q->inactive--;
+	f->band = band;
+	q->bands[band].packets++;
+	tq_account(sch, skb);
+	if (f->state == TQ_IDLE)
+		tq_start(q, f, skb, now);
+	else if (f->state == TQ_THROTTLED && (f->recorded || f->has_early))
+		tq_move(q, f);
+	return NET_XMIT_SUCCESS;
+}
+
+/* ---- splitting ---- */
+
+/* The pieces' common size is written where a copy of the packet might read it:
+ * TCP's own is not looked at while this one is queued here, others may be.
+ */
+static bool tq_own_gso_size(struct sk_buff *skb)
+{
+	int refs = atomic_read(&skb_shinfo(skb)->dataref) & SKB_DATAREF_MASK;
+
+	if (refs <= (skb->fclone == SKB_FCLONE_CLONE && skb->destructor ? 2 : 1))
+		return true;
+	return !skb_unclone(skb, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+/* Bytes before a TCP packet's payload, 0 if its headers are not to be trusted:
+ * it may have been forwarded.
+ */
+static u32 tq_tcp_headers(const struct sk_buff *skb)
+{
+	u32 headers;
+
+	if (!skb_transport_header_was_set(skb) ||
+	    skb_transport_offset(skb) < skb_network_offset(skb) ||
+	    skb_headlen(skb) < skb_transport_offset(skb) + sizeof(struct tcphdr))
+		return 0;
+	headers = skb_transport_offset(skb) + tcp_hdrlen(skb);
+	if (tcp_hdrlen(skb) < sizeof(struct tcphdr) || skb_headlen(skb) < headers)
+		return 0;
+	return headers;
+}
+
+/* Packets of a piece, 0 if it is not to be split. */
+static u32 tq_piece_packets(const struct tq_sched *q, const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+	u32 headers, packets;
+
+	if (!(info->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) ||
+	    skb->encapsulation || !info->gso_size || info->frag_list)
+		return 0;
+	headers = tq_tcp_headers(skb);
+	if (!headers)
+		return 0;
+	headers -= skb_network_offset(skb);
+	packets = max(q->config.segment / (headers + info->gso_size), 1U);
+	/* The kernel's sizes have 16 bits, and one value of a meaning of its own. */
+	packets = min(packets, (GSO_BY_FRAGS - 1) / info->gso_size);
+	return tq_tcp_payload(skb) > packets * info->gso_size ? packets : 0;
+}
+
+/* Make what came out of segmentation a GSO packet again. */
+static void tq_finish_piece(struct sk_buff *piece, u32 nr, u32 packets,
+			    u32 gso_size, u32 gso_type, u16 ip_id)
+{
+	u32 headers = skb_transport_offset(piece) + tcp_hdrlen(piece);
+	u32 payload = piece->len - headers;
+	u32 segs = DIV_ROUND_UP(payload, gso_size);
+
+	if (payload > gso_size) {
+		skb_shinfo(piece)->gso_size = gso_size;
+		skb_shinfo(piece)->gso_type = gso_type;
+		skb_shinfo(piece)->gso_segs = segs;
+	}
+	/* Each piece counted as one packet: leave room for the packets in it. */
+	if (gso_type & SKB_GSO_TCPV4) {
+		ip_hdr(piece)->id = htons(ip_id + nr * packets);
+		ip_send_check(ip_hdr(piece));
+	}
+	qdisc_skb_cb(piece)->pkt_len = piece->len + (segs - 1) * headers;
+}
+
+static struct sk_buff *tq_segment(struct sk_buff *skb, u32 packets)
+{
+	struct skb_shared_info *info = skb_shinfo(skb);
+	u32 gso_size = info->gso_size;
+	struct sk_buff *pieces;
+
+	/* What the device cannot do is done for the pieces later. */
+	info->gso_size = packets * gso_size;
+	pieces = __skb_gso_segment(skb, NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_HIGHDMA,
+				   false);
+	skb_shinfo(skb)->gso_size = gso_size;
+	return IS_ERR(pieces) ? NULL : pieces;
+}
+
+/* Split a GSO packet that is about to leave (paper, section 6: bursts of 64 KB
+ * at line rate are what fills switch queues). The pieces go before all that the
+ * flow has queued; the first one is returned. Each keeps as many whole packets
+ * as fit, so that the device still offloads the rest of the work.
+ */
+static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
+				struct sk_buff *skb)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	u32 packets = tq_piece_packets(q, skb);
+	u32 gso_size = skb_shinfo(skb)->gso_size;
+	u32 gso_type = skb_shinfo(skb)->gso_type;
+	struct tq_skb_cb cb = *tq_cb(skb);
+	u16 ip_id = gso_type & SKB_GSO_TCPV4 ? ntohs(ip_hdr(skb)->id) : 0;
+	struct sk_buff *pieces, *piece, *last = NULL;
+	u32 nr = 0, bytes = 0;
+
+	if (!packets)
+		return skb;
+	pieces = tq_own_gso_size(skb) ? tq_segment(skb, packets) : NULL;
+	if (!pieces) {
+		q->stats.segment_errors++;
+		return skb;
+	}
+	for (piece = pieces; piece; piece = piece->next) {
+		tq_finish_piece(piece, nr++, packets, gso_size, gso_type, ip_id);
+		bytes += qdisc_pkt_len(piece);
+		*tq_cb(piece) = cb;
+		tq_cb(piece)->waited = 0;
+		tq_cb(piece)->piece = 1;
+		tq_cb(piece)->more = !!piece->next;
+		last = piece;
+	}
+	if (pieces->next)
+		tq_list_push(&f->head, pieces->next, last);
+	skb_mark_not_on_list(pieces);
+	pieces->prev = NULL;
+
+	sch->q.qlen += nr - 1;
+	sch->qstats.backlog += bytes - qdisc_pkt_len(skb);
+	qdisc_tree_reduce_backlog(sch, 1 - nr, qdisc_pkt_len(skb) - bytes);
+	q->stats.segmented++;
+	q->stats.segments += nr;
+	consume_skb(skb);
+	return pieces;
+}
+
+/* The next piece of the same packet follows at a rate of its own, or at the
+ * socket's where it is not the qdisc's pacing that knows it: stamps pace whole
+ * packets.
+ */
+static void tq_time_next_piece(struct tq_sched *q, struct tq_flow *f,
+			       const struct sk_buff *skb, u64 due)
+{
+	struct tq_skb_cb *next = tq_cb(f->head);
+	u32 bytes = qdisc_pkt_len(skb);
+	unsigned long rate_Bps;
+
+	next->time_ns = due;
+	if (q->config.segment_ns_per_byte) {
+		next->burst = 1;
+		next->time_ns += mul_u64_u32_shr(q->config.segment_ns_per_byte,
+						 bytes, TQ_PACE_SHIFT);
+	} else if (skb->sk && !tq_is_lazy(q, f) && q->config.pacing) {
+		rate_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
+		if (rate_Bps != ~0UL)
+			next->time_ns += tq_pace_ns(f, bytes, rate_Bps);
+	}
+}
+
+/* ---- dequeue ---- */
+
+/* Flows whose time has come get their turns. */
+static void tq_release(struct tq_sched *q, u64 now)
+{
+	u64 ahead = now + q->config.offload_ns;
+	struct timely_wheel_node *node;
+	struct tq_flow *f;
+
+	node = timely_wheel_expire(q->wheel, ahead);
+	if (!node)
+		return;
+	q->unthrottle_ns -= q->unthrottle_ns >> 3;
+	q->unthrottle_ns += (ahead - min(node->due_ns, ahead)) >> 3;
+	do {
+		f = container_of(node, struct tq_flow, node);
+		tq_unthrottle(q, f);
+		node = timely_wheel_expire(q->wheel, ahead);
+	} while (node);
+}
+
+/* Whose turn is it? NULL if it is nobody's. */
+static struct tq_turns *tq_next_turns(struct tq_sched *q)
+{
+	struct tq_band *band = &q->bands[q->band_nr];
+	int empty = 0;
+
+	if (!q->ready)
+		return NULL;
+	for (;;) {
+		if (band->credit > 0) {
+			if (band->new_flows.first)
+				return &band->new_flows;
+			if (band->old_flows.first)
+				return &band->old_flows;
+			if (++empty > TIMELY_BANDS)
+				return NULL;
+		} else {
+			empty = 0;
+		}
+		if (++q->band_nr == TIMELY_BANDS)
+			q->band_nr = 0;
+		band = &q->bands[q->band_nr];
+		band->credit = min(band->credit + q->config.weights[q->band_nr],
+				   q->config.weights[q->band_nr]);
+	}
+}
+
+/* The flow's turn ends without a packet: it has none, or not yet. */
+static void tq_end_turn(struct tq_sched *q, struct tq_turns *turns,
+			struct tq_flow *f, u64 now)
+{
+	struct tq_band *band = &q->bands[q->band_nr];
+
+	turns->first = tq_turn_after(f);
+	/* A flow that is new again with each packet must not keep the old ones
+	 * from their turns.
+	 */
+	if (turns == &band->new_flows && band->old_flows.first)
+		tq_turn_add(&band->old_flows, f);
+	else
+		tq_make_idle(q, f, now);
+}
+
+static void tq_put_back(struct tq_sched *q, struct tq_turns *turns,
+			struct tq_flow *f, struct sk_buff *skb, u64 due)
+{
+	turns->first = tq_turn_after(f);
+	q->ready--;
+	if (tq_cb(skb)->waited)
+		q->stats.put_back++;
+	tq_cb(skb)->waited = 1;
+	tq_throttle(q, f, due);
+}
+
+/* Take the packet out of its flow, which has its turn. */
+static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
+			       struct sk_buff *skb, u64 now, u64 due)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct tq_band *band = &q->bands[q->band_nr];
+	u32 len;
+
+	tq_unqueue(sch, f, skb);
+	if (unlikely(q->config.segment) && skb_is_gso(skb) && !tq_cb(skb)->piece)
+		skb = tq_split(sch, f, skb);
+	if (!tq_cb(skb)->more) {
+		if (!--f->qlen)
+			q->inactive++;
+		q->bands[tq_cb(skb)->band].packets--;
+	}
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	len = qdisc_pkt_len(skb);
+	f->credit -= len;
+	band->credit -= len;
+
+	if ((s64)(now - due - q->config.ce_threshold_ns) > 0 && INET_ECN_set_ce(skb))
+		q->stats.ce_mark++;
+	if (q->config.pacing)
+		tq_charge(q, f, skb, now, due);
+	if (tq_cb(skb)->more)
+		tq_time_next_piece(q, f, skb, due);
+	if (f->recorded && !tq_cb(skb)->more)
+		tq_record(q, f, skb, now);
+	return skb;
+}
+
+static struct sk_buff *tq_next_packet(struct Qdisc *sch, u64 now)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	u64 ahead = now + q->config.offload_ns;
+	struct tq_turns *turns;
+	struct sk_buff *skb;
+	struct tq_flow *f;
+	u64 due;
+
+	while ((turns = tq_next_turns(q))) {
+		f = turns->first;
+		if (f->credit <= 0) {
+			f->credit += q->config.quantum;
+			turns->first = tq_turn_after(f);
+			tq_turn_add(&q->bands[q->band_nr].old_flows, f);
+			continue;
+		}
+		skb = tq_peek(f);
+		if (!skb) {
+			tq_end_turn(q, turns, f, now);
+			continue;
+		}
+		due = tq_due(q, f, skb);
+		if (due <= ahead)
+			return tq_send(sch, f, skb, now, min(due, now));
+		tq_put_back(q, turns, f, skb, due);
+	}
+	return NULL;
+}
+
+static void tq_arm(struct tq_sched *q)
+{
+	u64 next = timely_wheel_next_ns(q->wheel);
+
+	if (next != TQ_UNLIMITED)
+		qdisc_watchdog_schedule_range_ns(&q->watchdog,
+						 next - q->config.offload_ns,
+						 q->config.timer_slack_ns);
+}
+
+static struct sk_buff *tq_dequeue(struct Qdisc *sch)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u64 now;
+
+	if (!sch->q.qlen)
+		return NULL;
+	if (unlikely(q->bypass)) {
+		skb = tq_list_pop(&q->bypass);
+		q->bypass_qlen--;
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+		goto out;
+	}
+	now = timely_clock_ns();
+	if (unlikely(!llist_empty(&q->waiter.changed)))
+		tq_take_changed(q);
+	tq_release(q, now);
+	skb = tq_next_packet(sch, now);
+	if (!skb) {
+		tq_arm(q);
+		return NULL;
+	}
+out:
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+/* ---- resetting ---- */
+
+static void tq_purge_list(struct sk_buff **head)
+{
+	if (*head)
+		rtnl_kfree_skbs(*head, (*head)->prev);
+	*head = NULL;
+}
+
+static void tq_purge_flow(struct Qdisc *sch, struct tq_flow *f)
+{
+	struct sk_buff *skb;
+
+	while ((skb = skb_rb_first(&f->early))) {
+		tq_unqueue(sch, f, skb);
+		rtnl_kfree_skbs(skb, skb);
+	}
+	tq_purge_list(&f->head);
+}
+
+static void tq_purge_table(struct Qdisc *sch, struct tq_table *table)
+{
+	struct tq_flow *f, *next;
+	u32 i;
+
+	for (i = 0; table && i < 1U << table->log; i++) {
+		for (f = table->buckets[i]; f; f = next) {
+			next = f->hash_next;
+			tq_purge_flow(sch, f);
+			tq_free_flow(qdisc_priv(sch), f);
+		}
+		table->buckets[i] = NULL;
+	}
+}
+
+static void tq_reset(struct Qdisc *sch)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+
+	sch->q.qlen = 0;
+	sch->qstats.backlog = 0;
+	qdisc_watchdog_cancel(&q->watchdog);
+	tq_purge_list(&q->bypass);
+	q->bypass_qlen = 0;
+	/* What has been moved is in the new table only. */
+	if (q->old)
+		memset(q->old->buckets, 0, q->migrated * sizeof(q->old->buckets[0]));
+	tq_purge_table(sch, q->old);
+	kvfree(q->old);
+	q->old = NULL;
+	tq_purge_table(sch, q->table);
+	/* Records that no flow has any more. */
+	tq_take_changed(q);
+	memset(q->bands, 0, sizeof(q->bands));
+	q->flows = 0;
+	q->inactive = 0;
+	q->throttled = 0;
+	q->ready = 0;
+	if (q->wheel)
+		timely_wheel_init(q->wheel, q->wheel->shift, timely_clock_ns());
+}
+
+/* ---- options ---- */
+
+/**
+ * struct tq_option_desc - a numeric option
+ * @type: its netlink attribute
+ * @bits: of the attribute's number
+ * @min: least
+ * @max: most; the default is allowed besides
+ * @initial: default
+ * @refusal: what a user is told
+ */
+struct tq_option_desc {
+	u64 min;
+	u64 max;
+	u64 initial;
+	const char *refusal;
+	u8 type;
+	u8 bits;
+};
+
+#define TQ_OPTION_DESC(field, attr, width, low, high, deflt, unit, doc)	\
+	[TQ_O_##field] = {						\
+		.type = TCA_TIMELY_##attr,				\
+		.bits = width,						\
+		.min = low##ULL,					\
+		.max = high##ULL,					\
+		.initial = deflt##ULL,					\
+		.refusal = "timely: " #field ": allowed are " #low	\
+			   " to " #high " " unit,			\
+	},
+static const struct tq_option_desc tq_option_descs[TQ_O_COUNT] = {
+	TIMELY_QDISC_OPTIONS(TQ_OPTION_DESC)
+};
+
+#define TQ_POLICY(field, attr, width, ...)	\
+	[TCA_TIMELY_##attr] = { .type = NLA_U##width },
+static const struct nla_policy tq_policy[TCA_TIMELY_MAX + 1] = {
+	TIMELY_QDISC_OPTIONS(TQ_POLICY)
+	[TCA_TIMELY_PRIOMAP] = NLA_POLICY_EXACT_LEN(sizeof(struct tc_prio_qopt)),
+	[TCA_TIMELY_WEIGHTS] = NLA_POLICY_EXACT_LEN(TIMELY_BANDS * sizeof(s32)),
+};
+
+static u64 tq_get_number(const struct nlattr *attr, u8 bits)
+{
+	switch (bits) {
+	case 8:
+		return nla_get_u8(attr);
+	case 32:
+		return nla_get_u32(attr);
+	default:
+		return nla_get_u64(attr);
+	}
+}
+
+static int tq_refuse(struct netlink_ext_ack *extack, const struct nlattr *attr,
+		     const char *why)
+{
+	if (extack)
+		extack->_msg = why;
+	NL_SET_BAD_ATTR(extack, attr);
+	return -EINVAL;
+}
+
+static int tq_parse_numbers(struct tq_options *options, struct nlattr **tb,
+			    struct netlink_ext_ack *extack)
+{
+	const struct tq_option_desc *desc;
+	const struct nlattr *attr;
+	u64 value;
+	u32 i;
+
+	for (i = 0; i < TQ_O_COUNT; i++) {
+		desc = &tq_option_descs[i];
+		attr = tb[desc->type];
+		if (!attr)
+			continue;
+		value = tq_get_number(attr, desc->bits);
+		if ((value < desc->min || value > desc->max) &&
+		    value != desc->initial)
+			return tq_refuse(extack, attr, desc->refusal);
+		options->value[i] = value;
+	}
+	return 0;
+}
+
+static int tq_parse_bands(struct tq_options *options, struct nlattr **tb,
+			  struct netlink_ext_ack *extack)
+{
+	const struct nlattr *attr = tb[TCA_TIMELY_PRIOMAP];
+	u32 i;
+
+	if (attr) {
+		nla_memcpy(&options->priomap, attr, sizeof(options->priomap));
+		if (options->priomap.bands != TIMELY_BANDS)
+			return tq_refuse(extack, attr, "timely: there are 3 bands");
+		for (i = 0; i <= TC_PRIO_MAX; i++)
+			if (options->priomap.priomap[i] >= TIMELY_BANDS)
+				return tq_refuse(extack, attr,
+						 "timely: priomap: allowed are 0 to 2");
+	}
+	attr = tb[TCA_TIMELY_WEIGHTS];
+	if (attr) {
+		nla_memcpy(options->weights, attr, sizeof(options->weights));
+		for (i = 0; i < TIMELY_BANDS; i++)
+			if (options->weights[i] < TIMELY_QDISC_MIN_WEIGHT)
+				return tq_refuse(extack, attr,
+						 "timely: weights: allowed are 16384 to 2147483647 bytes");
+	}
+	return 0;
+}
+
+static int tq_parse(struct tq_options *options, struct Qdisc *sch,
+		    struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_TIMELY_MAX + 1];
+	int err;
+
+	/* Strict: an option that is not known must not seem to work. */
+	err = nla_parse(tb, TCA_TIMELY_MAX, nla_data(opt), nla_len(opt), tq_policy,
+			extack);
+	if (!err)
+		err = tq_parse_numbers(options, tb, extack);
+	if (!err)
+		err = tq_parse_bands(options, tb, extack);
+	if (!err && options->value[TQ_O_offload_horizon_us] * NSEC_PER_USEC >
+		    timely_offload_horizon_ns(qdisc_dev(sch)))
+		err = tq_refuse(extack, tb[TCA_TIMELY_OFFLOAD_HORIZON],
+				"timely: offload_horizon: more than the device paces by itself");
+	return err;
+}
+
+static void tq_default_options(struct tq_options *options, const struct Qdisc *sch)
+{
+	static const struct tc_prio_qopt priomap = {
+		.bands = TIMELY_BANDS,
+		.priomap = TIMELY_QDISC_DEFAULT_PRIOMAP,
+	};
+	static const s32 weights[] = TIMELY_QDISC_DEFAULT_WEIGHTS;
+	u64 mtu = clamp_t(u32, psched_mtu(qdisc_dev(sch)), 1, 1 << 20);
+	u32 i;
+
+	for (i = 0; i < TQ_O_COUNT; i++)
+		options->value[i] = tq_option_descs[i].initial;
+	options->value[TQ_O_quantum] = min(options->value[TQ_O_quantum] * mtu,
+					   tq_option_descs[TQ_O_quantum].max);
+	options->value[TQ_O_initial_quantum] =
+		min(options->value[TQ_O_initial_quantum] * mtu,
+		    tq_option_descs[TQ_O_initial_quantum].max);
+	options->priomap = priomap;
+	memcpy(options->weights, weights, sizeof(weights));
+}
+
+static void tq_configure(struct tq_config *config, const struct tq_options *options)
+{
+	const u64 *value = options->value;
+
+	*config = (struct tq_config) {
+		.horizon_ns = value[TQ_O_horizon_us] * NSEC_PER_USEC,
+		.offload_ns = value[TQ_O_offload_horizon_us] * NSEC_PER_USEC,
+		.maxrate_Bps = value[TQ_O_maxrate],
+		.ce_threshold_ns = value[TQ_O_ce_threshold_us] * NSEC_PER_USEC,
+		.refill_ns = value[TQ_O_refill_delay_us] * NSEC_PER_USEC,
+		.flow_limit = value[TQ_O_flow_limit],
+		.quantum = max(value[TQ_O_quantum], 256ULL),
+		.initial_quantum = value[TQ_O_initial_quantum],
+		.orphan_mask = value[TQ_O_orphan_mask],
+		.low_rate_Bps = value[TQ_O_low_rate_threshold],
+		.timer_slack_ns = value[TQ_O_timer_slack_ns],
+		.segment = value[TQ_O_segment],
+		.pacing = value[TQ_O_pacing],
+		.lazy = value[TQ_O_lazy],
+		.horizon_drop = value[TQ_O_horizon_drop],
+		.ack_first = value[TQ_O_ack_first],
+		.wrong_clock_drop = value[TQ_O_wrong_clock_drop],
+		.ack_dscp = value[TQ_O_ack_dscp],
+		.ack_priority = value[TQ_O_ack_priority],
+	};
+	config->ack_special = config->ack_first ||
+			      config->ack_dscp != TIMELY_DSCP_KEEP ||
+			      config->ack_priority != TIMELY_PRIORITY_KEEP;
+	if (value[TQ_O_segment_rate])
+		config->segment_ns_per_byte =
+			div64_u64((u64)NSEC_PER_SEC << TQ_PACE_SHIFT,
+				  value[TQ_O_segment_rate]);
+	memcpy(config->prio2band, options->priomap.priomap, sizeof(config->prio2band));
+	memcpy(config->weights, options->weights, sizeof(config->weights));
+}
+
+static u8 tq_slot_shift(const struct tq_options *options)
+{
+	return order_base_2(options->value[TQ_O_slot_ns]);
+}
+
+/* Every flow, once none is left in the old table. */
+#define tq_for_each_flow(q, i, f)				\
+	for ((i) = 0; (i) < 1U << (q)->table->log; (i)++)	\
+		for ((f) = (q)->table->buckets[i]; (f); (f) = (f)->hash_next)
+
+/* The band's limit has become lower than what it holds: the flow's packets go,
+ * until it fits.
+ */
+static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *f)
+{
+	struct sk_buff *skb;
+	bool more;
+
+	while ((skb = tq_peek(f)) &&
+	       q->bands[tq_cb(skb)->band].packets > sch->limit) {
+		do {
+			skb = tq_peek(f);
+			more = tq_cb(skb)->more;
+			tq_unqueue(sch, f, skb);
+			qdisc_qstats_backlog_dec(sch, skb);
+			sch->q.qlen--;
+			qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
+			qdisc_qstats_drop(sch);
+			if (!more)
+				q->bands[tq_cb(skb)->band].packets--;
+			rtnl_kfree_skbs(skb, skb);
+		} while (more);
+		if (!--f->qlen)
+			q->inactive++;
+	}
+	if (f->state == TQ_THROTTLED && !f->qlen) {
+		timely_wheel_del(q->wheel, &f->node);
+		q->throttled--;
+		f->state = TQ_IDLE;
+		f->node.due_ns = timely_clock_ns();
+	}
+}
+
+/* What a change needs, made before anything is changed. */
+struct tq_memory {
+	struct timely_wheel *wheel;
+	struct tq_table *table;
+};
+
+static int tq_prepare(struct Qdisc *sch, const struct tq_options *options,
+		      struct tq_memory *memory, struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	u64 log = options->value[TQ_O_buckets_log];
+	bool new_wheel = !q->wheel || q->wheel->shift != tq_slot_shift(options);
+	bool new_table = !q->table || q->options.value[TQ_O_buckets_log] != log;
+
+	*memory = (struct tq_memory) {};
+	if (new_wheel)
+		memory->wheel = kvzalloc_node(sizeof(*memory->wheel), GFP_KERNEL,
+					      netdev_queue_numa_node_read(sch->dev_queue));
+	if (new_table)
+		memory->table = tq_table_alloc(sch, log);
+	if ((!new_wheel || memory->wheel) && (!new_table || memory->table))
+		return 0;
+	kvfree(memory->wheel);
+	kvfree(memory->table);
+	NL_SET_ERR_MSG_MOD(extack, "no memory for the flow table or the wheel");
+	return -ENOMEM;
+}
+
+/* Waiting flows go where the present options would have them, and into the new
+ * wheel if there is one; the old one is left in its place.
+ */
+static void tq_change_waiting(struct tq_sched *q, struct timely_wheel **wheel,
+			      u8 shift)
+{
+	struct tq_flow *f;
+	u32 i;
+
+	tq_for_each_flow(q, i, f)
+		if (f->state == TQ_THROTTLED)
+			timely_wheel_del(q->wheel, &f->node);
+	if (*wheel) {
+		timely_wheel_init(*wheel, shift, timely_clock_ns());
+		swap(*wheel, q->wheel);
+	}
+	tq_for_each_flow(q, i, f)
+		if (f->state == TQ_THROTTLED)
+			timely_wheel_add(q->wheel, &f->node,
+					 tq_due(q, f, tq_peek(f)));
+}
+
+static void tq_trim(struct Qdisc *sch, struct tq_sched *q)
+{
+	struct tq_flow *f;
+	u32 i;
+
+	for (i = 0; q->bands[i].packets <= sch->limit; )
+		if (++i == TIMELY_BANDS)
+			return;
+	tq_for_each_flow(q, i, f)
+		tq_trim_flow(sch, q, f);
+}
+
+/* Put options into force, all of them or none. */
+static int tq_apply(struct Qdisc *sch, const struct tq_options *options,
+		    struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct tq_memory memory;
+	int err = tq_prepare(sch, options, &memory, extack);
+
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+	q->options = *options;
+	tq_configure(&q->config, options);
+	sch->limit = options->value[TQ_O_limit];
+	tq_migrate(q, U32_MAX);
+	if (memory.table) {
+		tq_use_table(q, memory.table);
+		tq_migrate(q, U32_MAX);
+	}
+	tq_change_waiting(q, &memory.wheel, tq_slot_shift(options));
+	tq_trim(sch, q);
+	sch_tree_unlock(sch);
+	kvfree(memory.wheel);
+	return 0;
+}
+
+static int tq_change(struct Qdisc *sch, struct nlattr *opt,
+		     struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct tq_options options = q->options;
+	int err = tq_parse(&options, sch, opt, extack);
+
+	return err ? : tq_apply(sch, &options, extack);
+}
+
+static int tq_init(struct Qdisc *sch, struct nlattr *opt,
+		   struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+
+	q->sch = sch;
+	q->grow_failed = jiffies - HZ - 1;
+	q->waiter.wake = tq_wake;
+	init_llist_head(&q->waiter.changed);
+	INIT_WORK(&q->grow, tq_grow_work);
+	qdisc_watchdog_init_clockid(&q->watchdog, sch, CLOCK_MONOTONIC);
+	tq_default_options(&q->options, sch);
+	if (opt)
+		return tq_change(sch, opt, extack);
+	return tq_apply(sch, &q->options, extack);
+}
+
+/* Called after a failed init too. */
+static void tq_destroy(struct Qdisc *sch)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+
+	cancel_work_sync(&q->grow);
+	tq_reset(sch);
+	kvfree(q->grown);
+	kvfree(q->table);
+	kvfree(q->wheel);
+}
+
+/* ---- what tc shows ---- */
+
+static int tq_put_number(struct sk_buff *skb, const struct tq_option_desc *desc,
+			 u64 value)
+{
+	switch (desc->bits) {
+	case 8:
+		return nla_put_u8(skb, desc->type, value);
+	case 32:
+		return nla_put_u32(skb, desc->type, value);
+	default:
+		return nla_put_u64_64bit(skb, desc->type, value, TCA_TIMELY_PAD);
+	}
+}
+
+static int tq_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct nlattr *nest;
+	u32 i;
+
+	nest = nla_nest_start_noflag(skb, TCA_OPTIONS);
+	if (!nest)
+		return -EMSGSIZE;
+	for (i = 0; i < TQ_O_COUNT; i++)
+		if (tq_put_number(skb, &tq_option_descs[i], q->options.value[i]))
+			goto cancel;
+	if (nla_put(skb, TCA_TIMELY_PRIOMAP, sizeof(q->options.priomap),
+		    &q->options.priomap) ||
+	    nla_put(skb, TCA_TIMELY_WEIGHTS, sizeof(q->options.weights),
+		    q->options.weights))
+		goto cancel;
+	return nla_nest_end(skb, nest);
+
+cancel:
+	nla_nest_cancel(skb, nest);
+	return -EMSGSIZE;
+}
+
+static int tq_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct tc_timely_stats stats;
+	u64 next;
+	u32 i;
+
+	sch_tree_lock(sch);
+	stats = q->stats;
+	next = timely_wheel_next_ns(q->wheel);
+	stats.time_next_delayed_flow =
+		next == TQ_UNLIMITED ? 0 : next - timely_clock_ns();
+	stats.flows = q->flows;
+	stats.inactive_flows = q->inactive;
+	stats.throttled_flows = q->throttled;
+	stats.unthrottle_latency_ns = min_t(u64, q->unthrottle_ns, U32_MAX);
+	for (i = 0; i < TIMELY_BANDS; i++)
+		stats.band_pkt_count[i] = q->bands[i].packets;
+	stats.buckets_log = q->table->log;
+	sch_tree_unlock(sch);
+
+	return gnet_stats_copy_app(d, &stats, sizeof(stats));
+}
+
+static struct Qdisc_ops tq_qdisc_ops __read_mostly = {
+	.id		= "timely",
+	.priv_size	= sizeof(struct tq_sched),
+	.enqueue	= tq_enqueue,
+	.dequeue	= tq_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= tq_init,
+	.reset		= tq_reset,
+	.destroy	= tq_destroy,
+	.change		= tq_change,
+	.dump		= tq_dump,
+	.dump_stats	= tq_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init tq_load(void)
+{
+	int err;
+
+	BUILD_BUG_ON(offsetof(struct tq_flow, clock_ns) != 64);
+	BUILD_BUG_ON(sizeof(struct tq_flow) > 128);
+
+	tq_flow_cache = kmem_cache_create("timely_flow", sizeof(struct tq_flow), 0,
+					  SLAB_HWCACHE_ALIGN, NULL);
+	if (!tq_flow_cache)
+		return -ENOMEM;
+	err = register_qdisc(&tq_qdisc_ops);
+	if (err)
+		kmem_cache_destroy(tq_flow_cache);
+	return err;
+}
+
+static void __exit tq_unload(void)
+{
+	unregister_qdisc(&tq_qdisc_ops);
+	kmem_cache_destroy(tq_flow_cache);
+}
+
+module_init(tq_load);
+module_exit(tq_unload);
+
+MODULE_AUTHOR("The TIMELY for Linux authors");
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("TIMELY's rate control engine: fq with a timing wheel and lazy rate enforcement");
+MODULE_ALIAS("net-sch-timely");

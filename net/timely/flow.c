@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Records of flows: what the congestion control and the qdisc know about the
+ * same connection, so that neither has to call the other.
+ *
+ *	the qdisc writes	when each segment was handed to the device
+ *	the congestion control	reads that as t_send, and tells when the rate rose
+ *	On-Ramp			sets a pause, kept apart from the pacing clock
+ *
+ * A record exists for sockets whose congestion control asked for it. It is
+ * found by the socket under RCU and lives as long as anybody refers to it: the
+ * qdisc may keep packets of a connection that is gone.
+ *
+ * Departures go through a ring without a lock. Entries are written by the qdisc
+ * that sends (two may, when a socket's route changes) and read by the
+ * congestion control. A reader trusts an entry whose time it saw twice, before
+ * and after the sequence number: writers clear the time first, and no two
+ * departures have the same.
+ */
+
+#include <linux/rcupdate.h>
+#include <linux/rhashtable.h>
+#include <linux/slab.h>
+#include <net/tcp.h>
+
+#include <net/timely_flow.h>
+
+DEFINE_STATIC_KEY_FALSE(timely_flow_key);
+
+static const struct tcp_congestion_ops *timely_flow_ops;
+
+static struct rhashtable timely_flows;
+
+static const struct rhashtable_params timely_flows_params = {
+	.key_len	= sizeof_field(struct timely_flow, key),
+	.key_offset	= offsetof(struct timely_flow, key),
+	.head_offset	= offsetof(struct timely_flow, hash),
+	.automatic_shrinking = true,
+};
+
+/**
+ * timely_flow_register() - a congestion control will ask for records
+ * @ops: it; sockets that use it are recorded
+ *
+ * Return: 0, -EBUSY if there is one already, -ENOMEM.
+ */
+int timely_flow_register(const struct tcp_congestion_ops *ops)
+{
+	int err;
+
+	if (timely_flow_ops)
+		return -EBUSY;
+	err = rhashtable_init(&timely_flows, &timely_flows_params);
+	if (err)
+		return err;
+	WRITE_ONCE(timely_flow_ops, ops);
+	static_branch_enable(&timely_flow_key);
+	return 0;
+}
+
+/**
+ * timely_flow_unregister() - no more records are asked for
+ *
+ * All have been closed; qdiscs may still refer to some.
+ */
+void timely_flow_unregister(void)
+{
+	static_branch_disable(&timely_flow_key);
+	WRITE_ONCE(timely_flow_ops, NULL);
+	/* Nobody is in the table's lookup any more. */
+	synchronize_rcu();
+	rhashtable_destroy(&timely_flows);
+}
+
+/**
+ * timely_flow_wanted_slow() - timely_flow_wanted(), past its static key
+ * @sk: a full TCP socket
+ *
+ * Return: true if its congestion control is the registered one.
+ */
+bool timely_flow_wanted_slow(const struct sock *sk)
+{
+	return READ_ONCE(inet_csk(sk)->icsk_ca_ops) ==
+	       READ_ONCE(timely_flow_ops);
+}
+
+/**
+ * timely_flow_open() - make the record of a socket, for its congestion control
+ * @sk: the socket, locked; it has none
+ *
+ * Return: the record, to be closed with timely_flow_close(); NULL if there is
+ * no memory, and the flow does without.
+ */
+struct timely_flow *timely_flow_open(const struct sock *sk)
+{
+	struct timely_flow *flow = kzalloc(sizeof(*flow), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!flow)
+		return NULL;
+	flow->key = sk;
+	refcount_set(&flow->ref, 1);
+	spin_lock_init(&flow->lock);
+	if (rhashtable_insert_fast(&timely_flows, &flow->hash, timely_flows_params)) {
+		kfree(flow);
+		return NULL;
+	}
+	return flow;
+}
+
+/**
+ * timely_flow_close() - the congestion control leaves its socket
+ * @flow: its record, not to be used by it any more
+ */
+void timely_flow_close(struct timely_flow *flow)
+{
+	WRITE_ONCE(flow->closed, true);
+	rhashtable_remove_fast(&timely_flows, &flow->hash, timely_flows_params);
+	timely_flow_put(flow);
+}
+
+/**
+ * timely_flow_get() - find the record of a socket
+ * @sk: the socket
+ *
+ * Return: the record, to be released with timely_flow_put(); NULL if there is
+ * none.
+ */
+struct timely_flow *timely_flow_get(const struct sock *sk)
+{
+	struct timely_flow *flow = NULL;
+
+	rcu_read_lock();
+	/* Seen with RCU held, so unregister waits for us. */
+	if (READ_ONCE(timely_flow_ops))
+		flow = rhashtable_lookup(&timely_flows, &sk, timely_flows_params);
+	if (flow && !refcount_inc_not_zero(&flow->ref))
+		flow = NULL;
+	rcu_read_unlock();
+	return flow;
+}
+
+/**
+ * timely_flow_put() - release a record
+ * @flow: the record
+ */
+void timely_flow_put(struct timely_flow *flow)
+{
+	if (refcount_dec_and_test(&flow->ref))
+		kfree_rcu(flow, rcu);
+}
+
+/**
+ * timely_flow_attach() - a qdisc holds packets of the flow from now on
+ * @flow: a record it has a reference to
+ * @waiter: the qdisc; if another one is attached, that one stays
+ * @queue: what the qdisc calls the flow
+ */
+void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+			void *queue)
+{
+	spin_lock_bh(&flow->lock);
+	if (!flow->waiter) {
+		flow->waiter = waiter;
+		flow->queue = queue;
+	}
+	spin_unlock_bh(&flow->lock);
+}
+
+/**
+ * timely_flow_detach() - and no more
+ * @flow: the record
+ * @waiter: the qdisc; not woken for this flow after the call
+ */
+void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter)
+{
+	spin_lock_bh(&flow->lock);
+	if (flow->waiter == waiter) {
+		flow->waiter = NULL;
+		flow->queue = NULL;
+		WRITE_ONCE(flow->waiting_Bps, 0);
+	}
+	spin_unlock_bh(&flow->lock);
+}
+
+/**
+ * timely_flow_changed() - have the waiting packet's time computed again
+ * @flow: the record
+ */
+void timely_flow_changed(struct timely_flow *flow)
+{
+	spin_lock_bh(&flow->lock);
+	if (flow->waiter && !xchg(&flow->changed_once, true)) {
+		refcount_inc(&flow->ref);
+		llist_add(&flow->changed, &flow->waiter->changed);
+		flow->waiter->wake(flow->waiter);
+	}
+	spin_unlock_bh(&flow->lock);
+}
+
+/**
+ * timely_flow_take_changed() - for a waiter: the next flow to look at again
+ * @list: what llist_del_all() gave of its list; becomes the rest
+ *
+ * Return: a record to be released with timely_flow_put(); NULL at the end.
+ */
+struct timely_flow *timely_flow_take_changed(struct llist_node **list)
+{
+	struct timely_flow *flow;
+
+	if (!*list)
+		return NULL;
+	flow = llist_entry(*list, struct timely_flow, changed);
+	*list = (*list)->next;
+	/* What changes from here on is told again. */
+	xchg(&flow->changed_once, false);
+	return flow;
+}
+
+/**
+ * timely_flow_depart() - a segment is handed to the device
+ * @flow: the record
+ * @end_seq: sequence number after its last byte
+ * @now_ns: when, CLOCK_MONOTONIC
+ */
+void timely_flow_depart(struct timely_flow *flow, u32 end_seq, u64 now_ns)
+{
+	u32 i = (u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES;
+	struct timely_departure *departure = &flow->ring[i];
+
+	WRITE_ONCE(departure->time_ns, 0);
+	smp_wmb(); /* the old time is gone before the new sequence number */
+	WRITE_ONCE(departure->end_seq, end_seq);
+	smp_wmb(); /* and that is there before the new time */
+	WRITE_ONCE(departure->time_ns, now_ns);
+}
+
+/**
+ * timely_flow_departure() - when a segment was handed to the device
+ * @flow: the record
+ * @end_seq: sequence number after its last byte
+ *
+ * One reader at a time: the congestion control, under its socket's lock.
+ *
+ * Return: the time, ns of CLOCK_MONOTONIC; 0 if it is not known (any more).
+ */
+u64 timely_flow_departure(struct timely_flow *flow, u32 end_seq)
+{
+	const struct timely_departure *departure;
+	u64 time_ns;
+	u32 i, seq;
+
+	/* Segments are acknowledged in the order they left, mostly. */
+	for (i = 0; i < TIMELY_DEPARTURES; i++) {
+		departure = &flow->ring[(flow->read + 1 + i) % TIMELY_DEPARTURES];
+		time_ns = READ_ONCE(departure->time_ns);
+		smp_rmb(); /* pairs with both of timely_flow_depart() */
+		seq = READ_ONCE(departure->end_seq);
+		smp_rmb(); /* likewise */
+		if (seq == end_seq && time_ns &&
+		    time_ns == READ_ONCE(departure->time_ns)) {
+			flow->read += 1 + i;
+			return time_ns;
+		}
+	}
+	return 0;
+}
+
+/**
+ * timely_flow_pause() - hold the flow's packets until a time
+ * @flow: the record
+ * @until_ns: CLOCK_MONOTONIC, earlier or later than before; 0 ends the pause
+ */
+void timely_flow_pause(struct timely_flow *flow, u64 until_ns)
+{
+	WRITE_ONCE(flow->pause_until_ns, until_ns);
+	timely_flow_changed(flow);
+}
