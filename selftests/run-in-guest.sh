@@ -7,7 +7,8 @@
 #
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
 # from this checkout, or are those in $TIMELY_MODULES. All tests, or those named:
-# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured.
+# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured;
+# TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
 
 set -eu
 
@@ -27,6 +28,11 @@ trap 'rm -rf "$together"' EXIT
 trap 'exit 130' INT TERM HUP
 find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
+find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
+# tc's plugin and the fuzzer are the host's programs, and the guest's root is it.
+make -s -C "$here/../tools/tc" OUT="$together" >&2
+make -s -C "$here/net/timely" OUT="$together" >&2
 
 "$lab/guest.sh" -k "$kernel" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
+	-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
 	"$here/net/timely/run.sh" "$together" "$@"

@@ -79,7 +79,7 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/tc/completion/tc-timely
 }
 
 style_python() {
@@ -93,12 +93,12 @@ style_python() {
 spelling() {
 	# modinfo calls a field parm
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.toml' Makefile Kbuild)
+	codespell -q 3 -L parm $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.mk' Makefile Kbuild '*/Makefile'); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' tools/tc/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done
@@ -129,10 +129,15 @@ build_um() {
 install_modules() {
 	headers=$(tools/kernels/headers.sh 6.12) || return 1
 	dir=$(mktemp -d) || return 1
+	mkdir "$dir/tools"
 	cp -r Makefile Kbuild include net compat-include man "$dir"
+	cp -r tools/tc "$dir/tools"
 	make -C "$dir" KDIR="$headers" INSTALL_MOD_PATH="$dir/root" install &&
 		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
-		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ]
+		grep '/sch_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
+		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ] &&
+		[ -e "$dir/root/usr/local/share/man/man8/tc-timely.8" ] &&
+		[ "$(find "$dir/root/usr/lib" -path '*/tc/q_timely.so')" ]
 	status=$?
 	rm -rf "$dir"
 	return $status
@@ -164,11 +169,14 @@ done
 check install install_modules
 check vectors kunit/reference.py --check
 check fuzz make -s -C kunit/user check
+check tc tools/tc/test.sh
 check documents tools/docs/make.sh --check
 check kunit kunit/run.sh base
 check kunit-debug kunit/run.sh debug
 check selftests selftests/run-in-guest.sh base
 check selftests-debug selftests/run-in-guest.sh debug
+check tdc selftests/tc-testing/run.sh base
+check tdc-debug selftests/tc-testing/run.sh debug
 check figures figures
 
 printf '%s passed, %s failed\n' "$passed" "$failed"

@@ -9,7 +9,7 @@ set -eu
 # For building kernels and modules; the lab; the tests; Debian's kernels in QEMU.
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
-	python3 iproute2 ethtool gnuplot-nox
+	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
 	sparse shellcheck codespell
 	qemu-system-x86 busybox-static cpio
 "

@@ -18,4 +18,12 @@ static inline u64 timely_offload_horizon_ns(const struct net_device *dev)
 #endif
 }
 
+/* 6.19: the count of packets on the wire is kept beside the packet's length. */
+static inline void timely_set_pkt_segs(struct sk_buff *skb, u32 segs)
+{
+#ifdef HAVE_QDISC_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = segs;
+#endif
+}
+
 #endif /* _TIMELY_COMPAT_NET_PKT_SCHED_H */

@@ -92,6 +92,7 @@ void timely_flow_put(struct timely_flow *flow);
 void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 			void *queue);
 void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter);
+void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter);
 void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 

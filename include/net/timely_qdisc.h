@@ -27,23 +27,23 @@
 	  "highest rate of a flow; all ones for none") \
 	X(buckets_log, BUCKETS_LOG, 32, 1, 18, 10, "log2", \
 	  "log2 of the flow table's first size; it grows with the flows") \
-	X(refill_delay_us, REFILL_DELAY, 32, 0, 4294967295, 40000, "us", \
+	X(refill_delay, REFILL_DELAY, 32, 0, 4294967295, 40000, "us", \
 	  "idle time after which a flow has its quantum again") \
 	X(orphan_mask, ORPHAN_MASK, 32, 0, 4294967295, 1023, "mask", \
 	  "of the hash that makes flows of packets without a socket") \
 	X(low_rate_threshold, LOW_RATE_THRESHOLD, 32, 0, 4294967295, 68750, "bytes/s", \
 	  "below this rate each packet is paced, whatever the quantum") \
-	X(ce_threshold_us, CE_THRESHOLD, 32, 0, 4294967295, 4294967295, "us", \
+	X(ce_threshold, CE_THRESHOLD, 32, 0, 4294967295, 4294967295, "us", \
 	  "mark ECN-capable packets that waited longer than this past their time") \
-	X(timer_slack_ns, TIMER_SLACK, 32, 0, 4294967295, 10000, "ns", \
+	X(timer_slack, TIMER_SLACK, 32, 0, 4294967295, 10000, "ns", \
 	  "how late the timer may fire, to share interrupts") \
-	X(horizon_us, HORIZON, 32, 0, 4294967295, 10000000, "us", \
+	X(horizon, HORIZON, 32, 0, 4294967295, 10000000, "us", \
 	  "how far ahead a packet may be stamped") \
 	X(horizon_drop, HORIZON_DROP, 8, 0, 1, 1, "flag", \
 	  "drop what is stamped beyond the horizon; 0 sends it at the horizon") \
-	X(offload_horizon_us, OFFLOAD_HORIZON, 32, 0, 4294967295, 0, "us", \
+	X(offload_horizon, OFFLOAD_HORIZON, 32, 0, 4294967295, 0, "us", \
 	  "packets due within this go to a device that paces by itself") \
-	X(slot_ns, SLOT, 32, 256, 1048576, 1024, "ns", \
+	X(slot, SLOT, 32, 256, 1048576, 1024, "ns", \
 	  "width of the timing wheel's slots, rounded up to a power of two") \
 	X(lazy, LAZY, 8, 0, 1, 1, "flag", \
 	  "read a flow's rate again when its packet is due") \

@@ -10,7 +10,7 @@
 
 #define TIMELY_WHEEL_BITS	12
 #define TIMELY_WHEEL_SLOTS	(1U << TIMELY_WHEEL_BITS)
-#define TIMELY_WHEEL_LEVELS	2
+#define TIMELY_WHEEL_NEAR_SLOTS	(2 * TIMELY_WHEEL_SLOTS)
 
 /* Slots of 2^8 ns = 256 ns to 2^20 ns = 1 ms. */
 #define TIMELY_WHEEL_MIN_SHIFT	8
@@ -29,29 +29,27 @@ struct timely_wheel_node {
 };
 
 /**
- * struct timely_wheel_level - slots of one width, with what tells empty ones
- * @full: a bit for each word of @bits that is not 0
- * @bits: a bit for each slot that is not empty
- * @slots: lists of nodes
- */
-struct timely_wheel_level {
-	u64 full;
-	u64 bits[TIMELY_WHEEL_SLOTS / 64];
-	struct timely_wheel_node *slots[TIMELY_WHEEL_SLOTS];
-};
-
-/**
- * struct timely_wheel - two levels: single slots, and blocks of 4096 slots
+ * struct timely_wheel - a ring of slots and a ring of blocks of 4096 slots
  * @tick: the present slot, counted from time 0; all before are empty
- * @next_tick: no node is due in a slot before this one
+ * @next_tick: there is nothing to do before this slot
  * @shift: log2 of a slot's width in ns
- * @level: the next 4096 slots, then the 4095 blocks after the present one
+ * @near_full: a bit for each word of @near_bits that is not 0
+ * @near_bits: a bit for each slot that is not empty
+ * @far_full: a bit for each word of @far_bits that is not 0
+ * @far_bits: a bit for each block that is not empty
+ * @near: nodes of the slots of the present block and the next one
+ * @far: nodes of the blocks after that, and what has not been moved to @near yet
  */
 struct timely_wheel {
 	u64 tick;
 	u64 next_tick;
 	u8 shift;
-	struct timely_wheel_level level[TIMELY_WHEEL_LEVELS];
+	u64 near_full[TIMELY_WHEEL_NEAR_SLOTS / 64 / 64];
+	u64 far_full[TIMELY_WHEEL_SLOTS / 64 / 64];
+	u64 near_bits[TIMELY_WHEEL_NEAR_SLOTS / 64];
+	u64 far_bits[TIMELY_WHEEL_SLOTS / 64];
+	struct timely_wheel_node *near[TIMELY_WHEEL_NEAR_SLOTS];
+	struct timely_wheel_node *far[TIMELY_WHEEL_SLOTS];
 };
 
 void timely_wheel_init(struct timely_wheel *w, u8 shift, u64 now_ns);

@@ -63,12 +63,8 @@ static inline u64 timely_clock_ns(void)
 #define TQ_GC_AGE_NS		(3ULL * NSEC_PER_SEC)
 #define TQ_GC_MAX		8
 
-/* Buckets moved to a new table with each new flow; more than one, so that the
- * move ends before the next one is due.
- */
-#define TQ_MIGRATE		4
-/* The table grows to 2^20 buckets, 8 MB. */
-#define TQ_BUCKETS_LOG_MAX	20
+/* The table of flows grows to 8 MB. */
+#define TQ_BUCKETS_MAX		(1U << 20)
 
 /* While flows are due, so many packets may pass without a flow of their own. */
 #define TQ_FASTPATH_MAX		8
@@ -83,24 +79,33 @@ static inline u64 timely_clock_ns(void)
 #define TQ_PACE_MAX_NS		((u64)NSEC_PER_SEC)
 #define TQ_PACE_SHIFT		24
 
+/* No more lateness is made good than this, however much slack is asked for. */
+#define TQ_LATE_MAX_NS		((u64)NSEC_PER_MSEC)
+
 #define TQ_UNLIMITED		(~0ULL)
 
 /**
  * struct tq_skb_cb - what the qdisc notes on a packet
  * @time_ns: stamp or arrival: not to leave before
+ * @segs: packets it makes on the wire
  * @band: whose count it is in
  * @piece: what is left of a split packet: leaves before all of its flow
  * @more: further pieces of the same packet follow
  * @burst: a piece that leaves at @time_ns, whatever the flow's rate
  * @waited: it has been in the wheel
+ * @tcp: a TCP packet of a flow with a record, and no tunnel's
+ * @charge: its flow has a rate: its time has to pass before the next packet
  */
 struct tq_skb_cb {
 	u64 time_ns;
+	u16 segs;
 	u8 band;
 	u8 piece:1,
 	   more:1,
 	   burst:1,
-	   waited:1;
+	   waited:1,
+	   tcp:1,
+	   charge:1;
 };
 
 enum tq_state {
@@ -184,13 +189,18 @@ struct tq_band {
 
 /**
  * struct tq_table - flows by key
- * @log: log2 of the number of buckets
- * @buckets: chains of flows
+ * @buckets: how many there are
+ * @half: the greatest power of two that is not more
+ * @pages: buckets, chains of flows, in pages made as needed; room for all
  */
 struct tq_table {
-	u8 log;
-	struct tq_flow *buckets[];
+	u32 buckets;
+	u32 half;
+	struct tq_flow ***pages;
 };
+
+#define TQ_PAGE_BUCKETS		(PAGE_SIZE / sizeof(struct tq_flow *))
+#define TQ_PAGES		(TQ_BUCKETS_MAX / TQ_PAGE_BUCKETS)
 
 #define TQ_OPTION_INDEX(field, ...)	TQ_O_##field,
 enum tq_option {
@@ -224,6 +234,7 @@ struct tq_options {
  * @orphan_mask: of the hash of packets without a socket
  * @low_rate_Bps: below, each packet is paced, bytes per second
  * @timer_slack_ns: how late the timer may be, ns
+ * @late_ns: how late a packet may leave without anybody being slow, ns
  * @segment: bytes of a piece, 0 to leave packets whole
  * @pacing: enforce rates
  * @lazy: read rates when packets are due
@@ -251,6 +262,7 @@ struct tq_config {
 	u32 orphan_mask;
 	u32 low_rate_Bps;
 	u32 timer_slack_ns;
+	u32 late_ns;
 	u32 segment;
 	u8 pacing:1,
 	   lazy:1,
@@ -268,10 +280,8 @@ struct tq_config {
  * struct tq_sched - an instance
  * @config: read by every packet
  * @table: flows by key
- * @old: the table before, from which flows still have to be moved, or NULL
- * @migrated: buckets of @old already moved
- * @band_nr: band whose round it is
  * @wheel: throttled flows
+ * @band_nr: band whose round it is
  * @bypass: packets that need no flow, the first of them; its prev is the last
  * @bypass_qlen: how many
  * @flows: flows known
@@ -284,21 +294,15 @@ struct tq_config {
  * @stats: what is shown, but for what is computed then
  * @unthrottle_ns: average lateness of a flow's turn, ns
  * @options: as they are shown
- * @grown: a larger table made by @grow, not yet in use
- * @grow: makes it, where memory may be waited for
- * @grow_log: log2 of its size
- * @grow_failed: jiffies of the last time there was no memory
  * @sweep: next bucket to look for idle flows in
  * @sch: the qdisc it is the private part of
  */
 struct tq_sched {
 	struct tq_config config;
 
-	struct tq_table *table;
-	struct tq_table *old;
-	u32 migrated;
-	u32 band_nr;
+	struct tq_table table;
 	struct timely_wheel *wheel;
+	u32 band_nr;
 	struct sk_buff *bypass;
 	u32 bypass_qlen;
 	u32 flows;
@@ -312,10 +316,6 @@ struct tq_sched {
 	u64 unthrottle_ns;
 
 	struct tq_options options;
-	struct tq_table *grown;
-	struct work_struct grow;
-	u8 grow_log;
-	unsigned long grow_failed;
 	u32 sweep;
 	struct Qdisc *sch;
 };
@@ -386,8 +386,10 @@ static void tq_queue_early(struct tq_flow *f, struct sk_buff *skb)
 
 static void tq_queue(struct tq_flow *f, struct sk_buff *skb)
 {
-	if (unlikely(f->head &&
-		     tq_cb(skb)->time_ns < tq_cb(f->head->prev)->time_ns))
+	const struct tq_skb_cb *last = f->head ? tq_cb(f->head->prev) : NULL;
+
+	/* Pieces go before everything, whatever their time. */
+	if (unlikely(last && tq_cb(skb)->time_ns < last->time_ns && !last->piece))
 		tq_queue_early(f, skb);
 	else
 		tq_list_add(&f->head, skb);
@@ -455,6 +457,20 @@ static void tq_make_ready(struct tq_sched *q, struct tq_flow *f,
 	tq_turn_add(turns, f);
 }
 
+/* Have the congestion control tell us, of all qdiscs that know the flow, when
+ * its rate rises.
+ */
+static void tq_tell_waiting(struct tq_sched *q, struct tq_flow *f)
+{
+	if (unlikely(READ_ONCE(f->record->waiter) != &q->waiter))
+		timely_flow_attach(f->record, &q->waiter, f);
+	/* At maxrate a higher rate changes nothing. */
+	if (f->paced && f->rate_Bps < q->config.maxrate_Bps)
+		WRITE_ONCE(f->record->waiting_Bps, f->rate_Bps);
+	else
+		WRITE_ONCE(f->record->waiting_Bps, 0);
+}
+
 static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
 {
 	f->state = TQ_THROTTLED;
@@ -462,7 +478,7 @@ static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
 	q->stats.throttled++;
 	timely_wheel_add(q->wheel, &f->node, due);
 	if (f->recorded)
-		WRITE_ONCE(f->record->waiting_Bps, f->paced ? f->rate_Bps : 0);
+		tq_tell_waiting(q, f);
 }
 
 /* It has left the wheel. */
@@ -540,15 +556,58 @@ static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *s
 	return due;
 }
 
-static u32 tq_tcp_payload(const struct sk_buff *skb)
+static u32 tq_transport_header(const struct sk_buff *skb)
 {
-	return skb->len - skb_transport_offset(skb) - tcp_hdrlen(skb);
+	return skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4 ? sizeof(struct udphdr) :
+							    tcp_hdrlen(skb);
+}
+
+/* Of TCP, or of a UDP packet to be split. */
+static u32 tq_payload(const struct sk_buff *skb)
+{
+	return skb->len - skb_transport_offset(skb) - tq_transport_header(skb);
+}
+
+/* Bytes before a packet's payload, 0 if its headers are not to be trusted: it
+ * may have been forwarded.
+ */
+static u32 tq_headers(const struct sk_buff *skb)
+{
+	bool udp = skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4;
+	u32 least = udp ? sizeof(struct udphdr) : sizeof(struct tcphdr);
+	u32 offset, length;
+
+	if (!skb_transport_header_was_set(skb) ||
+	    skb_transport_offset(skb) < skb_network_offset(skb))
+		return 0;
+	offset = skb_transport_offset(skb);
+	if (skb_headlen(skb) < offset + least)
+		return 0;
+	length = tq_transport_header(skb);
+	if (length < least || skb_headlen(skb) < offset + length)
+		return 0;
+	return offset + length;
+}
+
+/* Is it TCP's own packet, as the record counts them? */
+static bool tq_is_plain_tcp(const struct sk_buff *skb)
+{
+	if (skb->encapsulation || !tq_headers(skb))
+		return false;
+	switch (skb->protocol) {
+	case htons(ETH_P_IP):
+		return ip_hdr(skb)->protocol == IPPROTO_TCP;
+	case htons(ETH_P_IPV6):
+		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
+	}
+	return false;
 }
 
 /* The packet left at @now, was due at @due: what follows has to wait.
  *
- * Being late by up to half the packet's time is made good, as the timer's
- * fault; more would be a burst. TCP counts and so does fq.
+ * What the wheel and the timer's slack make it late is our own fault and made
+ * good, and so is up to half the packet's time, as by fq and TCP; more would be
+ * a burst.
  */
 static void tq_charge(struct tq_sched *q, struct tq_flow *f,
 		      const struct sk_buff *skb, u64 now, u64 due)
@@ -559,8 +618,9 @@ static void tq_charge(struct tq_sched *q, struct tq_flow *f,
 
 	if (tq_is_lazy(q, f)) {
 		/* TCP's rates are of payload. */
-		bytes = tq_tcp_payload(skb);
-	} else if (!skb->tstamp && !tq_cb(skb)->burst) {
+		if (tq_cb(skb)->tcp)
+			bytes = tq_payload(skb);
+	} else if (!skb->tstamp && !tq_cb(skb)->piece) {
 		if (rate_Bps <= q->config.low_rate_Bps) {
 			f->credit = 0;
 		} else {
@@ -581,7 +641,9 @@ static void tq_charge(struct tq_sched *q, struct tq_flow *f,
 	ns = tq_pace_ns(f, bytes, rate_Bps);
 	if (unlikely(ns == TQ_PACE_MAX_NS))
 		q->stats.pkts_too_long++;
-	f->clock_ns = now - min(now - due, ns / 2);
+	f->clock_ns = due;
+	if (now > due)
+		f->clock_ns = now - min(now - due, max(ns / 2, q->config.late_ns));
 	f->owed = bytes;
 	f->paced = 1;
 }
@@ -616,14 +678,13 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f)
 		return;
 	}
 	f->recorded = 1;
-	timely_flow_attach(f->record, &q->waiter, f);
 }
 
 static void tq_record(struct tq_sched *q, struct tq_flow *f,
 		      const struct sk_buff *skb, u64 now)
 {
 	const struct tcphdr *th = tcp_hdr(skb);
-	u32 payload = tq_tcp_payload(skb);
+	u32 payload = tq_payload(skb);
 
 	if (!payload)
 		return;
@@ -648,9 +709,10 @@ static void tq_move(struct tq_sched *q, struct tq_flow *f)
 	if (due >= f->node.due_ns)
 		return;
 	timely_wheel_move(q->wheel, &f->node, due);
-	if (f->recorded)
-		WRITE_ONCE(f->record->waiting_Bps, f->paced ? f->rate_Bps : 0);
-	q->stats.brought_forward++;
+	if (f->recorded) {
+		tq_tell_waiting(q, f);
+		q->stats.brought_forward++;
+	}
 }
 
 /* Records whose rate or pause has changed. */
@@ -661,111 +723,83 @@ static void tq_take_changed(struct tq_sched *q)
 	struct tq_flow *f;
 
 	while ((record = timely_flow_take_changed(&list))) {
-		f = record->waiter == &q->waiter ? record->queue : NULL;
+		f = timely_flow_queue(record, &q->waiter);
 		if (f && f->state == TQ_THROTTLED)
 			tq_move(q, f);
 		timely_flow_put(record);
 	}
 }
 
-/* ---- the table of flows ---- */
-
-static struct tq_table *tq_table_alloc(const struct Qdisc *sch, u8 log)
-{
-	struct tq_table *table;
-
-	table = kvzalloc_node(struct_size(table, buckets, 1UL << log),
-			      GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN,
-			      netdev_queue_numa_node_read(sch->dev_queue));
-	if (table)
-		table->log = log;
-	return table;
-}
-
-static u32 tq_slot_of(const struct tq_table *table, const void *key)
-{
-	return hash_64((unsigned long)key, table->log);
-}
-
-static struct tq_flow **tq_bucket(struct tq_sched *q, const void *key)
-{
-	u32 slot;
-
-	if (unlikely(q->old)) {
-		slot = tq_slot_of(q->old, key);
-		if (slot >= q->migrated)
-			return &q->old->buckets[slot];
-	}
-	return &q->table->buckets[tq_slot_of(q->table, key)];
-}
-
-static void tq_migrate_bucket(struct tq_sched *q)
-{
-	struct tq_flow *f = q->old->buckets[q->migrated++];
-	struct tq_flow **bucket, *next;
-
-	for (; f; f = next) {
-		next = f->hash_next;
-		bucket = &q->table->buckets[tq_slot_of(q->table, f->sk)];
-		f->hash_next = *bucket;
-		*bucket = f;
-	}
-}
-
-/* Move flows to the new table, @count buckets of them. */
-static void tq_migrate(struct tq_sched *q, u32 count)
-{
-	if (!q->old)
-		return;
-	for (; count && q->migrated < 1U << q->old->log; count--)
-		tq_migrate_bucket(q);
-	if (q->migrated == 1U << q->old->log) {
-		kvfree(q->old);
-		q->old = NULL;
-	}
-}
-
-static void tq_use_table(struct tq_sched *q, struct tq_table *table)
-{
-	q->old = q->table;
-	q->table = table;
-	q->migrated = 0;
-}
-
-static void tq_grow_work(struct work_struct *work)
-{
-	struct tq_sched *q = container_of(work, struct tq_sched, grow);
-	struct tq_table *table = tq_table_alloc(q->sch, READ_ONCE(q->grow_log));
-
-	if (!table)
-		WRITE_ONCE(q->grow_failed, jiffies);
-	else if (cmpxchg(&q->grown, NULL, table))
-		kvfree(table);
-}
-
-/* A flow was added. More flows than buckets: have a table of twice the size
- * made, and move to it a few buckets at a time.
+/* ---- the table of flows ----
+ *
+ * Linear hashing (Litwin, 1980): the table grows by one bucket with each new
+ * flow, which takes half of the flows of one other bucket. So it is never
+ * rebuilt, and needs a page of memory at a time.
  */
-static void tq_grow(struct tq_sched *q)
-{
-	struct tq_table *grown;
 
-	if (q->old) {
-		tq_migrate(q, TQ_MIGRATE);
-		return;
+static struct tq_flow **tq_table_bucket(const struct tq_table *table, u32 nr)
+{
+	return &table->pages[nr / TQ_PAGE_BUCKETS][nr % TQ_PAGE_BUCKETS];
+}
+
+/* Sockets lie in slabs. Those of a slab of 32 KB have neighbouring buckets, so
+ * that flows which send in turn share cache lines of the table; slabs are spread
+ * at random, so that chains are no longer than with any other hash.
+ */
+static u32 tq_hash(unsigned long key)
+{
+	if (key & 1)
+		return hash_long(key, 32);
+	return hash_long(key >> 15, 32) ^ (key >> 10 & 31);
+}
+
+static struct tq_flow **tq_bucket(const struct tq_table *table, const void *key)
+{
+	u32 nr = tq_hash((unsigned long)key) & (2 * table->half - 1);
+
+	/* Not split yet: it is where its lower half is. */
+	if (nr >= table->buckets)
+		nr -= table->half;
+	return tq_table_bucket(table, nr);
+}
+
+/* Have a page for the bucket. */
+static bool tq_table_reserve(struct tq_table *table, u32 nr)
+{
+	struct tq_flow ***page = &table->pages[nr / TQ_PAGE_BUCKETS];
+
+	if (!*page)
+		*page = kzalloc(PAGE_SIZE, GFP_ATOMIC | __GFP_NOWARN);
+	return *page;
+}
+
+/* One bucket more, for which there is a page. */
+static void tq_table_split(struct tq_table *table)
+{
+	struct tq_flow **link = tq_table_bucket(table, table->buckets - table->half);
+	struct tq_flow **to = tq_table_bucket(table, table->buckets);
+	struct tq_flow *f;
+
+	table->buckets++;
+	while ((f = *link)) {
+		if (tq_bucket(table, f->sk) != to) {
+			link = &f->hash_next;
+			continue;
+		}
+		*link = f->hash_next;
+		f->hash_next = *to;
+		*to = f;
 	}
-	if (q->flows <= 1U << q->table->log || q->table->log >= TQ_BUCKETS_LOG_MAX)
-		return;
-	grown = xchg(&q->grown, NULL);
-	if (grown && grown->log > q->table->log) {
-		tq_use_table(q, grown);
-		return;
-	}
-	kvfree(grown);
-	if (time_after(jiffies, READ_ONCE(q->grow_failed) + HZ)) {
-		WRITE_ONCE(q->grow_log, q->table->log + 1);
-		schedule_work(&q->grow);
-	}
+	if (table->buckets == 2 * table->half)
+		table->half = table->buckets;
+}
+
+/* Without memory the chains become longer. */
+static void tq_table_grow(struct tq_table *table, u32 flows)
+{
+	if (flows > table->buckets && table->buckets < TQ_BUCKETS_MAX &&
+	    tq_table_reserve(table, table->buckets))
+		tq_table_split(table);
 }
 
 static void tq_free_flow(struct tq_sched *q, struct tq_flow *f)
@@ -822,7 +856,9 @@ static struct tq_flow *tq_new_flow(struct tq_sched *q, const struct sk_buff *skb
 	struct tq_flow **bucket;
 	struct tq_flow *f;
 
-	tq_gc(q, &q->table->buckets[q->sweep++ & ((1U << q->table->log) - 1)], now);
+	if (++q->sweep >= q->table.buckets)
+		q->sweep = 0;
+	tq_gc(q, tq_table_bucket(&q->table, q->sweep), now);
 	f = kmem_cache_zalloc(tq_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
 	if (unlikely(!f)) {
 		q->stats.allocation_errors++;
@@ -830,17 +866,18 @@ static struct tq_flow *tq_new_flow(struct tq_sched *q, const struct sk_buff *skb
 	}
 	f->sk = key;
 	f->credit = q->config.initial_quantum;
+	f->rate_Bps = TQ_UNLIMITED;
 	f->state = TQ_IDLE;
 	f->node.due_ns = now;
 	if (tq_is_socket(skb, key))
 		tq_adopt(q, f, skb->sk);
-	bucket = tq_bucket(q, key);
+	tq_table_grow(&q->table, q->flows + 1);
+	bucket = tq_bucket(&q->table, key);
 	tq_gc(q, bucket, now);
 	f->hash_next = *bucket;
 	*bucket = f;
 	q->flows++;
 	q->inactive++;
-	tq_grow(q);
 	return f;
 }
 
@@ -891,7 +928,8 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 		if (!timely_wheel_advance(q->wheel, now + q->config.offload_ns))
 			return false;
 	}
-	if (q->config.segment && skb_is_gso(skb))
+	/* Pieces of an earlier packet may still wait. */
+	if (q->config.segment)
 		return false;
 	if (!skb->sk)
 		return true;
@@ -913,7 +951,7 @@ static struct tq_flow *tq_classify(struct Qdisc *sch, struct tq_sched *q,
 			tq_take_pacing(q, key);
 		return NULL;
 	}
-	for (f = *tq_bucket(q, key); f && f->sk != key; f = f->hash_next)
+	for (f = *tq_bucket(&q->table, key); f && f->sk != key; f = f->hash_next)
 		;
 	if (unlikely(!f)) {
 		f = tq_new_flow(q, skb, key, now);
@@ -930,6 +968,12 @@ static struct tq_flow *tq_classify(struct Qdisc *sch, struct tq_sched *q,
 }
 
 /* ---- enqueue ---- */
+
+static bool tq_stamp_is_sane(const struct tq_sched *q, s64 stamp, u64 now)
+{
+	return stamp - now + TQ_PAST_NS <= q->config.horizon_ns + TQ_PAST_NS &&
+	       stamp > 0;
+}
 
 /* A stamp that is not within the horizon. Beyond it, the horizon's own rule
  * applies; what no monotonic clock has shown, or will show soon, was set by
@@ -1031,10 +1075,13 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		      struct sk_buff **to_free)
 {
 	struct tq_sched *q = qdisc_priv(sch);
-	u64 now = timely_clock_ns();
 	bool first = false;
 	struct tq_flow *f;
+	u64 now;
 	u8 band;
+
+	prefetch(tq_bucket(&q->table, skb->sk));
+	now = timely_clock_ns();
 
 	if (unlikely(q->config.ack_special) && skb_is_tcp_pure_ack(skb))
 		first = tq_ack(q, skb);
@@ -1043,12 +1090,12 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		q->stats.band_drops[band]++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	if (skb->tstamp &&
-	    unlikely(skb->tstamp - now + TQ_PAST_NS > q->config.horizon_ns + TQ_PAST_NS) &&
+	if (skb->tstamp && unlikely(!tq_stamp_is_sane(q, skb->tstamp, now)) &&
 	    !tq_check_stamp(q, skb, now))
 		return qdisc_drop(skb, sch, to_free);
 	*tq_cb(skb) = (struct tq_skb_cb) {
 		.time_ns = skb->tstamp ? : now,
+		.segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
 		.band = band,
 	};
 	if (first && q->bypass_qlen < sch->limit) {
@@ -1063,8 +1110,15 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		q->stats.flows_plimit++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	if (f->recorded && tq_is_lazy(q, f))
-		tq_cb(skb)->time_ns = now;
+	/* Not before what was queued while stamps did count. */
+	if (tq_is_lazy(q, f))
+		tq_cb(skb)->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
+	/* Here socket and headers are in the cache; when the packet leaves they
+	 * are not.
+	 */
+	tq_cb(skb)->tcp = f->recorded && tq_is_plain_tcp(skb);
+	tq_cb(skb)->charge = q->config.pacing &&
+			     (f->recorded || tq_rate_Bps(q, f, skb) != TQ_UNLIMITED);
 	tq_queue(f, skb);
 	if (!f->qlen++)
 		q->inactive--;
@@ -1092,22 +1146,9 @@ static bool tq_own_gso_size(struct sk_buff *skb)
 	return !skb_unclone(skb, GFP_ATOMIC | __GFP_NOWARN);
 }
 
-/* Bytes before a TCP packet's payload, 0 if its headers are not to be trusted:
- * it may have been forwarded.
- */
-static u32 tq_tcp_headers(const struct sk_buff *skb)
-{
-	u32 headers;
-
-	if (!skb_transport_header_was_set(skb) ||
-	    skb_transport_offset(skb) < skb_network_offset(skb) ||
-	    skb_headlen(skb) < skb_transport_offset(skb) + sizeof(struct tcphdr))
-		return 0;
-	headers = skb_transport_offset(skb) + tcp_hdrlen(skb);
-	if (tcp_hdrlen(skb) < sizeof(struct tcphdr) || skb_headlen(skb) < headers)
-		return 0;
-	return headers;
-}
+/* What may be split, and what else may be said of it: nothing of tunnels. */
+#define TQ_GSO_SPLIT	(SKB_GSO_TCPV4 | SKB_GSO_TCPV6 | SKB_GSO_UDP_L4)
+#define TQ_GSO_KNOWN	(TQ_GSO_SPLIT | SKB_GSO_DODGY | SKB_GSO_TCP_ECN | SKB_GSO_TCP_FIXEDID)
 
 /* Packets of a piece, 0 if it is not to be split. */
 static u32 tq_piece_packets(const struct tq_sched *q, const struct sk_buff *skb)
@@ -1115,38 +1156,74 @@ static u32 tq_piece_packets(const struct tq_sched *q, const struct sk_buff *skb)
 	const struct skb_shared_info *info = skb_shinfo(skb);
 	u32 headers, packets;
 
-	if (!(info->gso_type & (SKB_GSO_TCPV4 | SKB_GSO_TCPV6)) ||
-	    skb->encapsulation || !info->gso_size || info->frag_list)
+	if (!(info->gso_type & TQ_GSO_SPLIT) || (info->gso_type & ~TQ_GSO_KNOWN) ||
+	    skb->encapsulation || skb->ip_summed != CHECKSUM_PARTIAL ||
+	    !info->gso_size || info->frag_list)
 		return 0;
-	headers = tq_tcp_headers(skb);
+	headers = tq_headers(skb);
 	if (!headers)
 		return 0;
 	headers -= skb_network_offset(skb);
+	if (headers + info->gso_size > U16_MAX)
+		return 0;
 	packets = max(q->config.segment / (headers + info->gso_size), 1U);
-	/* The kernel's sizes have 16 bits, and one value of a meaning of its own. */
-	packets = min(packets, (GSO_BY_FRAGS - 1) / info->gso_size);
-	return tq_tcp_payload(skb) > packets * info->gso_size ? packets : 0;
+	/* An IP packet has a length of 16 bits, also before it is split again. */
+	packets = min(packets, (U16_MAX - headers) / info->gso_size);
+	return tq_payload(skb) > packets * info->gso_size ? packets : 0;
+}
+
+/**
+ * struct tq_gso - what the pieces of a packet take over from it
+ * @size: bytes of payload in a packet on the wire
+ * @type: SKB_GSO_*
+ * @packets: of a piece
+ * @header: bytes of the transport's header
+ * @id: its IP ID; each piece counts as one, and holds @packets
+ * @numbered: packets have IDs of their own, from @id on
+ */
+struct tq_gso {
+	u32 size;
+	u32 type;
+	u32 packets;
+	u32 header;
+	u16 id;
+	bool numbered;
+};
+
+static struct tq_gso tq_gso_of(const struct sk_buff *skb, u32 packets)
+{
+	bool ipv4 = skb->protocol == htons(ETH_P_IP);
+
+	return (struct tq_gso) {
+		.size = skb_shinfo(skb)->gso_size,
+		.type = skb_shinfo(skb)->gso_type,
+		.packets = packets,
+		.header = tq_transport_header(skb),
+		.id = ipv4 ? ntohs(ip_hdr(skb)->id) : 0,
+		.numbered = ipv4 && !(skb_shinfo(skb)->gso_type & SKB_GSO_TCP_FIXEDID),
+	};
 }
 
 /* Make what came out of segmentation a GSO packet again. */
-static void tq_finish_piece(struct sk_buff *piece, u32 nr, u32 packets,
-			    u32 gso_size, u32 gso_type, u16 ip_id)
+static void tq_finish_piece(struct sk_buff *piece, const struct tq_gso *gso, u32 nr)
 {
-	u32 headers = skb_transport_offset(piece) + tcp_hdrlen(piece);
-	u32 payload = piece->len - headers;
-	u32 segs = DIV_ROUND_UP(payload, gso_size);
+	/* Not the packet's own: a jumbogram's extension header is gone. */
+	u32 header = skb_transport_offset(piece) + gso->header;
+	u32 payload = piece->len - header;
+	u32 segs = DIV_ROUND_UP(payload, gso->size);
 
-	if (payload > gso_size) {
-		skb_shinfo(piece)->gso_size = gso_size;
-		skb_shinfo(piece)->gso_type = gso_type;
+	if (segs > 1) {
+		skb_shinfo(piece)->gso_size = gso->size;
+		skb_shinfo(piece)->gso_type = gso->type;
 		skb_shinfo(piece)->gso_segs = segs;
 	}
-	/* Each piece counted as one packet: leave room for the packets in it. */
-	if (gso_type & SKB_GSO_TCPV4) {
-		ip_hdr(piece)->id = htons(ip_id + nr * packets);
+	if (gso->numbered) {
+		ip_hdr(piece)->id = htons(gso->id + nr * gso->packets);
 		ip_send_check(ip_hdr(piece));
 	}
-	qdisc_skb_cb(piece)->pkt_len = piece->len + (segs - 1) * headers;
+	qdisc_skb_cb(piece)->pkt_len = piece->len + (segs - 1) * header;
+	timely_set_pkt_segs(piece, segs);
+	tq_cb(piece)->segs = segs;
 }
 
 static struct sk_buff *tq_segment(struct sk_buff *skb, u32 packets)
@@ -1173,27 +1250,26 @@ static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
 {
 	struct tq_sched *q = qdisc_priv(sch);
 	u32 packets = tq_piece_packets(q, skb);
-	u32 gso_size = skb_shinfo(skb)->gso_size;
-	u32 gso_type = skb_shinfo(skb)->gso_type;
 	struct tq_skb_cb cb = *tq_cb(skb);
-	u16 ip_id = gso_type & SKB_GSO_TCPV4 ? ntohs(ip_hdr(skb)->id) : 0;
 	struct sk_buff *pieces, *piece, *last = NULL;
 	u32 nr = 0, bytes = 0;
+	struct tq_gso gso;
 
 	if (!packets)
 		return skb;
+	gso = tq_gso_of(skb, packets);
 	pieces = tq_own_gso_size(skb) ? tq_segment(skb, packets) : NULL;
 	if (!pieces) {
 		q->stats.segment_errors++;
 		return skb;
 	}
 	for (piece = pieces; piece; piece = piece->next) {
-		tq_finish_piece(piece, nr++, packets, gso_size, gso_type, ip_id);
-		bytes += qdisc_pkt_len(piece);
 		*tq_cb(piece) = cb;
 		tq_cb(piece)->waited = 0;
 		tq_cb(piece)->piece = 1;
 		tq_cb(piece)->more = !!piece->next;
+		tq_finish_piece(piece, &gso, nr++);
+		bytes += qdisc_pkt_len(piece);
 		last = piece;
 	}
 	if (pieces->next)
@@ -1220,14 +1296,18 @@ static void tq_time_next_piece(struct tq_sched *q, struct tq_flow *f,
 	struct tq_skb_cb *next = tq_cb(f->head);
 	u32 bytes = qdisc_pkt_len(skb);
 	unsigned long rate_Bps;
+	u64 ns;
 
 	next->time_ns = due;
 	if (q->config.segment_ns_per_byte) {
+		ns = mul_u64_u32_shr(q->config.segment_ns_per_byte, bytes, TQ_PACE_SHIFT);
 		next->burst = 1;
-		next->time_ns += mul_u64_u32_shr(q->config.segment_ns_per_byte,
-						 bytes, TQ_PACE_SHIFT);
-	} else if (skb->sk && !tq_is_lazy(q, f) && q->config.pacing) {
+		next->time_ns += min(ns, TQ_PACE_MAX_NS);
+	} else if (skb->sk && !f->paced && q->config.pacing) {
 		rate_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
+		/* TCP's stamps go by the payload. */
+		if (sk_is_tcp(skb->sk))
+			bytes = tq_payload(skb);
 		if (rate_Bps != ~0UL)
 			next->time_ns += tq_pace_ns(f, bytes, rate_Bps);
 	}
@@ -1249,6 +1329,8 @@ static void tq_release(struct tq_sched *q, u64 now)
 	q->unthrottle_ns += (ahead - min(node->due_ns, ahead)) >> 3;
 	do {
 		f = container_of(node, struct tq_flow, node);
+		/* Their turns come one by one, after these have arrived. */
+		prefetchw(f->head);
 		tq_unthrottle(q, f);
 		node = timely_wheel_expire(q->wheel, ahead);
 	} while (node);
@@ -1329,15 +1411,20 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	len = qdisc_pkt_len(skb);
 	f->credit -= len;
 	band->credit -= len;
+	/* The device does the rest of the waiting. */
+	if (unlikely(due > now))
+		skb->tstamp = due;
 
 	if ((s64)(now - due - q->config.ce_threshold_ns) > 0 && INET_ECN_set_ce(skb))
 		q->stats.ce_mark++;
-	if (q->config.pacing)
+	if (tq_cb(skb)->charge && q->config.pacing)
 		tq_charge(q, f, skb, now, due);
+	else
+		f->paced = 0;
 	if (tq_cb(skb)->more)
 		tq_time_next_piece(q, f, skb, due);
-	if (f->recorded && !tq_cb(skb)->more)
-		tq_record(q, f, skb, now);
+	if (tq_cb(skb)->tcp && f->recorded && !tq_cb(skb)->more)
+		tq_record(q, f, skb, max(now, due));
 	return skb;
 }
 
@@ -1365,7 +1452,7 @@ static struct sk_buff *tq_next_packet(struct Qdisc *sch, u64 now)
 		}
 		due = tq_due(q, f, skb);
 		if (due <= ahead)
-			return tq_send(sch, f, skb, now, min(due, now));
+			return tq_send(sch, f, skb, now, due);
 		tq_put_back(q, turns, f, skb, due);
 	}
 	return NULL;
@@ -1406,7 +1493,8 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 		return NULL;
 	}
 out:
-	qdisc_bstats_update(sch, skb);
+	/* The packet's own count of segments is not in the cache here. */
+	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), tq_cb(skb)->segs);
 	return skb;
 }
 
@@ -1430,18 +1518,23 @@ static void tq_purge_flow(struct Qdisc *sch, struct tq_flow *f)
 	tq_purge_list(&f->head);
 }
 
+/* Every flow. */
+#define tq_for_each_flow(table, nr, f)				\
+	for ((nr) = 0; (nr) < (table)->buckets; (nr)++)		\
+		for ((f) = *tq_table_bucket(table, nr); (f); (f) = (f)->hash_next)
+
 static void tq_purge_table(struct Qdisc *sch, struct tq_table *table)
 {
-	struct tq_flow *f, *next;
-	u32 i;
+	struct tq_flow **bucket, *f;
+	u32 nr;
 
-	for (i = 0; table && i < 1U << table->log; i++) {
-		for (f = table->buckets[i]; f; f = next) {
-			next = f->hash_next;
+	for (nr = 0; nr < table->buckets; nr++) {
+		bucket = tq_table_bucket(table, nr);
+		while ((f = *bucket)) {
+			*bucket = f->hash_next;
 			tq_purge_flow(sch, f);
 			tq_free_flow(qdisc_priv(sch), f);
 		}
-		table->buckets[i] = NULL;
 	}
 }
 
@@ -1454,13 +1547,7 @@ static void tq_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	tq_purge_list(&q->bypass);
 	q->bypass_qlen = 0;
-	/* What has been moved is in the new table only. */
-	if (q->old)
-		memset(q->old->buckets, 0, q->migrated * sizeof(q->old->buckets[0]));
-	tq_purge_table(sch, q->old);
-	kvfree(q->old);
-	q->old = NULL;
-	tq_purge_table(sch, q->table);
+	tq_purge_table(sch, &q->table);
 	/* Records that no flow has any more. */
 	tq_take_changed(q);
 	memset(q->bands, 0, sizeof(q->bands));
@@ -1594,9 +1681,11 @@ static int tq_parse(struct tq_options *options, struct Qdisc *sch,
 			extack);
 	if (!err)
 		err = tq_parse_numbers(options, tb, extack);
+	/* Shown as it is, not as it was asked for. */
+	options->value[TQ_O_slot] = roundup_pow_of_two(options->value[TQ_O_slot]);
 	if (!err)
 		err = tq_parse_bands(options, tb, extack);
-	if (!err && options->value[TQ_O_offload_horizon_us] * NSEC_PER_USEC >
+	if (!err && options->value[TQ_O_offload_horizon] * NSEC_PER_USEC >
 		    timely_offload_horizon_ns(qdisc_dev(sch)))
 		err = tq_refuse(extack, tb[TCA_TIMELY_OFFLOAD_HORIZON],
 				"timely: offload_horizon: more than the device paces by itself");
@@ -1629,17 +1718,17 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 	const u64 *value = options->value;
 
 	*config = (struct tq_config) {
-		.horizon_ns = value[TQ_O_horizon_us] * NSEC_PER_USEC,
-		.offload_ns = value[TQ_O_offload_horizon_us] * NSEC_PER_USEC,
+		.horizon_ns = value[TQ_O_horizon] * NSEC_PER_USEC,
+		.offload_ns = value[TQ_O_offload_horizon] * NSEC_PER_USEC,
 		.maxrate_Bps = value[TQ_O_maxrate],
-		.ce_threshold_ns = value[TQ_O_ce_threshold_us] * NSEC_PER_USEC,
-		.refill_ns = value[TQ_O_refill_delay_us] * NSEC_PER_USEC,
+		.ce_threshold_ns = value[TQ_O_ce_threshold] * NSEC_PER_USEC,
+		.refill_ns = value[TQ_O_refill_delay] * NSEC_PER_USEC,
 		.flow_limit = value[TQ_O_flow_limit],
 		.quantum = max(value[TQ_O_quantum], 256ULL),
 		.initial_quantum = value[TQ_O_initial_quantum],
 		.orphan_mask = value[TQ_O_orphan_mask],
 		.low_rate_Bps = value[TQ_O_low_rate_threshold],
-		.timer_slack_ns = value[TQ_O_timer_slack_ns],
+		.timer_slack_ns = value[TQ_O_timer_slack],
 		.segment = value[TQ_O_segment],
 		.pacing = value[TQ_O_pacing],
 		.lazy = value[TQ_O_lazy],
@@ -1649,6 +1738,9 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 		.ack_dscp = value[TQ_O_ack_dscp],
 		.ack_priority = value[TQ_O_ack_priority],
 	};
+	/* A slot until it comes out of the wheel, and one until it is its turn. */
+	config->late_ns = min_t(u64, 2 * value[TQ_O_slot] + value[TQ_O_timer_slack],
+				TQ_LATE_MAX_NS);
 	config->ack_special = config->ack_first ||
 			      config->ack_dscp != TIMELY_DSCP_KEEP ||
 			      config->ack_priority != TIMELY_PRIORITY_KEEP;
@@ -1662,13 +1754,8 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 
 static u8 tq_slot_shift(const struct tq_options *options)
 {
-	return order_base_2(options->value[TQ_O_slot_ns]);
+	return order_base_2(options->value[TQ_O_slot]);
 }
-
-/* Every flow, once none is left in the old table. */
-#define tq_for_each_flow(q, i, f)				\
-	for ((i) = 0; (i) < 1U << (q)->table->log; (i)++)	\
-		for ((f) = (q)->table->buckets[i]; (f); (f) = (f)->hash_next)
 
 /* The band's limit has become lower than what it holds: the flow's packets go,
  * until it fits.
@@ -1703,32 +1790,58 @@ static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *
 	}
 }
 
-/* What a change needs, made before anything is changed. */
-struct tq_memory {
-	struct timely_wheel *wheel;
-	struct tq_table *table;
-};
-
-static int tq_prepare(struct Qdisc *sch, const struct tq_options *options,
-		      struct tq_memory *memory, struct netlink_ext_ack *extack)
+/* Pages for so many buckets. They may stay though the change fails: buckets
+ * come to them in time.
+ */
+static bool tq_reserve_buckets(struct Qdisc *sch, u32 buckets)
 {
 	struct tq_sched *q = qdisc_priv(sch);
-	u64 log = options->value[TQ_O_buckets_log];
-	bool new_wheel = !q->wheel || q->wheel->shift != tq_slot_shift(options);
-	bool new_table = !q->table || q->options.value[TQ_O_buckets_log] != log;
+	bool there = true;
+	u32 nr;
 
-	*memory = (struct tq_memory) {};
-	if (new_wheel)
-		memory->wheel = kvzalloc_node(sizeof(*memory->wheel), GFP_KERNEL,
-					      netdev_queue_numa_node_read(sch->dev_queue));
-	if (new_table)
-		memory->table = tq_table_alloc(sch, log);
-	if ((!new_wheel || memory->wheel) && (!new_table || memory->table))
+	if (!q->table.pages)
+		q->table.pages = kvcalloc(TQ_PAGES, sizeof(*q->table.pages), GFP_KERNEL);
+	if (!q->table.pages)
+		return false;
+	for (nr = 0; there && nr < buckets; nr += TQ_PAGE_BUCKETS) {
+		sch_tree_lock(sch);
+		there = tq_table_reserve(&q->table, nr);
+		sch_tree_unlock(sch);
+	}
+	return there;
+}
+
+/* The memory that a change needs, before anything is changed: pages, and a
+ * wheel if its slots are of another width.
+ */
+static int tq_prepare(struct Qdisc *sch, const struct tq_options *options,
+		      struct timely_wheel **wheel, struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+
+	*wheel = NULL;
+	if (!tq_reserve_buckets(sch, 1U << options->value[TQ_O_buckets_log]))
+		goto no_memory;
+	if (q->wheel && q->wheel->shift == tq_slot_shift(options))
 		return 0;
-	kvfree(memory->wheel);
-	kvfree(memory->table);
+	*wheel = kvzalloc_node(sizeof(**wheel), GFP_KERNEL,
+			       netdev_queue_numa_node_read(sch->dev_queue));
+	if (*wheel)
+		return 0;
+no_memory:
 	NL_SET_ERR_MSG_MOD(extack, "no memory for the flow table or the wheel");
 	return -ENOMEM;
+}
+
+/* At least so many buckets; those that flows have brought stay. */
+static void tq_add_buckets(struct tq_table *table, u32 buckets)
+{
+	if (!table->buckets) {
+		table->buckets = 1;
+		table->half = 1;
+	}
+	while (table->buckets < buckets)
+		tq_table_split(table);
 }
 
 /* Waiting flows go where the present options would have them, and into the new
@@ -1740,14 +1853,14 @@ static void tq_change_waiting(struct tq_sched *q, struct timely_wheel **wheel,
 	struct tq_flow *f;
 	u32 i;
 
-	tq_for_each_flow(q, i, f)
+	tq_for_each_flow(&q->table, i, f)
 		if (f->state == TQ_THROTTLED)
 			timely_wheel_del(q->wheel, &f->node);
 	if (*wheel) {
 		timely_wheel_init(*wheel, shift, timely_clock_ns());
 		swap(*wheel, q->wheel);
 	}
-	tq_for_each_flow(q, i, f)
+	tq_for_each_flow(&q->table, i, f)
 		if (f->state == TQ_THROTTLED)
 			timely_wheel_add(q->wheel, &f->node,
 					 tq_due(q, f, tq_peek(f)));
@@ -1761,7 +1874,7 @@ static void tq_trim(struct Qdisc *sch, struct tq_sched *q)
 	for (i = 0; q->bands[i].packets <= sch->limit; )
 		if (++i == TIMELY_BANDS)
 			return;
-	tq_for_each_flow(q, i, f)
+	tq_for_each_flow(&q->table, i, f)
 		tq_trim_flow(sch, q, f);
 }
 
@@ -1770,8 +1883,8 @@ static int tq_apply(struct Qdisc *sch, const struct tq_options *options,
 		    struct netlink_ext_ack *extack)
 {
 	struct tq_sched *q = qdisc_priv(sch);
-	struct tq_memory memory;
-	int err = tq_prepare(sch, options, &memory, extack);
+	struct timely_wheel *wheel;
+	int err = tq_prepare(sch, options, &wheel, extack);
 
 	if (err)
 		return err;
@@ -1780,15 +1893,13 @@ static int tq_apply(struct Qdisc *sch, const struct tq_options *options,
 	q->options = *options;
 	tq_configure(&q->config, options);
 	sch->limit = options->value[TQ_O_limit];
-	tq_migrate(q, U32_MAX);
-	if (memory.table) {
-		tq_use_table(q, memory.table);
-		tq_migrate(q, U32_MAX);
-	}
-	tq_change_waiting(q, &memory.wheel, tq_slot_shift(options));
+	tq_add_buckets(&q->table, 1U << options->value[TQ_O_buckets_log]);
+	tq_change_waiting(q, &wheel, tq_slot_shift(options));
 	tq_trim(sch, q);
 	sch_tree_unlock(sch);
-	kvfree(memory.wheel);
+	kvfree(wheel);
+	/* The timer may be set for what was due before. */
+	tq_wake(&q->waiter);
 	return 0;
 }
 
@@ -1808,10 +1919,8 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 	struct tq_sched *q = qdisc_priv(sch);
 
 	q->sch = sch;
-	q->grow_failed = jiffies - HZ - 1;
 	q->waiter.wake = tq_wake;
 	init_llist_head(&q->waiter.changed);
-	INIT_WORK(&q->grow, tq_grow_work);
 	qdisc_watchdog_init_clockid(&q->watchdog, sch, CLOCK_MONOTONIC);
 	tq_default_options(&q->options, sch);
 	if (opt)
@@ -1823,11 +1932,12 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 static void tq_destroy(struct Qdisc *sch)
 {
 	struct tq_sched *q = qdisc_priv(sch);
+	u32 i;
 
-	cancel_work_sync(&q->grow);
 	tq_reset(sch);
-	kvfree(q->grown);
-	kvfree(q->table);
+	for (i = 0; q->table.pages && i < TQ_PAGES; i++)
+		kfree(q->table.pages[i]);
+	kvfree(q->table.pages);
 	kvfree(q->wheel);
 }
 
@@ -1888,7 +1998,7 @@ static int tq_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	stats.unthrottle_latency_ns = min_t(u64, q->unthrottle_ns, U32_MAX);
 	for (i = 0; i < TIMELY_BANDS; i++)
 		stats.band_pkt_count[i] = q->bands[i].packets;
-	stats.buckets_log = q->table->log;
+	stats.buckets_log = ilog2(q->table.half);
 	sch_tree_unlock(sch);
 
 	return gnet_stats_copy_app(d, &stats, sizeof(stats));
@@ -1913,7 +2023,7 @@ static int __init tq_load(void)
 {
 	int err;
 
-	BUILD_BUG_ON(offsetof(struct tq_flow, clock_ns) != 64);
+	BUILD_BUG_ON(offsetof(struct tq_flow, clock_ns) > 64);
 	BUILD_BUG_ON(sizeof(struct tq_flow) > 128);
 
 	tq_flow_cache = kmem_cache_create("timely_flow", sizeof(struct tq_flow), 0,

@@ -152,17 +152,16 @@ void timely_flow_put(struct timely_flow *flow)
 /**
  * timely_flow_attach() - a qdisc holds packets of the flow from now on
  * @flow: a record it has a reference to
- * @waiter: the qdisc; if another one is attached, that one stays
+ * @waiter: the qdisc; it takes the place of another one, over which the flow's
+ *	packets went before
  * @queue: what the qdisc calls the flow
  */
 void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 			void *queue)
 {
 	spin_lock_bh(&flow->lock);
-	if (!flow->waiter) {
-		flow->waiter = waiter;
-		flow->queue = queue;
-	}
+	WRITE_ONCE(flow->waiter, waiter);
+	flow->queue = queue;
 	spin_unlock_bh(&flow->lock);
 }
 
@@ -175,11 +174,28 @@ void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter)
 {
 	spin_lock_bh(&flow->lock);
 	if (flow->waiter == waiter) {
-		flow->waiter = NULL;
+		WRITE_ONCE(flow->waiter, NULL);
 		flow->queue = NULL;
 		WRITE_ONCE(flow->waiting_Bps, 0);
 	}
 	spin_unlock_bh(&flow->lock);
+}
+
+/**
+ * timely_flow_queue() - what a qdisc calls the flow
+ * @flow: the record
+ * @waiter: the qdisc
+ *
+ * Return: as given to timely_flow_attach(); NULL if another qdisc is attached.
+ */
+void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter)
+{
+	void *queue;
+
+	spin_lock_bh(&flow->lock);
+	queue = flow->waiter == waiter ? flow->queue : NULL;
+	spin_unlock_bh(&flow->lock);
+	return queue;
 }
 
 /**
@@ -249,6 +265,9 @@ u64 timely_flow_departure(struct timely_flow *flow, u32 end_seq)
 	u64 time_ns;
 	u32 i, seq;
 
+	/* None is recorded under another qdisc. */
+	if (!atomic_read(&flow->next))
+		return 0;
 	/* Segments are acknowledged in the order they left, mostly. */
 	for (i = 0; i < TIMELY_DEPARTURES; i++) {
 		departure = &flow->ring[(flow->read + 1 + i) % TIMELY_DEPARTURES];

@@ -6,18 +6,20 @@
  * belongs to the first tick that starts at d or after it, so that it never
  * leaves early, and less than a tick late.
  *
- * The near level holds the 4096 ticks from the present one, a slot each; the
- * far level the 4095 blocks of 4096 ticks after the present block. When a
- * block becomes the present one its nodes are spread over the near level, so
- * each node moves at most once (Varghese and Lauck's hierarchical wheel;
- * Carousel, SIGCOMM'17, uses one level). What lies beyond both waits in the
- * last block and is placed again from there. With ticks of 1 us the near level
- * reaches 4 ms, the far one 17 s.
+ * The near ring has a slot for each tick of the present block of 4096 ticks and
+ * of the next one, the far ring a slot for each of the 4095 blocks after the
+ * present. The next block's nodes move from the far ring to the near one while
+ * the present block passes, a few with each call: spread all at once, those of
+ * a million flows would keep everything waiting for milliseconds. So a node
+ * moves once at most (Varghese and Lauck's hierarchical wheel; Carousel,
+ * SIGCOMM'17, uses one level). What lies beyond waits in the last block and is
+ * placed again from there. With ticks of 1 us the near ring reaches 4 to 8 ms,
+ * the far one 17 s.
  *
- * Both levels are rings, indexed by the low bits of tick or block number: since
- * only what lies within one turn of the present is put there, a slot never
- * holds two ticks. A bit for each slot, and one for each word of those, find
- * the next slot in use in a few instructions however far away it is.
+ * A ring is indexed by the low bits of tick or block number: since only what
+ * lies within one turn of the present is put there, a slot never holds two
+ * ticks. A bit for each slot, and one for each word of those, find the next
+ * slot in use in a few instructions however far away it is.
  */
 
 #include <linux/bitops.h>
@@ -27,68 +29,121 @@
 
 #include <net/timely_wheel.h>
 
-#define WHEEL_MASK	(TIMELY_WHEEL_SLOTS - 1)
+#define WHEEL_NEAR_MASK	(TIMELY_WHEEL_NEAR_SLOTS - 1)
+#define WHEEL_FAR_MASK	(TIMELY_WHEEL_SLOTS - 1)
 
 #define WHEEL_NEVER	(~0ULL)
 
-/* Slots from @from on, in the ring's order, until one that is in use. */
-static u32 wheel_distance(const struct timely_wheel_level *level, u32 from)
+/* Nodes moved to the near ring with each call. A packet makes two calls, and
+ * there are no more nodes than packets in the block: half of it suffices.
+ */
+#define WHEEL_MOVES	1
+
+/**
+ * struct wheel_ring - either of the rings
+ * @full: a bit for each word of @bits that is not 0
+ * @bits: a bit for each slot that is not empty
+ * @slots: lists of nodes
+ * @words: of @bits, a power of two
+ */
+struct wheel_ring {
+	u64 *full;
+	u64 *bits;
+	struct timely_wheel_node **slots;
+	u32 words;
+};
+
+static struct wheel_ring wheel_near(struct timely_wheel *w)
 {
-	u32 word = from / 64, bit = from % 64;
-	u64 bits = level->bits[word] >> bit;
-	u64 words;
-	u32 step;
+	return (struct wheel_ring) {
+		w->near_full, w->near_bits, w->near, TIMELY_WHEEL_NEAR_SLOTS / 64
+	};
+}
+
+static struct wheel_ring wheel_far(struct timely_wheel *w)
+{
+	return (struct wheel_ring) {
+		w->far_full, w->far_bits, w->far, TIMELY_WHEEL_SLOTS / 64
+	};
+}
+
+/* The first word after another, round the ring and up to itself, that is not 0;
+ * @ring->words if there is none.
+ */
+static u32 wheel_next_word(struct wheel_ring ring, u32 word)
+{
+	u32 start = (word + 1) & (ring.words - 1);
+	u32 parts = ring.words / 64, part = start / 64, i;
+	u64 full = ring.full[part] & (~0ULL << start % 64);
+
+	for (i = 0; i <= parts; i++) {
+		if (full)
+			return part * 64 + __ffs64(full);
+		part = (part + 1) & (parts - 1);
+		full = ring.full[part];
+	}
+	return ring.words;
+}
+
+/* Slots from @from on, round the ring, until one that is in use; as many as the
+ * ring has if none is.
+ */
+static u32 wheel_distance(struct wheel_ring ring, u32 from)
+{
+	u32 word = from / 64, bit = from % 64, next;
+	u64 bits = ring.bits[word] >> bit;
 
 	if (bits)
 		return __ffs64(bits);
-	words = ror64(level->full, word) & ~1ULL;
-	if (words) {
-		step = __ffs64(words);
-		bits = level->bits[(word + step) % 64];
-		return step * 64 - bit + __ffs64(bits);
-	}
-	bits = level->bits[word] & (BIT_ULL(bit) - 1);
-	if (bits)
-		return TIMELY_WHEEL_SLOTS - bit + __ffs64(bits);
-	return TIMELY_WHEEL_SLOTS;
+	next = wheel_next_word(ring, word);
+	if (next == ring.words)
+		return ring.words * 64;
+	return (((next - word - 1) & (ring.words - 1)) + 1) * 64 - bit +
+	       __ffs64(ring.bits[next]);
 }
 
 /* The first tick at which there is something to do: a node, or a block of them
- * to be spread.
+ * that must have been moved by then.
  */
-static u64 wheel_find(const struct timely_wheel *w)
+static u64 wheel_find(struct timely_wheel *w)
 {
 	u64 block = w->tick >> TIMELY_WHEEL_BITS;
-	u32 slots = wheel_distance(&w->level[0], w->tick & WHEEL_MASK);
-	u32 blocks = wheel_distance(&w->level[1], block & WHEEL_MASK);
-	u64 tick = slots < TIMELY_WHEEL_SLOTS ? w->tick + slots : WHEEL_NEVER;
+	u32 slots = wheel_distance(wheel_near(w), w->tick & WHEEL_NEAR_MASK);
+	u32 blocks = wheel_distance(wheel_far(w), block & WHEEL_FAR_MASK);
+	u64 tick = slots < TIMELY_WHEEL_NEAR_SLOTS ? w->tick + slots : WHEEL_NEVER;
 
 	if (blocks < TIMELY_WHEEL_SLOTS)
 		tick = min(tick, max((block + blocks) << TIMELY_WHEEL_BITS, w->tick));
 	return tick;
 }
 
-static void wheel_link(struct timely_wheel_level *level, u32 slot,
+static void wheel_link(struct wheel_ring ring, u32 slot,
 		       struct timely_wheel_node *node)
 {
-	struct timely_wheel_node **head = &level->slots[slot];
+	struct timely_wheel_node **head = &ring.slots[slot];
 
 	node->next = *head;
 	node->pprev = head;
 	if (node->next) {
 		node->next->pprev = &node->next;
 	} else {
-		level->bits[slot / 64] |= BIT_ULL(slot % 64);
-		level->full |= BIT_ULL(slot / 64);
+		ring.bits[slot / 64] |= BIT_ULL(slot % 64);
+		ring.full[slot / 64 / 64] |= BIT_ULL(slot / 64 % 64);
 	}
 	*head = node;
 }
 
-static void wheel_mark_empty(struct timely_wheel_level *level, u32 slot)
+/* If this is a slot of the ring it is empty now. */
+static void wheel_emptied(struct wheel_ring ring, struct timely_wheel_node **head)
 {
-	level->bits[slot / 64] &= ~BIT_ULL(slot % 64);
-	if (!level->bits[slot / 64])
-		level->full &= ~BIT_ULL(slot / 64);
+	unsigned long offset = (unsigned long)head - (unsigned long)ring.slots;
+	u32 slot = offset / sizeof(*head);
+
+	if (offset >= ring.words * 64 * sizeof(*head))
+		return;
+	ring.bits[slot / 64] &= ~BIT_ULL(slot % 64);
+	if (!ring.bits[slot / 64])
+		ring.full[slot / 64 / 64] &= ~BIT_ULL(slot / 64 % 64);
 }
 
 /* Put a node where its time belongs, seen from the present tick. */
@@ -96,34 +151,31 @@ static void wheel_place(struct timely_wheel *w, struct timely_wheel_node *node)
 {
 	u64 width = BIT_ULL(w->shift);
 	u64 tick = (node->due_ns >> w->shift) + !!(node->due_ns & (width - 1));
+	u64 present = w->tick >> TIMELY_WHEEL_BITS;
 	u64 block;
 
 	tick = max(tick, w->tick);
-	if (tick - w->tick < TIMELY_WHEEL_SLOTS) {
-		wheel_link(&w->level[0], tick & WHEEL_MASK, node);
+	block = tick >> TIMELY_WHEEL_BITS;
+	if (block <= present + 1) {
+		wheel_link(wheel_near(w), tick & WHEEL_NEAR_MASK, node);
 	} else {
-		block = min(tick >> TIMELY_WHEEL_BITS,
-			    (w->tick >> TIMELY_WHEEL_BITS) + WHEEL_MASK);
-		wheel_link(&w->level[1], block & WHEEL_MASK, node);
+		block = min(block, present + WHEEL_FAR_MASK);
+		wheel_link(wheel_far(w), block & WHEEL_FAR_MASK, node);
 		tick = block << TIMELY_WHEEL_BITS;
 	}
 	w->next_tick = min(w->next_tick, tick);
 }
 
-/* The present block's nodes go to the slots of their own. */
-static void wheel_spread(struct timely_wheel *w)
+/* Move up to @count nodes of a block to slots of their own. */
+static void wheel_spread(struct timely_wheel *w, u64 block, u32 count)
 {
-	u32 slot = (w->tick >> TIMELY_WHEEL_BITS) & WHEEL_MASK;
-	struct timely_wheel_node *node = w->level[1].slots[slot];
-	struct timely_wheel_node *next;
+	struct timely_wheel_node **slot = &w->far[block & WHEEL_FAR_MASK];
+	struct timely_wheel_node *node;
 
-	if (likely(!node))
-		return;
-	w->level[1].slots[slot] = NULL;
-	wheel_mark_empty(&w->level[1], slot);
-	for (; node; node = next) {
-		next = node->next;
-		prefetchw(next);
+	while (count-- && (node = *slot)) {
+		timely_wheel_del(w, node);
+		/* Where the next call starts, or the next turn of this loop. */
+		prefetchw(*slot);
 		wheel_place(w, node);
 	}
 }
@@ -153,6 +205,7 @@ void timely_wheel_add(struct timely_wheel *w, struct timely_wheel_node *node,
 {
 	node->due_ns = due_ns;
 	wheel_place(w, node);
+	wheel_spread(w, (w->tick >> TIMELY_WHEEL_BITS) + 1, WHEEL_MOVES);
 }
 
 /**
@@ -163,8 +216,6 @@ void timely_wheel_add(struct timely_wheel *w, struct timely_wheel_node *node,
 void timely_wheel_del(struct timely_wheel *w, struct timely_wheel_node *node)
 {
 	struct timely_wheel_node **pprev = node->pprev;
-	unsigned long offset;
-	u32 i;
 
 	*pprev = node->next;
 	node->pprev = NULL;
@@ -173,11 +224,8 @@ void timely_wheel_del(struct timely_wheel *w, struct timely_wheel_node *node)
 		return;
 	}
 	/* The last of its list; if it was the first too, a slot is empty now. */
-	for (i = 0; i < TIMELY_WHEEL_LEVELS; i++) {
-		offset = (unsigned long)pprev - (unsigned long)w->level[i].slots;
-		if (offset < sizeof(w->level[i].slots))
-			wheel_mark_empty(&w->level[i], offset / sizeof(*pprev));
-	}
+	wheel_emptied(wheel_near(w), pprev);
+	wheel_emptied(wheel_far(w), pprev);
 }
 
 /**
@@ -195,11 +243,12 @@ struct timely_wheel_node *timely_wheel_expire_slow(struct timely_wheel *w,
 
 	while (w->next_tick <= last) {
 		w->tick = max(w->tick, w->next_tick);
-		wheel_spread(w);
-		node = w->level[0].slots[w->tick & WHEEL_MASK];
+		wheel_spread(w, w->tick >> TIMELY_WHEEL_BITS, U32_MAX);
+		node = w->near[w->tick & WHEEL_NEAR_MASK];
 		if (node) {
 			timely_wheel_del(w, node);
 			prefetchw(node->next);
+			wheel_spread(w, (w->tick >> TIMELY_WHEEL_BITS) + 1, WHEEL_MOVES);
 			return node;
 		}
 		w->next_tick = wheel_find(w);

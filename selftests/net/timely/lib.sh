@@ -167,7 +167,7 @@ is_loaded() { [ -d "/sys/module/$1" ]; }
 
 # Sockets of a namespace that is gone go a little later.
 unload_timely() {
-	for module in tcp_timely timely; do
+	for module in tcp_timely sch_timely timely; do
 		is_loaded $module || continue
 		within_seconds 10 rmmod $module || {
 			say_lines <"$work/last-try"
@@ -291,7 +291,7 @@ processes_left() {
 	for proc in /proc/[0-9]*; do
 		read -r comm 2>/dev/null <"$proc/comm" || continue
 		case $comm in
-		python3*|traffic.py|ip|tc|insmod|rmmod) echo "$comm (${proc#/proc/})" ;;
+		python3*|traffic.py|ip|tc|insmod|rmmod|netlink_fuzz) echo "$comm (${proc#/proc/})" ;;
 		esac
 	done
 }
@@ -299,7 +299,7 @@ processes_left() {
 leaves_nothing_behind() {
 	hosts_down
 	(unload_timely) || exit 1
-	for module in timely tcp_timely; do
+	for module in timely tcp_timely sch_timely; do
 		! is_loaded $module || fail "module $module is still loaded"
 	done
 	! available timely || fail "timely is still registered"

@@ -8,6 +8,7 @@
 #define _USER_KUNIT_TEST_H
 
 #include <setjmp.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,8 +74,16 @@ static inline void *kunit_kzalloc(struct kunit *test, size_t size, int flags)
 	return test->memory;
 }
 
-#define scnprintf(to, size, ...)					\
-	((u32)min_t(size_t, snprintf(to, size, __VA_ARGS__), (size) - 1))
+static inline int scnprintf(char *to, size_t size, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(to, size, format, args);
+	va_end(args);
+	return min(n, (int)size - 1);
+}
 
 #define KUNIT_RESULT(test, good, fatal, text, ...) do {			\
 	if (!(good)) {							\
@@ -107,7 +116,10 @@ static inline void *kunit_kzalloc(struct kunit *test, size_t size, int flags)
 #define KUNIT_EXPECT_GE(test, a, b)	KUNIT_COMPARE(test, false, a, >=, b, "")
 #define KUNIT_EXPECT_EQ_MSG(test, a, b, ...)	KUNIT_COMPARE(test, false, a, ==, b, __VA_ARGS__)
 #define KUNIT_EXPECT_GE_MSG(test, a, b, ...)	KUNIT_COMPARE(test, false, a, >=, b, __VA_ARGS__)
+#define KUNIT_EXPECT_GT_MSG(test, a, b, ...)	KUNIT_COMPARE(test, false, a, >, b, __VA_ARGS__)
 #define KUNIT_ASSERT_EQ(test, a, b)	KUNIT_COMPARE(test, true, a, ==, b, "")
+#define KUNIT_ASSERT_LT(test, a, b)	KUNIT_COMPARE(test, true, a, <, b, "")
+#define KUNIT_ASSERT_GE(test, a, b)	KUNIT_COMPARE(test, true, a, >=, b, "")
 #define KUNIT_ASSERT_EQ_MSG(test, a, b, ...)	KUNIT_COMPARE(test, true, a, ==, b, __VA_ARGS__)
 #define KUNIT_EXPECT_PTR_EQ(test, a, b)	KUNIT_RESULT(test, (a) == (b), false, #a " == " #b, "")
 #define KUNIT_EXPECT_NULL(test, p)	KUNIT_RESULT(test, !(p), false, "not " #p, "")

@@ -18,6 +18,9 @@ typedef short s16;
 typedef int s32;
 typedef long long s64;
 
+#define likely(x)	__builtin_expect(!!(x), 1)
+#define unlikely(x)	__builtin_expect(!!(x), 0)
+
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
 #endif /* _USER_LINUX_TYPES_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _USER_LINUX_BITOPS_H
+#define _USER_LINUX_BITOPS_H
+
+#include <linux/types.h>
+
+#define BIT_ULL(n)	(1ULL << (n))
+
+static inline unsigned long __ffs64(u64 word)
+{
+	return (unsigned long)__builtin_ctzll(word);
+}
+
+static inline u64 ror64(u64 word, unsigned int shift)
+{
+	return word >> (shift & 63) | word << (-shift & 63);
+}
+
+#endif /* _USER_LINUX_BITOPS_H */

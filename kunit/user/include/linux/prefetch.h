@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+#ifndef _USER_LINUX_PREFETCH_H
+#define _USER_LINUX_PREFETCH_H
+
+#define prefetch(address)	__builtin_prefetch(address)
+#define prefetchw(address)	__builtin_prefetch(address, 1)
+
+#endif /* _USER_LINUX_PREFETCH_H */

@@ -1,0 +1,832 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A fuzzer of the netlink interface of the qdisc "timely".
+ *
+ *	netlink_fuzz fuzz DEVICE SEED MESSAGES [PAUSE_US]
+ *	netlink_fuzz churn DEVICE SEED ROUNDS PAUSE_US
+ *
+ * fuzz sends messages that make, change, show and delete the device's root qdisc,
+ * with options of every kind: right ones, values at and beyond the ends of their
+ * ranges, wrong lengths, unknown types, repeated ones, nests in nests, messages
+ * that are cut short or have bits turned over. The seed decides all of it. After
+ * each the options are asked for, and it must hold that
+ *
+ *  - a refused change has left them byte for byte as they were;
+ *  - accepted ones show what was asked for, and nothing out of its range;
+ *  - a refusal of a value out of range says which option it is and what is
+ *    allowed, in the words of TIMELY_QDISC_OPTIONS.
+ *
+ * churn adds, changes, replaces and deletes it with right options, one after the
+ * other. Traffic may pass in the pauses.
+ *
+ * Ends in "# N messages, ..., seed S"; status 0 only if all held.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <libmnl/libmnl.h>
+#include <linux/netlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
+
+#include <linux/timely.h>
+#include <net/timely_qdisc.h>
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Of a message and the question behind it; ours are shorter. */
+#define MESSAGE_BYTES 8192
+#define DATAGRAM_BYTES 131072
+#define EXCHANGES 64
+#define OPTIONS_BYTES 2048
+#define HANDLE 0x50000
+
+/* ---- what the options are ---- */
+
+struct range {
+	unsigned int attr;
+	unsigned int bits;
+	__u64 min;
+	__u64 max;
+	__u64 value;		/* the default */
+	const char *word;
+	const char *unit;
+	const char *field;
+	const char *doc;
+};
+
+/* The word on tc's command line is the attribute's, in small letters. */
+#define RANGE(field, ATTR, bits, min, max, value, unit, doc) \
+	{ TCA_TIMELY_##ATTR, bits, min##ULL, max##ULL, value##ULL, #ATTR, unit, #field, doc },
+static const struct range ranges[] = { TIMELY_QDISC_OPTIONS(RANGE) };
+
+static const struct range *range_of(unsigned int attr)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (ranges[i].attr == attr)
+			return &ranges[i];
+	return NULL;
+}
+
+static bool keeps(const struct range *r, __u64 value)
+{
+	return (r->attr == TCA_TIMELY_ACK_DSCP && value == TIMELY_DSCP_KEEP) ||
+	       (r->attr == TCA_TIMELY_ACK_PRIORITY && value == TIMELY_PRIORITY_KEEP);
+}
+
+static bool allowed(const struct range *r, __u64 value)
+{
+	return (value >= r->min && value <= r->max) || keeps(r, value);
+}
+
+/* ---- chance ---- */
+
+static __u64 chance_state;
+
+/* splitmix64 */
+static __u64 chance(void)
+{
+	__u64 z = chance_state += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static unsigned int below(unsigned int n)
+{
+	return chance() % n;
+}
+
+static bool one_in(unsigned int n)
+{
+	return below(n) == 0;
+}
+
+/* ---- the state of the run ---- */
+
+/* What a message asked for, as far as it is well formed. */
+struct asked {
+	bool well_formed;	/* each attribute once, of right length */
+	unsigned int outside;	/* how many of them are out of range */
+	unsigned int outsider;	/* one of those */
+	bool is[TCA_TIMELY_MAX + 1];
+	__u64 value[TCA_TIMELY_MAX + 1];
+};
+
+struct options {
+	bool there;
+	size_t bytes;
+	char data[OPTIONS_BYTES];
+};
+
+/* A message and what became of it. */
+struct exchange {
+	struct nlmsghdr *nlh;
+	struct asked asked;
+	bool is_change;		/* of what is there, or makes it */
+	__u64 number;
+	int error;		/* as errno */
+	char said[256];		/* the kernel's words about it */
+	struct options now;	/* what there was afterwards */
+};
+
+struct run {
+	struct mnl_socket *nl;
+	unsigned int seq;
+	int ifindex;
+	__u64 seed;
+	__u64 sent;
+	__u64 accepted;
+	__u64 refused;
+	__u64 explained;
+	__u64 failures;
+	struct options now;
+	/* Many in a datagram: a system call takes longer than what it does. */
+	unsigned int count;
+	unsigned int first_seq;
+	size_t bytes;
+	char data[DATAGRAM_BYTES];
+	struct exchange exchanges[EXCHANGES];
+};
+
+static void complain(struct run *run, const struct exchange *e, const char *fmt, ...)
+{
+	const unsigned char *byte = (const void *)e->nlh;
+	va_list args;
+
+	run->failures++;
+	if (run->failures > 20)
+		return;
+	va_start(args, fmt);
+	printf("# message %llu of seed %llu: ", e->number, run->seed);
+	vprintf(fmt, args);
+	printf("; the kernel: %d \"%s\"\n# ", e->error, e->said);
+	for (size_t i = 0; i < e->nlh->nlmsg_len && i < 256; i++)
+		printf("%02x", byte[i]);
+	puts("");
+	va_end(args);
+}
+
+static void give_up(const char *what)
+{
+	printf("# %s: %s\n", what, strerror(errno));
+	exit(2);
+}
+
+/* ---- talking to the kernel ---- */
+
+static int keep_message(const struct nlattr *attr, void *data)
+{
+	struct exchange *e = data;
+
+	if (mnl_attr_get_type(attr) == NLMSGERR_ATTR_MSG)
+		snprintf(e->said, sizeof(e->said), "%s", mnl_attr_get_str(attr));
+	return MNL_CB_OK;
+}
+
+static void take_ack(struct exchange *e, const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *err = mnl_nlmsg_get_payload(nlh);
+	unsigned int offset = sizeof(*err);
+
+	e->error = -err->error;
+	if (!(nlh->nlmsg_flags & NLM_F_ACK_TLVS))
+		return;
+	if (!(nlh->nlmsg_flags & NLM_F_CAPPED))
+		offset += err->msg.nlmsg_len - sizeof(struct nlmsghdr);
+	mnl_attr_parse(nlh, offset, keep_message, e);
+}
+
+static void take_options(struct exchange *e, const struct nlmsghdr *nlh)
+{
+	const struct nlattr *attr;
+	bool ours = false;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct tcmsg)) {
+		if (mnl_attr_get_type(attr) == TCA_KIND)
+			ours = strcmp(mnl_attr_get_str(attr), "timely") == 0;
+		if (mnl_attr_get_type(attr) != TCA_OPTIONS || !ours)
+			continue;
+		e->now.there = true;
+		e->now.bytes = mnl_attr_get_payload_len(attr);
+		if (e->now.bytes > OPTIONS_BYTES)
+			e->now.bytes = OPTIONS_BYTES;
+		memcpy(e->now.data, mnl_attr_get_payload(attr), e->now.bytes);
+	}
+}
+
+static struct nlmsghdr *begin(struct run *run, unsigned int type, unsigned int flags)
+{
+	struct exchange *e = &run->exchanges[run->count];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(run->data + run->bytes);
+	struct tcmsg *tcm;
+
+	if (!run->count)
+		run->first_seq = run->seq + 1;
+	e->nlh = nlh;
+	e->is_change = false;
+	e->error = 0;
+	e->said[0] = '\0';
+	e->now.there = false;
+	e->now.bytes = 0;
+	memset(&e->asked, 0, sizeof(e->asked));
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+	nlh->nlmsg_seq = ++run->seq;
+	tcm = mnl_nlmsg_put_extra_header(nlh, sizeof(*tcm));
+	tcm->tcm_ifindex = run->ifindex;
+	tcm->tcm_handle = HANDLE;
+	tcm->tcm_parent = TC_H_ROOT;
+	return nlh;
+}
+
+/*
+ * Behind the message, in the same datagram, the question what there is now: the
+ * answer to that never fails to come, whatever became of the message. Its number
+ * is odd from the first one's.
+ */
+static void end(struct run *run)
+{
+	struct exchange *e = &run->exchanges[run->count];
+	struct nlmsghdr *question;
+	struct tcmsg *tcm;
+
+	e->number = ++run->sent;
+	run->bytes += MNL_ALIGN(e->nlh->nlmsg_len);
+	question = mnl_nlmsg_put_header(run->data + run->bytes);
+	question->nlmsg_type = RTM_GETQDISC;
+	question->nlmsg_flags = NLM_F_REQUEST | NLM_F_ECHO;
+	question->nlmsg_seq = ++run->seq;
+	tcm = mnl_nlmsg_put_extra_header(question, sizeof(*tcm));
+	tcm->tcm_ifindex = run->ifindex;
+	tcm->tcm_parent = TC_H_ROOT;
+	run->bytes += MNL_ALIGN(question->nlmsg_len);
+	run->count++;
+}
+
+static void take(struct run *run, const struct nlmsghdr *nlh)
+{
+	unsigned int at = nlh->nlmsg_seq - run->first_seq;
+	struct exchange *e = &run->exchanges[at / 2];
+
+	if (at / 2 >= run->count)
+		return;
+	if (nlh->nlmsg_type == RTM_NEWQDISC && at % 2)
+		take_options(e, nlh);
+	else if (nlh->nlmsg_type == NLMSG_ERROR && !(at % 2))
+		take_ack(e, nlh);
+}
+
+/* Sends what was begun and ended, and takes all the answers. */
+static void exchange(struct run *run)
+{
+	static char buffers[32][16384];
+	struct iovec iov[ARRAY_SIZE(buffers)];
+	struct mmsghdr msgs[ARRAY_SIZE(buffers)] = {};
+	bool over = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(buffers); i++) {
+		iov[i] = (struct iovec){ buffers[i], sizeof(buffers[i]) };
+		msgs[i].msg_hdr.msg_iov = &iov[i];
+		msgs[i].msg_hdr.msg_iovlen = 1;
+	}
+	if (mnl_socket_sendto(run->nl, run->data, run->bytes) < 0)
+		give_up("sendto");
+	while (!over) {
+		int got = recvmmsg(mnl_socket_get_fd(run->nl), msgs, ARRAY_SIZE(buffers),
+				   MSG_WAITFORONE, NULL);
+
+		if (got < 0)
+			give_up("no answer");
+		for (int i = 0; i < got; i++) {
+			const struct nlmsghdr *nlh = (const void *)buffers[i];
+			int left = msgs[i].msg_len;
+
+			for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+				take(run, nlh);
+				over |= nlh->nlmsg_seq == run->seq;
+			}
+		}
+	}
+	run->bytes = 0;
+}
+
+/* ---- options, right and wrong ---- */
+
+static __u64 value_for(const struct range *r)
+{
+	__u64 span = r->max - r->min;
+
+	switch (below(8)) {
+	case 0: return r->min;
+	case 1: return r->max;
+	case 2: return r->min - 1;	/* may wrap: then it is the greatest */
+	case 3: return r->max + 1;	/* likewise 0 */
+	case 4: return chance() >> below(64);
+	case 5: return 255;
+	default: return r->min + (span == ULLONG_MAX ? chance() : chance() % (span + 1));
+	}
+}
+
+static __u64 good_value_for(const struct range *r)
+{
+	__u64 value;
+
+	do {
+		value = value_for(r);
+		if (r->bits < 64)
+			value &= (1ULL << r->bits) - 1;
+	} while (!allowed(r, value));
+	/* There is no device here that paces by itself. */
+	if (r->attr == TCA_TIMELY_OFFLOAD_HORIZON)
+		value = 0;
+	/* A table of megabytes takes the time of hundreds of messages. */
+	if (r->attr == TCA_TIMELY_BUCKETS_LOG && value > 10 && below(50))
+		value -= 8;
+	return value;
+}
+
+static void put_number(struct nlmsghdr *nlh, const struct range *r, __u64 value)
+{
+	__u32 value32 = value;
+	__u8 value8 = value;
+
+	switch (r->bits) {
+	case 8:
+		mnl_attr_put(nlh, r->attr, sizeof(value8), &value8);
+		break;
+	case 32:
+		mnl_attr_put(nlh, r->attr, sizeof(value32), &value32);
+		break;
+	default:
+		mnl_attr_put(nlh, r->attr, sizeof(value), &value);
+	}
+}
+
+static void put_priomap(struct nlmsghdr *nlh, bool right)
+{
+	struct tc_prio_qopt map = { .bands = TIMELY_BANDS };
+
+	for (int i = 0; i <= TC_PRIO_MAX; i++)
+		map.priomap[i] = right ? below(TIMELY_BANDS) : chance();
+	if (!right && one_in(2))
+		map.bands = chance();
+	mnl_attr_put(nlh, TCA_TIMELY_PRIOMAP, sizeof(map), &map);
+}
+
+static void put_weights(struct nlmsghdr *nlh, bool right)
+{
+	__s32 weights[TIMELY_BANDS];
+
+	for (int i = 0; i < TIMELY_BANDS; i++) {
+		weights[i] = TIMELY_QDISC_MIN_WEIGHT + below(1 << 20);
+		if (!right)
+			weights[i] = one_in(2) ? (int)chance() : TIMELY_QDISC_MIN_WEIGHT - 1;
+	}
+	mnl_attr_put(nlh, TCA_TIMELY_WEIGHTS, sizeof(weights), weights);
+}
+
+/* An attribute of the wrong length, type or place. */
+static void put_wrong(struct nlmsghdr *nlh)
+{
+	static const __u16 lengths[] = { 0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 16, 20, 24, 100 };
+	char data[128];
+	struct nlattr *nest;
+	__u16 type = below(4) ? 1 + below(TCA_TIMELY_MAX) : chance();
+
+	for (size_t i = 0; i < sizeof(data); i++)
+		data[i] = chance();
+	if (one_in(8)) {
+		nest = mnl_attr_nest_start(nlh, type);
+		mnl_attr_put(nlh, 1 + below(TCA_TIMELY_MAX), lengths[below(6)], data);
+		mnl_attr_nest_end(nlh, nest);
+		return;
+	}
+	mnl_attr_put(nlh, type, lengths[below(ARRAY_SIZE(lengths))], data);
+}
+
+static void put_right(struct nlmsghdr *nlh, struct asked *asked, bool only_good)
+{
+	unsigned int which = below(ARRAY_SIZE(ranges) + 2);
+	const struct range *r;
+	__u64 value;
+
+	if (which >= ARRAY_SIZE(ranges)) {
+		bool priomap = which == ARRAY_SIZE(ranges);
+		unsigned int attr = priomap ? TCA_TIMELY_PRIOMAP : TCA_TIMELY_WEIGHTS;
+		bool right = only_good || below(4);
+
+		if (asked->is[attr] || !right)
+			asked->well_formed = false;
+		asked->is[attr] = true;
+		if (priomap)
+			put_priomap(nlh, right);
+		else
+			put_weights(nlh, right);
+		return;
+	}
+	r = &ranges[which];
+	value = only_good || below(4) ? good_value_for(r) : value_for(r);
+	if (r->bits < 64)
+		value &= (1ULL << r->bits) - 1;
+	if (asked->is[r->attr])
+		asked->well_formed = false;
+	asked->is[r->attr] = true;
+	asked->value[r->attr] = value;
+	if (!allowed(r, value)) {
+		asked->outside++;
+		asked->outsider = r->attr;
+	}
+	/* In its range, but for the device. */
+	if (r->attr == TCA_TIMELY_OFFLOAD_HORIZON && value)
+		asked->well_formed = false;
+	put_number(nlh, r, value);
+}
+
+static void put_options(struct nlmsghdr *nlh, struct asked *asked, bool only_good)
+{
+	struct nlattr *nest = mnl_attr_nest_start(nlh, TCA_OPTIONS);
+	unsigned int count = one_in(8) ? below(40) : below(6);
+
+	asked->well_formed = true;
+	for (unsigned int i = 0; i < count; i++) {
+		if (only_good || below(10)) {
+			put_right(nlh, asked, only_good);
+		} else {
+			asked->well_formed = false;
+			put_wrong(nlh);
+		}
+	}
+	mnl_attr_nest_end(nlh, nest);
+	/* Without the mark of a nest, as tc sends it. */
+	if (one_in(2))
+		nest->nla_type = TCA_OPTIONS;
+}
+
+/* Bits turned over, lengths wrong, the end cut off; the device and the parent stay. */
+static void mutate(struct nlmsghdr *nlh, struct asked *asked)
+{
+	unsigned char *byte = (void *)nlh;
+	unsigned int from = NLMSG_LENGTH(sizeof(struct tcmsg));
+	unsigned int span = nlh->nlmsg_len - from;
+	unsigned int count = 1 + below(4);
+
+	asked->well_formed = false;
+	if (!span)
+		return;
+	while (count--) {
+		unsigned int at = from + below(span);
+
+		switch (below(4)) {
+		case 0:
+			byte[at] ^= 1 << below(8);
+			break;
+		case 1:
+			byte[at] = chance();
+			break;
+		case 2:
+			byte[at & ~3U] = below(40);
+			break;
+		default:
+			nlh->nlmsg_len = from + below(span + 1);
+			span = nlh->nlmsg_len - from;
+			if (!span)
+				return;
+		}
+	}
+}
+
+/* ---- what must hold ---- */
+
+static __u64 number_in(const struct nlattr *attr)
+{
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1: return mnl_attr_get_u8(attr);
+	case 4: return mnl_attr_get_u32(attr);
+	case 8: return mnl_attr_get_u64(attr);
+	default: return 0;
+	}
+}
+
+/* What is shown for what was asked: some are rounded. */
+static bool shows(const struct range *r, __u64 asked, __u64 seen)
+{
+	__u64 slot = 256;
+
+	if (asked == seen)
+		return true;
+	switch (r->attr) {
+	case TCA_TIMELY_QUANTUM:
+		return asked < 256 && seen == 256;
+	case TCA_TIMELY_SLOT:
+		while (slot < asked)
+			slot <<= 1;
+		return seen == slot;
+	case TCA_TIMELY_BUCKETS_LOG:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void check_dump(struct run *run, const struct exchange *e, const struct asked *asked)
+{
+	bool seen[TCA_TIMELY_MAX + 1] = {};
+	const struct nlattr *attr = (const void *)e->now.data;
+	const char *end = e->now.data + e->now.bytes;
+
+	for (; mnl_attr_ok(attr, end - (const char *)attr); attr = mnl_attr_next(attr)) {
+		unsigned int type = mnl_attr_get_type(attr);
+		const struct range *r = range_of(type);
+		__u64 value = number_in(attr);
+
+		if (type > TCA_TIMELY_MAX) {
+			complain(run, e, "the dump has attribute %u", type);
+			continue;
+		}
+		if (seen[type] && type != TCA_TIMELY_PAD)
+			complain(run, e, "the dump has attribute %u twice", type);
+		seen[type] = true;
+		if (!r)
+			continue;
+		if (mnl_attr_get_payload_len(attr) != r->bits / 8)
+			complain(run, e, "%s is dumped with %u bytes", r->word,
+				 mnl_attr_get_payload_len(attr));
+		if (!allowed(r, value))
+			complain(run, e, "%s is dumped as %llu, out of range", r->word,
+				 value);
+		if (asked && asked->is[type] && !shows(r, asked->value[type], value))
+			complain(run, e, "%s was set to %llu, but is %llu", r->word,
+				 asked->value[type], value);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
+		if (!seen[ranges[i].attr])
+			complain(run, e, "%s is not dumped", ranges[i].word);
+}
+
+/* "timely: limit: allowed are 1 to 4294967295 packets" */
+static void check_refusal(struct run *run, const struct exchange *e)
+{
+	const struct asked *asked = &e->asked;
+	const struct range *r = range_of(asked->outsider);
+	char word[64], wanted[256];
+
+	if (!asked->well_formed || !asked->outside)
+		return;
+	if (!e->error) {
+		complain(run, e, "%s=%llu was accepted", r->word,
+			 asked->value[r->attr]);
+		return;
+	}
+	/* Of several any may be named; that the words are right shows with one. */
+	if (asked->outside > 1)
+		return;
+	for (size_t i = 0; i <= strlen(r->word); i++)
+		word[i] = r->word[i] >= 'A' && r->word[i] <= 'Z' ? r->word[i] + 32 : r->word[i];
+	snprintf(wanted, sizeof(wanted), "timely: %s: allowed are %llu to %llu %s",
+		 word, r->min, r->max, r->unit);
+	if (strncmp(e->said, wanted, strlen(wanted)) == 0)
+		run->explained++;
+	else
+		complain(run, e, "expected the words \"%s\"", wanted);
+}
+
+static bool has(const struct nlmsghdr *nlh, unsigned int type)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, nlh, sizeof(struct tcmsg))
+		if (mnl_attr_get_type(attr) == type)
+			return true;
+	return false;
+}
+
+static void check(struct run *run, const struct exchange *e)
+{
+	const struct options *before = &run->now;
+	const struct asked *asked = &e->asked;
+	bool excl = e->nlh->nlmsg_flags & NLM_F_EXCL;
+	/* To a queue that is not there nothing can be said. */
+	bool is_change = e->is_change && (before->there || e->nlh->nlmsg_flags & NLM_F_CREATE);
+
+	if (e->error)
+		run->refused++;
+	else
+		run->accepted++;
+	if (e->now.there)
+		check_dump(run, e, is_change && asked->well_formed && !e->error ? asked : NULL);
+	if (is_change && !excl)
+		check_refusal(run, e);
+	if (is_change && asked->well_formed && !asked->outside && e->error && !excl &&
+	    before->there)
+		complain(run, e, "all is in its range, but it was refused");
+	/*
+	 * What is refused leaves what was there, or nothing. (But for a wrong size
+	 * table: that is refused when the options are changed already.)
+	 */
+	if (e->error && !has(e->nlh, TCA_STAB) &&
+	    (before->there != e->now.there || before->bytes != e->now.bytes ||
+	     memcmp(before->data, e->now.data, before->bytes) != 0))
+		complain(run, e, "it was refused, but the options are others");
+	run->now = e->now;
+}
+
+/* All that was sent together, one after the other. */
+static void finish(struct run *run)
+{
+	if (!run->count)
+		return;
+	exchange(run);
+	for (unsigned int i = 0; i < run->count; i++)
+		check(run, &run->exchanges[i]);
+	run->count = 0;
+}
+
+/* ---- fuzz ---- */
+
+static void kind(struct nlmsghdr *nlh)
+{
+	mnl_attr_put_strz(nlh, TCA_KIND, "timely");
+}
+
+static void by_default(struct run *run)
+{
+	kind(begin(run, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE));
+	end(run);
+}
+
+/* By itself, so that it is there for what follows. */
+static void replace_by_default(struct run *run)
+{
+	finish(run);
+	by_default(run);
+	finish(run);
+	if (!run->now.there) {
+		complain(run, &run->exchanges[0], "timely cannot be the root qdisc");
+		exit(1);
+	}
+}
+
+static void fuzz_one(struct run *run)
+{
+	struct exchange *e = &run->exchanges[run->count];
+	unsigned int which = below(40);
+	struct nlmsghdr *nlh;
+
+	if (which == 0) {
+		nlh = begin(run, RTM_DELQDISC, 0);
+	} else if (which == 1) {
+		nlh = begin(run, RTM_GETQDISC, one_in(2) ? NLM_F_ECHO : 0);
+	} else {
+		nlh = begin(run, RTM_NEWQDISC, 0);
+		kind(nlh);
+		e->is_change = true;
+		if (which < 10) {
+			nlh->nlmsg_flags |= NLM_F_CREATE;
+			nlh->nlmsg_flags |= below(4) ? NLM_F_REPLACE : 0;
+			nlh->nlmsg_flags |= one_in(4) ? NLM_F_EXCL : 0;
+		}
+	}
+	if (e->is_change || one_in(4))
+		put_options(nlh, &e->asked, one_in(4));
+	if (one_in(4)) {
+		mutate(nlh, &e->asked);
+		e->is_change = false;
+	}
+	end(run);
+	if (which == 0 && below(4)) {
+		by_default(run);
+		finish(run);
+	}
+}
+
+/* A pause is for traffic, which needs each message by itself. */
+static void fuzz(struct run *run, __u64 messages, unsigned int pause_us)
+{
+	unsigned int together = pause_us ? 1 : EXCHANGES - 1;
+
+	replace_by_default(run);
+	while (run->sent < messages && run->failures <= 20) {
+		fuzz_one(run);
+		if (run->count >= together || run->bytes > DATAGRAM_BYTES - 2 * MESSAGE_BYTES)
+			finish(run);
+		if (pause_us)
+			usleep(below(2 * pause_us + 1));
+		if (!run->count && !run->now.there)
+			replace_by_default(run);
+	}
+	replace_by_default(run);
+}
+
+/* ---- churn ---- */
+
+static void other_handle(struct nlmsghdr *nlh, unsigned int handle)
+{
+	struct tcmsg *tcm = mnl_nlmsg_get_payload(nlh);
+
+	tcm->tcm_handle = handle;
+}
+
+/* Deleted, replaced by fq, by a new one of its own kind, or only changed. */
+static void churn_one(struct run *run)
+{
+	struct exchange *e = &run->exchanges[run->count];
+	unsigned int which = below(8);
+	struct nlmsghdr *nlh;
+
+	if (which == 0) {
+		begin(run, RTM_DELQDISC, 0);
+	} else if (which == 1) {
+		nlh = begin(run, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE);
+		other_handle(nlh, HANDLE + 0x10000);
+		mnl_attr_put_strz(nlh, TCA_KIND, "fq");
+	} else {
+		nlh = begin(run, RTM_NEWQDISC, which == 2 ? NLM_F_CREATE | NLM_F_REPLACE : 0);
+		if (which == 2)
+			other_handle(nlh, HANDLE + 0x20000);
+		kind(nlh);
+		put_options(nlh, &e->asked, true);
+		e->is_change = true;
+	}
+	end(run);
+	finish(run);
+	if (e->error)
+		complain(run, e, "it was refused");
+	if (which <= 2)
+		replace_by_default(run);
+}
+
+static void churn(struct run *run, __u64 rounds, unsigned int pause_us)
+{
+	replace_by_default(run);
+	for (__u64 i = 0; i < rounds && run->failures <= 20; i++) {
+		churn_one(run);
+		if (pause_us)
+			usleep(below(2 * pause_us + 1));
+	}
+	replace_by_default(run);
+}
+
+/* ---- */
+
+static void connect_kernel(struct run *run)
+{
+	struct timeval patience = { .tv_sec = 10 };
+	int room = 16 << 20;
+	int on = 1;
+
+	run->nl = mnl_socket_open(NETLINK_ROUTE);
+	if (!run->nl || mnl_socket_bind(run->nl, 0, MNL_SOCKET_AUTOPID) < 0)
+		give_up("netlink");
+	if (mnl_socket_setsockopt(run->nl, NETLINK_EXT_ACK, &on, sizeof(on)) < 0 ||
+	    mnl_socket_setsockopt(run->nl, NETLINK_CAP_ACK, &on, sizeof(on)) < 0)
+		give_up("the kernel's words are wanted");
+	if (setsockopt(mnl_socket_get_fd(run->nl), SOL_SOCKET, SO_RCVBUFFORCE, &room,
+		       sizeof(room)) < 0)
+		give_up("SO_RCVBUFFORCE");
+	/* A question without an answer must not take for ever. */
+	if (setsockopt(mnl_socket_get_fd(run->nl), SOL_SOCKET, SO_RCVTIMEO, &patience,
+		       sizeof(patience)) < 0)
+		give_up("SO_RCVTIMEO");
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run;
+	unsigned int pause_us = argc > 5 ? atoi(argv[5]) : 0;
+	__u64 count;
+
+	if (argc < 5) {
+		fputs("usage: netlink_fuzz fuzz DEVICE SEED MESSAGES [PAUSE_US]\n"
+		      "       netlink_fuzz churn DEVICE SEED ROUNDS PAUSE_US\n", stderr);
+		return 2;
+	}
+	run.ifindex = if_nametoindex(argv[2]);
+	if (!run.ifindex)
+		give_up(argv[2]);
+	run.seed = strtoull(argv[3], NULL, 0);
+	chance_state = run.seed;
+	count = strtoull(argv[4], NULL, 0);
+	connect_kernel(&run);
+	if (strcmp(argv[1], "fuzz") == 0)
+		fuzz(&run, count, pause_us);
+	else
+		churn(&run, count, pause_us);
+	mnl_socket_close(run.nl);
+	printf("# %llu messages, %llu accepted, %llu refused, ", run.sent, run.accepted,
+	       run.refused);
+	printf("%llu of them for a range and in the right words, %llu failures, seed %llu\n",
+	       run.explained, run.failures, run.seed);
+	return run.failures ? 1 : 0;
+}

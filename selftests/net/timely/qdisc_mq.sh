@@ -1,0 +1,102 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Under mq there is an instance for each queue.
+
+. "$(dirname "$0")/qdisc_lib.sh"
+
+default=/proc/sys/net/core/default_qdisc
+
+hosts() {
+	pair_up 4
+	load_qdisc
+}
+
+an_instance_a_queue() {
+	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
+	for queue in 1 2 3 4; do
+		must tc -n h1 qdisc replace dev eth0 parent 1:$queue timely $exact limit 100$queue
+	done
+	packets <<-'EOF'
+		sink = Sink()
+		rates = [1000000 + 100000 * i for i in range(16)]
+		senders = [source(rate=rate) for rate in rates]
+		for _ in range(50):
+		    for index, sender in enumerate(senders):
+		        sender.send(payload(index, 0, 958))
+		got = sink.take(800, 2)
+		late = []
+		for index, rate in enumerate(rates):
+		    late += lateness([p.at for p in got if p.number == index], 1000 * S / rate)
+		errors("mq", late)
+		seen = [q for q in qdiscs("h1").values() if q["kind"] == "timely"]
+		result(instances=len(seen), used=sum(q["packets"] > 0 for q in seen),
+		       packets=sum(q["packets"] for q in seen),
+		       options=len({q["options"] for q in seen}))
+		say("packets by queue:", *(q["packets"] for q in seen))
+	EOF
+	expect mq_count -eq 800
+	expect mq_p99 -le 1024
+	expect instances -eq 4
+	expect used -ge 2 "all packets went to one queue"
+	expect packets -eq 800
+	expect options -eq 4 "the instances' options are the same"
+}
+
+as_default_qdisc() {
+	read -r before <$default
+	echo timely >$default
+	must tc -n h1 qdisc replace dev eth0 root pfifo
+	must tc -n h1 qdisc replace dev eth0 root mq
+	echo "$before" >$default
+	packets <<-'EOF'
+		result(instances=sum(q["kind"] == "timely" for q in qdiscs("h1").values()))
+	EOF
+	expect instances -eq 4
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic bytes=3000000 verify=1
+		0	flow b from=h1 to=h2 addr=$h2_v4 cc=reno cap=200000 bytes=3000000 verify=1
+		0	flow c from=h1 to=h2 addr=$h2_v4 cc=bbr bytes=3000000 verify=1
+	EOF
+	for flow in a b c; do
+		expect ${flow}_done -eq 1
+		expect ${flow}_same -eq 1
+	done
+}
+
+# Queues come and go under traffic.
+queues_may_change() {
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic cap=100000 verify=1
+		0	flow b from=h1 to=h2 addr=$h2_v4 cc=cubic cap=100000 verify=1
+		0.1	run ip netns exec h1 ethtool -L eth0 tx 1
+		0.2	run ip netns exec h1 ethtool -L eth0 tx 3
+		0.3	run ip netns exec h1 ethtool -L eth0 tx 4
+		0.4	stop a
+		0.4	stop b
+	EOF
+	for flow in a b; do
+		expect ${flow}_done -eq 1
+		expect ${flow}_same -eq 1
+	done
+}
+
+# One is replaced, the others stay.
+one_goes_alone() {
+	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
+	for queue in 1 2 3 4; do
+		must tc -n h1 qdisc replace dev eth0 parent 1:$queue timely
+	done
+	must tc -n h1 qdisc replace dev eth0 parent 1:2 fq
+	packets <<-'EOF'
+		result(instances=sum(q["kind"] == "timely" for q in qdiscs("h1").values()))
+		sink, senders = Sink(), [source() for _ in range(20)]
+		for number in range(100):
+		    senders[number % 20].send(payload(number))
+		result(arrived=len(sink.take(100, 1)))
+	EOF
+	expect instances -eq 3
+	expect arrived -eq 100
+}
+
+run_cases hosts an_instance_a_queue as_default_qdisc queues_may_change one_goes_alone

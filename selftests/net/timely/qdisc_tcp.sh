@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# tcp_timely over sch_timely, end to end: what fq gives it, and the departures.
+
+. "$(dirname "$0")/qdisc_lib.sh"
+
+hosts() {
+	hosts_up "rate 10gbit delay 10us"
+	load_qdisc
+	must insmod "$modules/tcp_timely.ko"
+}
+
+content_is_right() {
+	h1_qdisc timely
+	must tc -n h2 qdisc replace dev eth0 root timely
+	stats_of before
+	traffic <<-EOF
+		0	flow four from=h1 to=h2 addr=$h2_v4 cc=timely bytes=8000000 verify=1
+		0	flow six from=h1 to=h2 addr=$h2_v6 cc=timely bytes=8000000 verify=1
+		0	flow back from=h2 to=h1 addr=10.7.1.2 cc=timely bytes=8000000 verify=1
+	EOF
+	for flow in four six back; do
+		expect ${flow}_done -eq 1
+		expect ${flow}_same -eq 1
+		expect ${flow}_us -lt 1000000
+	done
+	had=$before_departures
+	stats_of after
+	expect after_departures -gt "$had" "no departure was recorded"
+	expect after_drops -eq 0
+	must tc -n h2 qdisc del dev eth0 root
+}
+
+# As over fq, for a small network and a large one.
+as_fast_as_over_fq() {
+	for qdisc in fq timely; do
+		h1_qdisc $qdisc
+		traffic <<-EOF
+			0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+			0.2	goodput got flow=a for=0.3
+			0.2	ping p from=h1 to=h2 addr=$h2_v4 for=0.3 every=0.001
+			0.65	end
+		EOF
+		number_of got
+		eval "got_$qdisc=$value p50_$qdisc=$p_p50"
+		say "over $qdisc: $value kbit/s, ping $p_p50 us"
+	done
+	expect got_timely -ge $((got_fq * 97 / 100))
+	expect p50_timely -le $((p50_fq * 120 / 100 + 5))
+}
+
+rates_hold() {
+	unload_door
+	must insmod "$modules/tcp_timely.ko" min_rate_kbps=100000 first_rate_kbps=100000 max_rate_kbps=100000
+	for options in "" "lazy" "segment 16384" "lazy segment 8192 ack_first" "slot 256ns" "slot 65536ns"; do
+		h1_qdisc timely $options
+		traffic <<-EOF
+			0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely verify=1
+			0	flow b from=h1 to=h2 addr=$h2_v6 cc=timely verify=1
+			0.05	goodput a_got flow=a for=0.25
+			0.05	goodput b_got flow=b for=0.25
+			0.31	stop a
+			0.31	stop b
+		EOF
+		say "'$options': $a_got and $b_got kbit/s"
+		for flow in a b; do
+			expect ${flow}_same -eq 1 "$options"
+			expect_near ${flow}_got 100000 2
+		done
+	done
+}
+
+unload_door() {
+	within_seconds 10 rmmod tcp_timely || fail "tcp_timely cannot be unloaded"
+}
+
+# Whichever goes first, the other goes on.
+either_goes_first() {
+	unload_door
+	h1_qdisc timely
+	must insmod "$modules/tcp_timely.ko"
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=50000000 verify=1
+		0.01	run tc -n h1 qdisc replace dev eth0 root fq
+		0.02	run rmmod sch_timely
+		0.03	run insmod $modules/sch_timely.ko
+		0.04	run tc -n h1 qdisc replace dev eth0 root timely
+	EOF
+	expect a_done -eq 1
+	expect a_same -eq 1
+	expect a_us -ge 40000
+	unload_door
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic bytes=5000000 verify=1
+	EOF
+	expect a_same -eq 1
+}
+
+run_cases hosts content_is_right as_fast_as_over_fq rates_hold either_goes_first

@@ -1,0 +1,130 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The qdisc "timely" under the kernel's own test driver for tc, tdc.py, in a
+# User Mode Linux guest:
+#
+#	run.sh [base|debug|DIRECTORY [ID...]]
+#
+# The cases are those of timely.json, all or those named by their id. The kernel
+# is the lab's, or the one built in DIRECTORY; the modules are built from this
+# checkout, or are those in $TIMELY_MODULES; tc is the machine's, or $TIMELY_TC.
+#
+# TAP on standard output, and an exit status of 0 only if all cases have passed:
+# what tdc skips has not. Needs Debian's python3-pyroute2.
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+
+bail() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+# ---- outside ----
+
+# tdc is part of the kernel's source, which the lab's kernel is built from.
+find_tdc() {
+	find "${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}" -maxdepth 1 \
+		-name 'linux-source-6.12-*' -type d | sort -V | tail -n 1 |
+		sed 's,$,/tools/testing/selftests/tc-testing,'
+}
+
+outside() {
+	kernel=${1:-base}
+	[ $# -eq 0 ] || shift
+	modules=${TIMELY_MODULES:-$("$top/tools/lab/modules.sh" "$kernel")}
+	tdc=$(find_tdc)
+	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/kernel/build.sh gets it"
+	[ -n "$(find "$modules" -name sch_timely.ko)" ] || bail "no sch_timely.ko in $modules"
+	plugin=$(mktemp -d)
+	trap 'rm -rf "$plugin"' EXIT
+	trap 'exit 130' INT TERM HUP
+	make -s -C "$top/tools/tc" OUT="$plugin" >&2 || bail "the plugin does not build"
+	"$top/tools/lab/guest.sh" -k "$kernel" -e "TC_LIB_DIR=$plugin" -e "TC=${TIMELY_TC:-/sbin/tc}" \
+		"$here/run.sh" --inside "$tdc" "$modules" "$@"
+}
+
+# ---- inside ----
+
+# tdc wants to be started where it is, and to write there. Of the environment
+# it passes on only what this file says.
+prepare() {
+	cp -r "$1" "$TIMELY_WORK/tdc"
+	cd "$TIMELY_WORK/tdc"
+	cat >tdc_config_local.py <<-EOF
+	EXTRA_NAMES = {'TC': '$TC', 'TIMEOUT': 60}
+	ENVIR = {'PATH': '$PATH', 'TC_LIB_DIR': '$TC_LIB_DIR', 'LC_ALL': 'C'}
+	EOF
+}
+
+load() {
+	for module in timely sch_timely; do
+		file=$(find "$1" -name $module.ko)
+		[ -z "$file" ] || insmod "$file" || bail "$module.ko cannot be loaded"
+	done
+	[ -d /sys/module/sch_timely ] || bail "sch_timely is not loaded"
+}
+
+# tdc calls a case ok that it has skipped, and all that come after a failure to
+# set up or to clean up. What belongs to a failure are diagnostics.
+as_tap() {
+	awk '
+		/^1\.\.[0-9]+$/ { next }
+		/^ok .* # skipped - / { sub(/ # skipped - /, ", skipped: "); print "not " $0; next }
+		/^(not )?ok / { print; next }
+		NF { print "# " $0 }' "$1"
+}
+
+# How many cases there are, or of those that were named.
+expected() {
+	/usr/bin/python3 -c '
+import json, sys
+ids = [case["id"] for case in json.load(open(sys.argv[1]))]
+named = sys.argv[2:]
+unknown = set(named) - set(ids)
+if unknown:
+    sys.exit("no such case: " + " ".join(sorted(unknown)))
+print(len(set(named)) or len(ids))' "$here/timely.json" "$@"
+}
+
+# Once no device has it any more the module must go.
+unload() {
+	tries=100
+	until rmmod sch_timely 2>/dev/null; do
+		tries=$((tries - 1))
+		[ $tries -gt 0 ] || return 1
+		sleep 0.1
+	done
+}
+
+inside() {
+	tdc=$1
+	modules=$2
+	shift 2
+	/usr/bin/python3 -c 'import pyroute2' || bail "no python3-pyroute2: install it"
+	cases=$(expected "$@") || bail "nothing to run of timely.json"
+	load "$modules"
+	prepare "$tdc"
+	echo "TAP version 13"
+	echo "1..$((cases + 1))"
+	/usr/bin/python3 tdc.py -f "$here/timely.json" ${1:+-e "$@"} --format tap --outfile result \
+		>log 2>&1 || :
+	[ -s result ] || { sed 's/^/# /' log; bail "tdc has no results"; }
+	as_tap result >tap
+	cat tap
+	if unload; then echo "ok $((cases + 1)) - sch_timely can be unloaded"
+	else echo "not ok $((cases + 1)) - sch_timely can be unloaded"; fi | tee -a tap
+	passed=$(grep -c '^ok ' tap) || :
+	echo "# $passed passed, $((cases + 1 - passed)) failed"
+	[ "$passed" -eq $((cases + 1)) ]
+}
+
+if [ "${1:-}" = --inside ]; then
+	shift
+	inside "$@"
+else
+	outside "$@"
+fi

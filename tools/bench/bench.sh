@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# What a packet costs in the qdisc, natively timed: timely beside fq and pfifo,
+# for 1 to 1 000 000 flows.
+#
+#   bench.sh [--quick] [--profile] [--flows LIST] [--qdiscs LIST] [--modes LIST]
+#            [--repeats N]
+#
+# Lists have commas. Modes: paced, unpaced, shuffled. --quick is for
+# development: two repeats, up to 10 000 flows. --profile samples the guest with
+# perf and shows where the time goes, instead of a table. Raw results and
+# reports go to $OUT, or build/bench.
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+lab=$top/tools/lab
+out=${OUT:-$top/build/bench}
+build=$top/build/bench-module
+flows=1,100,1000,10000,100000,1000000
+qdiscs=pfifo,fq,fq-tuned,timely
+modes=paced,unpaced,shuffled
+repeats=5
+profile=
+
+say() { echo "bench: $*" >&2; }
+die() { say "$*"; exit 1; }
+words() { echo "$1" | tr ',' ' '; }
+
+# A kernel has its memory mapped by large pages; the guest has its own from a
+# file in /dev/shm, which may come by 4 KB, with many more TLB misses: give it
+# one with large pages, seen by this run only.
+if [ -z "${BENCH_LARGE_PAGES-}" ]; then
+	private="unshare --mount"
+	[ "$(id -u)" -eq 0 ] || private="unshare --mount --map-root-user"
+	mount_shm="mount -t tmpfs -o huge=always,mode=1777,size=90% tmpfs /dev/shm"
+	if $private sh -c "$mount_shm" 2>/dev/null; then
+		# shellcheck disable=SC2016 # expanded by the inner shell
+		exec $private sh -c "$mount_shm"' && BENCH_LARGE_PAGES=yes exec "$0" "$@"' "$0" "$@"
+	fi
+	say "no large pages for the guest: many flows will cost more than in life"
+fi
+export BENCH_LARGE_PAGES="${BENCH_LARGE_PAGES:-no}"
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick)	flows=1,100,1000,10000; repeats=2 ;;
+	--profile)	profile=1; repeats=1 ;;
+	--flows|--qdiscs|--modes|--repeats)
+		[ $# -gt 1 ] || die "$1 wants a value"
+		eval "${1#--}=\$2"
+		shift ;;
+	*)	sed -n '4,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+	shift
+done
+
+# Ours, whoever calls: make passes its variables on.
+unset OUT MAKEFLAGS MFLAGS
+kernel=$("$lab/kernel/build.sh" base) || die "no kernel"
+modules=$("$lab/modules.sh" base) || die "no modules"
+
+mkdir -p "$build" "$out"
+for file in Kbuild qdisc_bench.c; do
+	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
+done
+make -C "$kernel" ARCH=um M="$build" modules >"$build/build.log" 2>&1 || {
+	tail -n 20 "$build/build.log" >&2
+	die "qdisc_bench does not build"
+}
+
+timely=
+case ,$qdiscs, in
+*,timely,*)
+	timely="$modules/timely.ko $modules/net/sched/sch_timely.ko"
+	make -s -C "$top/tools/tc" || die "tc's plugin does not build" ;;
+esac
+
+# Of the guest: its own 512 MB; 4 KB for each socket, packet and flow.
+mem_mb() { echo $((512 + $1 * 4 / 1000)); }
+available_mb() { awk '/^MemAvailable/ { print int($2 / 1024) }' /proc/meminfo; }
+
+run_cells() {
+	# shellcheck disable=SC2086 # a list of modules
+	"$lab/guest.sh" -k "$kernel" -m "$(mem_mb "$1")M" -e TC_LIB_DIR="$top/build/tc" \
+		"$here/cells.sh" "$raw" "$build/qdisc_bench.ko" "$1" "$repeats" \
+		"$(words "$qdiscs")" "$(words "$modes")" $timely
+}
+
+# One guest for each cell, so that samples belong to it alone.
+profile_cells() {
+	command -v perf >/dev/null || die "no perf: install linux-perf"
+	for qdisc in $(words "$qdiscs"); do
+		for mode in $(words "$modes"); do
+			say "$1 flows, $qdisc, $mode"
+			# shellcheck disable=SC2086
+			perf record -q -e cpu-clock -F 4999 -o "$out/perf.data" -- \
+				"$lab/guest.sh" -k "$kernel" -m "$(mem_mb "$1")M" \
+				-e TC_LIB_DIR="$top/build/tc" -e KALLSYMS="$out/kallsyms" \
+				-e PACKETS=4000000 \
+				"$here/cells.sh" "$raw" "$build/qdisc_bench.ko" "$1" 1 \
+				"$qdisc" "$mode" $timely
+			perf script -i "$out/perf.data" -F ip,comm 2>/dev/null |
+				"$here/report.py" --profile "$raw" "$out/kallsyms"
+		done
+	done
+}
+
+raw=$out/raw.jsonl
+: >"$raw"
+for count in $(words "$flows"); do
+	if [ "$(available_mb)" -lt $(($(mem_mb "$count") + 512)) ]; then
+		say "$count flows need $(mem_mb "$count") MB: left out"
+		printf '{"skipped": %s, "why": "%s MB of memory available, %s needed"}\n' \
+			"$count" "$(available_mb)" "$(mem_mb "$count")" >>"$raw"
+	elif [ -n "$profile" ]; then
+		profile_cells "$count"
+	else
+		say "$count flows"
+		run_cells "$count"
+	fi
+done
+[ -n "$profile" ] || "$here/report.py" "$out"

@@ -1,0 +1,243 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# tc's plugin, as far as it can be tested without the kernel module: with the tc
+# of this machine and with a newer Debian's, which is unpacked in the cache.
+#
+#	test.sh [--newer]
+#
+# TAP on standard output. --newer only prints the path of the newer tc. No device
+# is touched: the one that is named does not exist, which tc finds out once the
+# options are parsed.
+
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../kernels/debian.sh
+. "$here/../kernels/debian.sh"
+
+# The suite whose iproute2 is newer than 6.9, which changed the callbacks.
+suite=trixie
+
+# Its libraries come along: they are newer than this machine's.
+newer_tc() {
+	newer=$cache/tc-$suite
+	mkdir -p "$cache"
+	exec 9>"$cache/lock-tc"
+	flock 9
+	if [ ! -e "$newer" ]; then
+		apt=$cache/apt-tc
+		tmp=$(mktemp -d -p "$cache") || exit 1
+		trap 'rm -rf "$tmp"' EXIT
+		use_suites "$suite"
+		unpack "$tmp/tree" iproute2 libc6 libbpf1 libelf1t64
+		mv "$tmp/tree" "$newer"
+		with_libc "$newer" "$newer/usr/sbin/tc"
+	fi
+	exec 9>&-
+	echo "$newer/usr/sbin/tc"
+}
+
+if [ "${1:-}" = --newer ]; then
+	newer_tc
+	exit
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+PATH=$PATH:/usr/sbin:/sbin
+number=0
+failed=0
+
+# result STATUS NAME: of the command before
+result() {
+	number=$((number + 1))
+	if [ "$1" -eq 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		[ ! -s "$work/output" ] || sed 's/^/# /' "$work/output"
+		failed=$((failed + 1))
+	fi
+}
+
+# ---- the plugin in a tc ----
+
+# run_tc ARG...: parse options; what tc says is in $work/output, its status in $status
+run_tc() {
+	TC_LIB_DIR=$plugins "$tc" qdisc add dev nosuch0 root timely "$@" >"$work/output" 2>&1
+	status=$?
+}
+
+accepts() {
+	run_tc "$@"
+	[ $status -eq 1 ] && [ "$(cat "$work/output")" = 'Cannot find device "nosuch0"' ]
+	result $? "$name: accepts: $*"
+}
+
+# refuses TEXT ARG...: the first line of what it says
+refuses() {
+	text=$1
+	shift
+	run_tc "$@"
+	[ $status -eq 1 ] && [ "$(head -n 1 "$work/output")" = "timely: $text" ]
+	result $? "$name: refuses: $*"
+}
+
+# All that the plugin leaves open comes from libc or from tc.
+resolves() {
+	elf=$tc
+	[ ! -e "$tc.elf" ] || elf=$tc.elf
+	nm -D --defined-only "$elf" | awk '{ print $3 }' | sort -u >"$work/has"
+	nm -D --undefined-only "$plugins/q_timely.so" | awk '$1 == "U" { print $2 }' |
+		grep -v '@GLIBC' | sort -u >"$work/wants"
+	comm -13 "$work/has" "$work/wants" >"$work/output"
+	[ -s "$work/wants" ] && [ ! -s "$work/output" ]
+	result $? "$name: exports all that the plugin uses"
+}
+
+# Were "Cannot find device" said of any qdisc, nothing would be tested here.
+loads() {
+	TC_LIB_DIR=$work/none "$tc" qdisc add dev nosuch0 root timely limit 5 >"$work/output" 2>&1
+	grep -q 'Unknown qdisc "timely"' "$work/output"
+	result $? "$name: does not know timely without the plugin"
+	run_tc limit 5
+	! grep -q 'Unknown qdisc' "$work/output"
+	result $? "$name: loads the plugin"
+}
+
+# Each of the options' words is in the usage.
+helps() {
+	run_tc help
+	[ $status -eq 1 ] && head -n 1 "$work/output" | grep -q '^Usage: ... timely '
+	result $? "$name: help prints the usage"
+	for word in limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
+		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
+		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
+		segment segment_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock; do
+		grep -q "\[ $word " "$work/output" || grep -q " $word " "$work/output" ||
+			echo "$word is not in it"
+	done >"$work/missing"
+	cp "$work/missing" "$work/output"
+	[ ! -s "$work/missing" ]
+	result $? "$name: help names every option"
+}
+
+arguments() {
+	map='2 1 0 2 1 0 2 1 0 2 1 0 2 1 0 2'
+	accepts
+	accepts limit 1 flow_limit 4294967295 quantum 0x100 initial_quantum 0 buckets 1000
+	accepts maxrate 1.5gbit low_rate_threshold 1000 segment_rate 10GBit
+	accepts maxrate none ce_threshold none
+	accepts refill_delay 40 horizon 1.5s timer_slack 10000 ce_threshold 1msec
+	accepts pacing nopacing horizon 1s horizon_cap horizon_drop offload_horizon 0
+	# shellcheck disable=SC2086 # a list
+	accepts bands 3 priomap $map weights 16384 20000 2147483647
+	accepts slot 256 slot 1048576ns lazy nolazy segment 512k segment 0
+	accepts ack_first noack_first ack_dscp 46 ack_dscp af41 ack_dscp keep
+	accepts ack_priority 15 ack_priority keep wrong_clock send wrong_clock drop
+
+	refuses 'limit: allowed are 1 to 4294967295 packets, not "0"' limit 0
+	refuses 'limit: allowed are 1 to 4294967295 packets, not "4294967296"' limit 4294967296
+	refuses 'limit: allowed are 1 to 4294967295 packets, not "99999999999999999999"' \
+		limit 99999999999999999999
+	refuses 'limit: allowed are 1 to 4294967295 packets, not "-1"' limit -1
+	refuses 'limit: allowed are 1 to 4294967295 packets, not ""' limit ''
+	refuses 'limit: a value is missing' flow_limit 5 limit
+	refuses 'refill_delay: allowed are 0 to 4294967295 us, not "2h"' refill_delay 2h
+	refuses 'horizon: allowed are 0 to 4294967295 us, not "inf"' horizon inf
+	refuses 'horizon: allowed are 0 to 4294967295 us, not "4295s"' horizon 4295s
+	refuses 'slot: allowed are 256 to 1048576 ns, not "255"' slot 255
+	refuses 'slot: allowed are 256 to 1048576 ns, not "1.1ms"' slot 1.1ms
+	refuses 'segment: allowed are 0 to 524288 bytes, not "1m"' segment 1m
+	refuses 'maxrate: allowed are 1 to 18446744073709551615 bytes/s, not "0"' maxrate 0
+	refuses 'segment_rate: allowed are 0 to 18446744073709551615 bytes/s, not "none"' segment_rate none
+	refuses 'bands: allowed are 3, not "2"' bands 2
+	refuses 'priomap: 16 of 16 bands are missing' bands 3 priomap
+	refuses 'weights: 2 of 3 are missing' weights 20000
+	refuses 'wrong_clock: allowed are send and drop, not "tai"' wrong_clock tai
+	refuses 'what is "fast"?' limit 5 fast
+	run_tc defrate 1mbit
+	grep -qx 'timely: defrate: ignored, as fq ignores it' "$work/output" &&
+		grep -q 'Cannot find device' "$work/output"
+	result $? "$name: takes defrate with a warning"
+}
+
+test_tc() {
+	tc=$1
+	name=$("$tc" -V 2>/dev/null | sed 's/.*iproute2-\([^,]*\).*/\1/')
+	[ -n "$name" ]
+	result $? "${name:-tc} runs"
+	resolves
+	loads
+	helps
+	arguments
+}
+
+# ---- the shell ----
+
+# complete_words WORD...: what bash would offer for the last of them
+complete_words() {
+	# What bash-completion does for each completion, in short.
+	# shellcheck disable=SC2016 # for bash
+	bash -c '
+		_init_completion() {
+			words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+			cur=${words[cword]} prev=${words[cword-1]}
+		}
+		_available_interfaces() { COMPREPLY+=(eth0); }
+		file=$1
+		shift
+		for again in 1 2; do . "$file"; done
+		COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMPREPLY=()
+		_tc
+		printf "%s\n" "${COMPREPLY[@]}"' complete "$here/completion/tc-timely" "$@" \
+		>"$work/output" 2>&1
+}
+
+# offers WORD OTHER ...: WORD is offered, OTHER is not
+offers() {
+	word=$1
+	other=$2
+	shift 2
+	complete_words "$@"
+	grep -qx -- "$word" "$work/output" && ! grep -qx -- "$other" "$work/output"
+	result $? "completion: $* -> $word"
+}
+
+completion() {
+	offers timely limit tc qdisc add dev eth0 root ''
+	offers timely fq tc qdisc add dev eth0 root ti
+	offers slot target tc qdisc add dev eth0 root timely ''
+	offers ack_dscp ack_first tc qdisc replace dev eth0 root timely ack_first ack_
+	offers segment_rate slot tc qdisc change dev eth0 root timely slot 1us se
+	offers CS6 slot tc qdisc add dev eth0 root timely ack_dscp C
+	offers drop slot tc qdisc add dev eth0 root timely wrong_clock ''
+	offers 10us slot tc qdisc add dev eth0 root timely slot 10
+	offers none slot tc qdisc add dev eth0 root timely maxrate ''
+	offers nolazy slot tc qdisc add dev eth0 root timely limit 5 no
+	# iproute2's own is as it was.
+	offers flow_limit slot tc qdisc add dev eth0 root fq ''
+	offers target slot tc qdisc add dev eth0 root codel ''
+	offers add timely tc qdisc ''
+	TC_COMPLETION=$work/none complete_words tc qdisc add dev eth0 root ''
+	! grep -q timely "$work/output"
+	result $? "completion: adds nothing where iproute2's is missing"
+}
+
+echo "TAP version 13"
+plugins=$work/plugins
+make -s -C "$here" OUT="$plugins" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
+result $? "the plugin builds"
+: >"$work/output"
+test_tc "$(command -v tc)"
+if newer=$(newer_tc 2>"$work/output"); then
+	test_tc "$newer"
+else
+	result 1 "the newer tc can be had"
+fi
+completion
+echo "1..$number"
+echo "# $((number - failed)) passed, $failed failed"
+[ $failed -eq 0 ]
