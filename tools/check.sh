@@ -146,8 +146,10 @@ install_modules() {
 # What the documents promise of the default, on the testbed.
 figures() {
 	rm -rf "$logs/figures"
-	tools/lab/lab run table1 --cc timely --out "$logs/figures" &&
-		tools/lab/lab verify "$logs/figures"
+	tools/lab/lab run table1 --cc timely --out "$logs/figures/table1" &&
+		tools/lab/lab verify "$logs/figures/table1" || return 1
+	tools/lab/lab run qdisc --cc timely,timely-2mtu --out "$logs/figures/qdisc" &&
+		tools/lab/lab verify "$logs/figures/qdisc"
 }
 
 mkdir -p "$logs"

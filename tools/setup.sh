@@ -10,7 +10,7 @@ set -eu
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
-	sparse shellcheck codespell
+	sparse shellcheck codespell libmnl-dev
 	qemu-system-x86 busybox-static cpio
 "
 

@@ -939,10 +939,10 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 }
 
 /* The flow of a packet, NULL if it needs none or there is no memory for one. */
-static struct tq_flow *tq_classify(struct Qdisc *sch, struct tq_sched *q,
-				   struct sk_buff *skb, u64 now)
+static struct tq_flow *tq_classify(struct Qdisc *sch, struct sk_buff *skb,
+				   struct sock *key, struct tq_flow **bucket, u64 now)
 {
-	struct sock *key = tq_key(q, skb);
+	struct tq_sched *q = qdisc_priv(sch);
 	struct tq_flow *f;
 
 	if (tq_may_bypass(sch, q, skb, key, now)) {
@@ -951,7 +951,7 @@ static struct tq_flow *tq_classify(struct Qdisc *sch, struct tq_sched *q,
 			tq_take_pacing(q, key);
 		return NULL;
 	}
-	for (f = *tq_bucket(&q->table, key); f && f->sk != key; f = f->hash_next)
+	for (f = *bucket; f && f->sk != key; f = f->hash_next)
 		;
 	if (unlikely(!f)) {
 		f = tq_new_flow(q, skb, key, now);
@@ -1075,13 +1075,19 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		      struct sk_buff **to_free)
 {
 	struct tq_sched *q = qdisc_priv(sch);
+	struct sock *key = tq_key(q, skb);
+	struct tq_flow **bucket = tq_bucket(&q->table, key);
 	bool first = false;
 	struct tq_flow *f;
 	u64 now;
 	u8 band;
 
-	prefetch(tq_bucket(&q->table, skb->sk));
+	/* With many flows neither is in the cache: what comes first takes as
+	 * long as they do.
+	 */
+	prefetch(bucket);
 	now = timely_clock_ns();
+	prefetchw(*bucket);
 
 	if (unlikely(q->config.ack_special) && skb_is_tcp_pure_ack(skb))
 		first = tq_ack(q, skb);
@@ -1103,7 +1109,7 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return tq_bypass(sch, q, skb);
 	}
 
-	f = tq_classify(sch, q, skb, now);
+	f = tq_classify(sch, skb, key, bucket, now);
 	if (!f)
 		return tq_bypass(sch, q, skb);
 	if (unlikely(f->qlen >= q->config.flow_limit)) {

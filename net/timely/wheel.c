@@ -266,7 +266,10 @@ struct timely_wheel_node *timely_wheel_expire_slow(struct timely_wheel *w,
  */
 u64 timely_wheel_next_ns(struct timely_wheel *w)
 {
-	w->next_tick = wheel_find(w);
+	/* What is noted is right while there is a node to show for it. */
+	if (w->next_tick - w->tick >= TIMELY_WHEEL_SLOTS ||
+	    !w->near[w->next_tick & WHEEL_NEAR_MASK])
+		w->next_tick = wheel_find(w);
 	return w->next_tick == WHEEL_NEVER ? WHEEL_NEVER :
 					     w->next_tick << w->shift;
 }

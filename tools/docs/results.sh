@@ -8,7 +8,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- table1 incast presets gains
+[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16
 
 for scenario; do
 	raw=build/results/$scenario

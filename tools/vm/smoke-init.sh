@@ -41,6 +41,49 @@ transfer() {
 	[ "$(wc -c </received)" -eq $((65536 * 128)) ]
 }
 
+# counts NAME: the qdisc's counter is not 0
+counts() {
+	qdisc stats lo
+	[ "$(qdisc stats lo | sed -n "s/^$1=//p")" -gt 0 ]
+}
+
+is_empty() {
+	sleep 1
+	qdisc stats lo
+	[ "$(qdisc stats lo | sed -n 's/^qlen=//p')" -eq 0 ]
+}
+
+# Another kind and back while packets wait and leave.
+replaced_under_load() {
+	qdisc flood 5 &
+	flood=$!
+	rounds=0
+	while kill -0 $flood 2>/dev/null && [ $rounds -lt 200 ]; do
+		qdisc set lo pfifo && qdisc set lo timely || return 1
+		rounds=$((rounds + 1))
+	done
+	wait $flood || return 1
+	echo "$rounds rounds"
+	[ $rounds -ge 10 ]
+}
+
+# Both that have something to unload, while their packets are under way.
+loaded_under_load() {
+	echo reno >/proc/sys/net/ipv4/tcp_congestion_control
+	qdisc flood 10 &
+	flood=$!
+	rounds=0
+	while kill -0 $flood 2>/dev/null && [ $rounds -lt 100 ]; do
+		rmmod tcp_timely && insmod /sch_timely.ko && insmod /tcp_timely.ko &&
+			qdisc set lo timely && usleep 20000 && qdisc del lo &&
+			rmmod sch_timely || return 1
+		rounds=$((rounds + 1))
+	done
+	wait $flood || return 1
+	echo "$rounds rounds"
+	[ $rounds -ge 5 ] && echo timely >/proc/sys/net/ipv4/tcp_congestion_control
+}
+
 log_is_clean() { ! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace'; }
 
 echo "TAP version 13"
@@ -54,6 +97,24 @@ test_that "choose it" sh -c 'echo timely >/proc/sys/net/ipv4/tcp_congestion_cont
 test_that "8 MB over IPv4" transfer 127.0.0.1
 test_that "8 MB over IPv6" transfer ::1
 test_that "unloading is refused while it is the default" refused rmmod tcp_timely
+test_that "there is no qdisc timely yet" refused qdisc set lo timely
+test_that "load sch_timely" insmod /sch_timely.ko
+test_that "it becomes the root qdisc of lo" qdisc set lo timely
+test_that "8 MB over it by IPv4" transfer 127.0.0.1
+test_that "8 MB over it by IPv6" transfer ::1
+test_that "it has recorded departures" counts departures
+test_that "paced and stamped packets from both CPUs" qdisc flood 5
+test_that "flows have waited for their time" counts throttled
+test_that "other clocks' stamps were noticed" counts wrong_clock
+test_that "nothing is stuck in it" is_empty
+test_that "unloading is refused while it is in use" refused rmmod sch_timely
+test_that "it is replaced again and again under load" replaced_under_load
+test_that "it is the default of new devices" sh -c 'echo timely >/proc/sys/net/core/default_qdisc'
+test_that "unloading is refused while it is the default" refused rmmod sch_timely
+test_that "another default" sh -c 'echo pfifo_fast >/proc/sys/net/core/default_qdisc'
+test_that "delete it" qdisc del lo
+test_that "unload sch_timely" rmmod sch_timely
+test_that "the modules come and go under load" loaded_under_load
 test_that "choose another" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 sleep 1
 test_that "unload tcp_timely" rmmod tcp_timely

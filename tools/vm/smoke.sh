@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Boot one of Debian's own kernels with two CPUs, load the modules, send data
-# through them, unload them. Prints TAP.
+# through them from both, unload them, also under load. Prints TAP.
 #
 #   smoke.sh 6.1|6.12|7.3
 #
@@ -23,7 +23,8 @@ modules=$("$top/tools/kernels/build-module.sh" --print-dir "$series" "$top")
 root=$work/root
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
 cp "$(command -v busybox)" "$root/bin/busybox"
-cp "$modules/timely.ko" "$modules/net/ipv4/tcp_timely.ko" "$root/"
+cp "$modules/timely.ko" "$modules/net/ipv4/tcp_timely.ko" "$modules/net/sched/sch_timely.ko" "$root/"
+gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/qdisc" "$here/qdisc.c"
 cp "$here/smoke-init.sh" "$root/init"
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initrd"

@@ -1,0 +1,2347 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * White-box tests of the qdisc: its source is part of this file, its clock, its
+ * memory and its timer are the test's (qdisc_bench.h). Cases are named
+ * function__case, for the step of a packet's life that they are about.
+ *
+ * Packets have 1514 bytes, of which 1448 are payload, unless a test says
+ * otherwise; a turn is two of them, a new flow's first one ten.
+ */
+#include "qdisc_bench.h"
+
+#define PACKET_BYTES	1514
+#define MSS		1448
+/* Slots are 1024 ns wide: that late anything may be. */
+#define SLOT_NS		1024
+/* A rate that charges flows next to nothing, and keeps packets off the fast path. */
+#define NEARLY_UNLIMITED (1ULL << 50)
+
+#define EXPECT_AT(test, at_ns) do {					\
+	KUNIT_EXPECT_GE(test, bench.now_ns, at_ns);			\
+	KUNIT_EXPECT_LT(test, bench.now_ns, (at_ns) + SLOT_NS);		\
+} while (0)
+
+static struct packet plain(struct sock *sk)
+{
+	return (struct packet){ .sk = sk, .hash = 1 };
+}
+
+static struct packet stamped(struct sock *sk, u64 tstamp)
+{
+	return (struct packet){ .sk = sk, .hash = 1, .tstamp = tstamp };
+}
+
+static u32 give_plain(struct kunit *test, struct sock *sk)
+{
+	struct packet p = plain(sk);
+
+	return bench_give(test, &p);
+}
+
+static u32 give_stamped(struct kunit *test, struct sock *sk, u64 tstamp)
+{
+	struct packet p = stamped(sk, tstamp);
+
+	return bench_give(test, &p);
+}
+
+/* 1000 bytes of payload and a sequence number after those before it. */
+static u32 give_kilo(struct kunit *test, struct sock *sk, u32 nr)
+{
+	struct packet p = { .sk = sk, .len = 1066, .seq = nr * 1000, .hash = 1 };
+
+	return bench_give(test, &p);
+}
+
+/* ---- stamps ---- */
+
+static void enqueue__waits_for_the_stamp(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	give_stamped(test, sk, START_NS + 100 * US);
+	give_stamped(test, sk, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->throttled, 1);
+	EXPECT_AUDIT(test);
+	bench.now_ns = START_NS + 100 * US - 1;
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 100 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	EXPECT_DONE(test);
+}
+
+static void enqueue__stamp_of_just_now(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	give_stamped(test, sk, START_NS);
+	give_stamped(test, sk, START_NS - 9 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, 0);
+}
+
+static void enqueue__orders_by_stamp(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	give_stamped(test, sk, START_NS + 300 * US);
+	give_stamped(test, sk, START_NS + 100 * US);
+	give_stamped(test, sk, START_NS + 400 * US);
+	give_stamped(test, sk, START_NS + 200 * US);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 100 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_AT(test, START_NS + 200 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 400 * US);
+	EXPECT_DONE(test);
+}
+
+static void enqueue__equal_stamps_keep_their_order(struct kunit *test)
+{
+	static const u8 at_us[][6] = {
+		{ 200, 100, 100, 200, 100, 200 }, { 100, 200, 100, 100, 200, 100 },
+	};
+	static const u8 order[][6] = { { 2, 3, 5, 1, 4, 6 }, { 1, 3, 4, 6, 2, 5 } };
+	struct sock *sk = bench_udp(0);
+	u32 i, n;
+
+	for (n = 0; n < 2; n++) {
+		for (i = 0; i < 6; i++)
+			give_stamped(test, sk, bench.now_ns + at_us[n][i] * US);
+		EXPECT_AUDIT(test);
+		for (i = 0; i < 6; i++)
+			KUNIT_EXPECT_EQ(test, bench_wait(), 6 * n + order[n][i]);
+		EXPECT_DONE(test);
+	}
+}
+
+static void enqueue__an_earlier_stamp_moves_the_flow(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	give_stamped(test, sk, START_NS + SECOND);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	give_stamped(test, sk, START_NS + 10 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 10 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + SECOND);
+}
+
+static void enqueue__horizon_drops(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 10 * SECOND), 1);
+	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 10 * SECOND + 1), 0);
+	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 3600 * SECOND), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.horizon_drops, 2);
+	KUNIT_EXPECT_EQ(test, bench.sch->qstats.drops, 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 10 * SECOND);
+	EXPECT_DONE(test);
+}
+
+static void enqueue__horizon_caps(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	must_change(test, TCA_TIMELY_HORIZON_DROP, 0, TCA_TIMELY_HORIZON, 1000);
+	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 3600 * SECOND), 1);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.horizon_caps, 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + MS);
+	EXPECT_DONE(test);
+}
+
+/* The clocks that stamps are taken from by mistake. */
+static const u64 wrong_stamps[] = {
+	1, 1000 * US, START_NS - 11 * SECOND, START_NS + 25 * 3600 * SECOND,
+	1763724000 * SECOND, 1763724037 * SECOND, 1ULL << 62, 1ULL << 63, U64_MAX,
+};
+
+static void enqueue__wrong_clock_goes_at_once(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(wrong_stamps); i++) {
+		KUNIT_EXPECT_EQ(test, give_stamped(test, sk, wrong_stamps[i]), i + 1);
+		skb = bench_take_skb();
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		/* The device must not wait for it either. */
+		KUNIT_EXPECT_EQ(test, (u64)skb->tstamp, 0);
+		kfree_skb(skb);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, i);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock_drops, 0);
+	EXPECT_DONE(test);
+}
+
+static void enqueue__wrong_clock_drops(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_WRONG_CLOCK_DROP, 1);
+	for (i = 0; i < ARRAY_SIZE(wrong_stamps); i++)
+		KUNIT_EXPECT_EQ(test, give_stamped(test, sk, wrong_stamps[i]), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, i);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock_drops, i);
+	KUNIT_EXPECT_EQ(test, bench.dropped, i);
+	EXPECT_DONE(test);
+}
+
+/* Just after the machine was started. */
+static void enqueue__stamps_near_time_zero(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	bench_destroy();
+	bench.now_ns = 5 * MS;
+	KUNIT_ASSERT_TRUE(test, bench_make());
+	give_stamped(test, sk, 6 * MS);
+	give_stamped(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, 6 * MS);
+}
+
+/* ---- limits ---- */
+
+static void enqueue__flow_limit(struct kunit *test)
+{
+	struct sock *a = bench_udp(0), *b = bench_udp(1);
+
+	must_change(test, TCA_TIMELY_FLOW_LIMIT, 3);
+	KUNIT_EXPECT_EQ(test, give_plain(test, a), 1);
+	KUNIT_EXPECT_EQ(test, give_plain(test, a), 2);
+	KUNIT_EXPECT_EQ(test, give_plain(test, a), 3);
+	KUNIT_EXPECT_EQ(test, give_plain(test, a), 0);
+	KUNIT_EXPECT_EQ(test, give_plain(test, b), 5);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.flows_plimit, 1);
+	EXPECT_AUDIT(test);
+	bench_take();
+	KUNIT_EXPECT_EQ(test, give_plain(test, a), 6);
+}
+
+static void enqueue__band_limit(struct kunit *test)
+{
+	struct packet p = plain(bench_udp(0));
+	u32 i;
+
+	must_change(test, TCA_TIMELY_LIMIT, 4);
+	for (i = 1; i <= 4; i++) {
+		p.sk = bench_udp(i);
+		KUNIT_EXPECT_EQ(test, bench_give(test, &p), i);
+	}
+	p.sk = bench_udp(5);
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.band_drops[1], 1);
+	/* The other bands have limits of their own. */
+	p.priority = TC_PRIO_CONTROL;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 6);
+	p.priority = TC_PRIO_BULK;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 7);
+	EXPECT_AUDIT(test);
+}
+
+static void enqueue__priomap(struct kunit *test)
+{
+	static const u8 bands[] = TIMELY_QDISC_DEFAULT_PRIOMAP;
+	struct packet p = plain(bench_udp(0));
+	u32 i, want[TIMELY_BANDS] = {};
+
+	for (i = 0; i <= 2 * TC_PRIO_MAX; i++) {
+		p.priority = i;
+		KUNIT_EXPECT_NE(test, bench_give(test, &p), 0);
+		want[bands[i & TC_PRIO_MAX]]++;
+		KUNIT_EXPECT_EQ(test, bench.q->bands[0].packets, want[0]);
+		KUNIT_EXPECT_EQ(test, bench.q->bands[1].packets, want[1]);
+		KUNIT_EXPECT_EQ(test, bench.q->bands[2].packets, want[2]);
+	}
+	EXPECT_AUDIT(test);
+	while (bench_take())
+		;
+	EXPECT_DONE(test);
+}
+
+/* ---- turns ---- */
+
+static void dequeue__turns_by_quantum(struct kunit *test)
+{
+	static const u8 turns[] = { 10, 10, 2, 2, 2, 2, 1, 1 };
+	u32 i, n, marks[2] = { 0, 15 };
+
+	for (i = 0; i < 30; i++)
+		give_plain(test, bench_udp(i / 15));
+	for (i = 0; i < ARRAY_SIZE(turns); i++)
+		for (n = 0; n < turns[i]; n++)
+			KUNIT_EXPECT_EQ(test, bench_take(), ++marks[i % 2]);
+	EXPECT_DONE(test);
+}
+
+static void dequeue__new_flows_first(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < 24; i++)
+		give_plain(test, bench_udp(i / 12));
+	for (i = 0; i < 21; i++)
+		bench_take();
+	/* Both have had their first turn, one of them is in its second. */
+	give_plain(test, bench_udp(2));
+	KUNIT_EXPECT_EQ(test, bench_take(), 25);
+	KUNIT_EXPECT_EQ(test, bench_take(), 12);
+	KUNIT_EXPECT_EQ(test, bench_take(), 23);
+	KUNIT_EXPECT_EQ(test, bench_take(), 24);
+	EXPECT_DONE(test);
+}
+
+/* A flow that comes back with one packet each time waits for the old ones' round. */
+static void dequeue__new_again_is_not_always_first(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(5), .hash = 1, .len = 100 };
+	struct tq_flow *f;
+	u32 i, again = 0;
+
+	must_change(test, TCA_TIMELY_INITIAL_QUANTUM, PACKET_BYTES);
+	for (i = 0; i < 5 * 40; i++)
+		give_plain(test, bench_udp(i % 5));
+	/* They are old flows now. */
+	for (i = 0; i < 15; i++)
+		bench_take();
+	for (i = 0; i < 100; i++) {
+		f = bench_flow(p.sk);
+		if (!f || f->state == TQ_IDLE)
+			bench_give(test, &p);
+		again += bench_take() > 5 * 40;
+	}
+	/* Once in a round of ten packets. */
+	KUNIT_EXPECT_LE(test, again, 12);
+	KUNIT_EXPECT_GE(test, again, 8);
+	EXPECT_AUDIT(test);
+}
+
+static void dequeue__bands_by_weight(struct kunit *test)
+{
+	static const s32 weights[TIMELY_BANDS] = {
+		33 * PACKET_BYTES, 22 * PACKET_BYTES, 11 * PACKET_BYTES
+	};
+	static const u32 priorities[TIMELY_BANDS] = {
+		TC_PRIO_CONTROL, TC_PRIO_BESTEFFORT, TC_PRIO_BULK
+	};
+	struct sk_buff *attrs = alloc_skb(OPTION_BYTES, GFP_KERNEL);
+	u32 i, band, left[TIMELY_BANDS] = {};
+	struct nlattr *nest;
+	struct packet p;
+
+	KUNIT_ASSERT_NOT_NULL(test, attrs);
+	nest = nla_nest_start_noflag(attrs, TCA_OPTIONS);
+	nla_put(attrs, TCA_TIMELY_WEIGHTS, sizeof(weights), weights);
+	nla_nest_end(attrs, nest);
+	KUNIT_EXPECT_EQ(test, bench_change_attrs(attrs), 0);
+	kfree_skb(attrs);
+	must_change(test, TCA_TIMELY_FLOW_LIMIT, 1000);
+	for (i = 0; i < 3 * 300; i++) {
+		p = plain(bench_udp(i % 3));
+		p.priority = priorities[i % 3];
+		bench_give(test, &p);
+	}
+	for (i = 0; i < 5 * 66; i++) {
+		band = (bench_take() - 1) % 3;
+		left[band]++;
+	}
+	KUNIT_EXPECT_EQ(test, left[0], 5 * 33);
+	KUNIT_EXPECT_EQ(test, left[1], 5 * 22);
+	KUNIT_EXPECT_EQ(test, left[2], 5 * 11);
+	/* An empty band's share is not kept for it. */
+	while (bench.q->bands[0].packets)
+		bench_take();
+	while (bench_take())
+		;
+	EXPECT_DONE(test);
+}
+
+/* ---- pacing as fq's ---- */
+
+static void charge__by_the_sockets_rate(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	/* One packet a ms; at first ten at once. */
+	sk->sk_pacing_rate = PACKET_BYTES * 1000;
+	for (i = 0; i < 90; i++)
+		give_plain(test, sk);
+	for (i = 1; i <= 10; i++)
+		KUNIT_EXPECT_EQ(test, bench_take(), i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	for (; i <= 90; i += 2) {
+		/* A turn is two packets, and paid for with the second. */
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+		EXPECT_AT(test, START_NS + (i - 9) * MS);
+		KUNIT_EXPECT_EQ(test, bench_take(), i + 1);
+		KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	}
+	EXPECT_DONE(test);
+}
+
+/* Credit is used up to its last byte before anything is paid for. */
+static void charge__the_last_of_the_credit(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_INITIAL_QUANTUM, 2 * PACKET_BYTES + 1);
+	sk->sk_pacing_rate = PACKET_BYTES * 1000;
+	for (i = 1; i <= 4; i++)
+		give_plain(test, sk);
+	for (i = 1; i <= 3; i++)
+		KUNIT_EXPECT_EQ(test, bench_take(), i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_AT(test, START_NS + 2 * MS);
+}
+
+static void charge__low_rates_packet_by_packet(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	/* 100 ms each: below 550 kbit/s. */
+	sk->sk_pacing_rate = PACKET_BYTES * 10;
+	for (i = 1; i <= 20; i++)
+		give_plain(test, sk);
+	for (i = 1; i <= 20; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+		EXPECT_AT(test, START_NS + (i - 1) * 100 * MS);
+	}
+	/* No threshold: as any other rate. */
+	must_change(test, TCA_TIMELY_LOW_RATE_THRESHOLD, 0);
+	bench.now_ns += SECOND;
+	sk = bench_udp(1);
+	sk->sk_pacing_rate = PACKET_BYTES * 10;
+	for (i = 0; i < 10; i++)
+		give_plain(test, sk);
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_EQ(test, bench_take(), 21 + i);
+	EXPECT_DONE(test);
+}
+
+static void charge__maxrate(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, PACKET_BYTES * 1000);
+	/* Stamped packets too. */
+	for (i = 0; i < 50; i++)
+		give_stamped(test, sk, START_NS - 1);
+	for (i = 1; i <= 50; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+		EXPECT_AT(test, START_NS + (i - 1) * MS);
+	}
+	/* The lower of the two counts: 20 packets beyond the first ones' credit. */
+	sk = bench_udp(1);
+	sk->sk_pacing_rate = PACKET_BYTES * 2000;
+	bench.now_ns = START_NS + SECOND;
+	for (i = 0; i < 30; i++)
+		give_plain(test, sk);
+	for (i = 0; i < 30; i++)
+		KUNIT_EXPECT_NE(test, bench_wait(), 0);
+	EXPECT_AT(test, START_NS + SECOND + 20 * MS);
+	EXPECT_DONE(test);
+}
+
+static void charge__makes_good_a_late_timer(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	sk->sk_pacing_rate = PACKET_BYTES * 10;
+	for (i = 0; i < 5; i++)
+		give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	/* 30 ms late: the next one is on time again. */
+	bench.now_ns = START_NS + 130 * MS;
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 200 * MS);
+	/* 80 ms late: half of the packet's time is made good, no more. */
+	bench.now_ns = START_NS + 380 * MS;
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
+	EXPECT_AT(test, START_NS + 430 * MS);
+}
+
+static void charge__at_most_a_second(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	for (i = 0; i < 2; i++) {
+		sk->sk_pacing_rate = i;
+		bench.now_ns = START_NS + (i + 1) * 10 * SECOND;
+		give_plain(test, sk);
+		give_plain(test, sk);
+		KUNIT_EXPECT_NE(test, bench_wait(), 0);
+		KUNIT_EXPECT_NE(test, bench_wait(), 0);
+		EXPECT_AT(test, START_NS + (i + 1) * 10 * SECOND + SECOND);
+	}
+	KUNIT_EXPECT_GE(test, bench.q->stats.pkts_too_long, 3);
+	EXPECT_DONE(test);
+}
+
+static void charge__no_pacing(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0), *tcp = bench_tcp(1);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_PACING, 0);
+	sk->sk_pacing_rate = 1;
+	for (i = 1; i <= 20; i++)
+		give_plain(test, sk);
+	give_plain(test, tcp);
+	for (i = 1; i <= 20; i++)
+		KUNIT_EXPECT_NE(test, bench_take(), 0);
+	KUNIT_EXPECT_NE(test, sk->sk_pacing_status, SK_PACING_FQ);
+	KUNIT_EXPECT_NE(test, tcp->sk_pacing_status, SK_PACING_FQ);
+	/* Stamps count all the same. */
+	give_stamped(test, sk, START_NS + MS);
+	KUNIT_EXPECT_NE(test, bench_wait(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 22);
+	EXPECT_AT(test, START_NS + MS);
+}
+
+/* Switched off while packets wait: what was charged is waited for, no more. */
+static void charge__pacing_switched_off(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	sk->sk_pacing_rate = PACKET_BYTES * 10;
+	for (i = 0; i < 10; i++)
+		give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	must_change(test, TCA_TIMELY_PACING, 0);
+	/* It has to look again: its timer stands for the rate of before. */
+	KUNIT_EXPECT_EQ(test, bench.woken, 1);
+	for (i = 2; i <= 10; i++)
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+	KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + 100 * MS + SLOT_NS);
+	EXPECT_DONE(test);
+}
+
+static void start__refills_the_credit(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	struct tq_flow *f;
+	u32 i;
+
+	give_stamped(test, bench_udp(1), START_NS + 9 * SECOND);
+	for (i = 0; i < 4; i++) {
+		give_plain(test, sk);
+		KUNIT_EXPECT_NE(test, bench_take(), 0);
+		f = bench_flow(sk);
+		KUNIT_ASSERT_NOT_NULL(test, f);
+		/* Its next turn shows that it has nothing. */
+		KUNIT_EXPECT_EQ(test, bench_take(), 0);
+		KUNIT_EXPECT_EQ(test, f->state, TQ_IDLE);
+		f->credit = i < 3 ? -100 : 5 * PACKET_BYTES;
+		bench.now_ns += i ? 41 * MS : 39 * MS;
+		give_plain(test, sk);
+		/* Refilled, not cut down. */
+		KUNIT_EXPECT_EQ(test, f->credit, !i ? -100 : i < 3 ? 2 * PACKET_BYTES :
+						 5 * PACKET_BYTES);
+		bench_take();
+	}
+}
+
+/* ---- ECN ---- */
+
+static u8 take_tos(struct kunit *test)
+{
+	struct sk_buff *skb = bench_take_skb();
+	u8 tos;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	if (skb->protocol == htons(ETH_P_IP)) {
+		tos = ip_hdr(skb)->tos;
+		KUNIT_EXPECT_EQ(test, ip_fast_csum((u8 *)ip_hdr(skb), ip_hdr(skb)->ihl), 0);
+	} else {
+		tos = ipv6_get_dsfield(ipv6_hdr(skb));
+	}
+	kfree_skb(skb);
+	return tos;
+}
+
+static void send__marks_what_waited(struct kunit *test)
+{
+	struct packet p = plain(bench_udp(0));
+	u32 i;
+
+	must_change(test, TCA_TIMELY_CE_THRESHOLD, 100);
+	for (i = 0; i < 6; i++) {
+		p.tos = i % 3 ? INET_ECN_ECT_0 | 0x20 : 0x20;
+		p.v6 = i % 3 == 2;
+		bench_give(test, &p);
+	}
+	bench.now_ns += 100 * US;
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x20);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x22);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x22);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.ce_mark, 0);
+	bench.now_ns += 1;
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x20);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x23);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0x23);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.ce_mark, 2);
+}
+
+/* Waiting for its own stamp is not a queue. */
+static void send__marks_by_the_time_past_due(struct kunit *test)
+{
+	struct packet p = stamped(bench_udp(0), START_NS + MS);
+
+	must_change(test, TCA_TIMELY_CE_THRESHOLD, 100);
+	p.tos = INET_ECN_ECT_1;
+	bench_give(test, &p);
+	bench.now_ns = START_NS + MS + 100 * US;
+	KUNIT_EXPECT_EQ(test, take_tos(test), INET_ECN_ECT_1);
+}
+
+/* ---- which flow ---- */
+
+static void classify__by_socket(struct kunit *test)
+{
+	give_plain(test, bench_udp(0));
+	give_plain(test, bench_udp(1));
+	give_plain(test, bench_udp(0));
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	KUNIT_EXPECT_EQ(test, bench_flow(bench.sk[0])->qlen, 2);
+	KUNIT_EXPECT_EQ(test, bench.sk[0]->sk_pacing_status, SK_PACING_FQ);
+	EXPECT_AUDIT(test);
+}
+
+static void classify__by_hash_without_a_socket(struct kunit *test)
+{
+	struct packet p = {};
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	for (i = 0; i < 100; i++) {
+		p.hash = i % 10 + 1;
+		bench_give(test, &p);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 10);
+	/* Bits beyond the mask are not looked at. */
+	p.hash = 1024 + 3;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 10);
+	must_change(test, TCA_TIMELY_ORPHAN_MASK, 0);
+	for (i = 0; i < 5; i++) {
+		p.hash = i + 1;
+		bench_give(test, &p);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 11);
+	EXPECT_AUDIT(test);
+	while (bench_wait())
+		;
+	EXPECT_DONE(test);
+}
+
+static void classify__sockets_that_are_no_connection(struct kunit *test)
+{
+	static const u8 states[] = { TCP_LISTEN, TCP_NEW_SYN_RECV, TCP_TIME_WAIT };
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		sk->sk_state = states[i];
+		give_plain(test, sk);
+		/* Not the socket's any more. */
+		KUNIT_EXPECT_EQ(test, bench.charged, 0);
+		KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
+		KUNIT_EXPECT_NULL(test, bench_flow(sk));
+	}
+	/* Not connected: by its headers, but charged to its socket. */
+	sk->sk_state = TCP_CLOSE;
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench.charged, 1);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
+	EXPECT_AUDIT(test);
+}
+
+static void classify__memory_of_another_socket(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	sk->sk_pacing_rate = PACKET_BYTES * 10;
+	for (i = 0; i < 3; i++)
+		give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_flow(sk)->state, TQ_THROTTLED);
+	/* The next one with this address: neither credit nor clock are its own. */
+	sk->sk_hash++;
+	sk->sk_pacing_rate = ~0UL;
+	sk->sk_pacing_status = SK_PACING_NONE;
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_flow(sk)->credit, 10 * PACKET_BYTES);
+	KUNIT_EXPECT_EQ(test, sk->sk_pacing_status, SK_PACING_FQ);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
+	EXPECT_DONE(test);
+}
+
+static void classify__fast_path(struct kunit *test)
+{
+	struct sock *tcp = bench_tcp(0), *udp = bench_sock(1, SOCK_DGRAM);
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, give_plain(test, tcp), 1);
+	KUNIT_EXPECT_EQ(test, give_plain(test, udp), 2);
+	KUNIT_EXPECT_EQ(test, give_plain(test, NULL), 3);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 3);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, tcp->sk_pacing_status, SK_PACING_FQ);
+	EXPECT_AUDIT(test);
+	/* Not without end. */
+	for (i = 4; i <= 20; i++)
+		KUNIT_EXPECT_EQ(test, give_plain(test, tcp), i);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 8);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
+	for (i = 1; i <= 20; i++)
+		KUNIT_EXPECT_EQ(test, bench_take(), i);
+	EXPECT_DONE(test);
+}
+
+static void classify__fast_path_is_not_for_all(struct kunit *test)
+{
+	struct sock *tcp = bench_tcp(0), *limited = bench_udp(1);
+
+	give_stamped(test, tcp, START_NS + MS);
+	give_plain(test, limited);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 0);
+	/* A flow has packets that may leave: its turn is first. */
+	give_plain(test, bench_tcp(2));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	bench_take();
+	/* All that is left waits for its time. */
+	give_plain(test, bench_tcp(2));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	/* Its time has come. */
+	bench.now_ns = START_NS + MS + SLOT_NS;
+	give_plain(test, bench_tcp(2));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 1);
+	EXPECT_AUDIT(test);
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	while (bench_take())
+		;
+	bench.now_ns += MS;
+	give_plain(test, bench_tcp(2));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 1);
+}
+
+static void classify__a_flows_packets_are_not_overtaken(struct kunit *test)
+{
+	struct sock *tcp = bench_tcp(0);
+
+	give_stamped(test, tcp, START_NS + 10 * US);
+	bench_take();
+	bench.now_ns += 11 * US + SLOT_NS;
+	give_plain(test, tcp);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+}
+
+static void gc__forgets_idle_flows(struct kunit *test)
+{
+	struct packet p = {};
+	u32 i;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 6,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	for (i = 1; i <= 50; i++) {
+		p.hash = i;
+		bench_give(test, &p);
+	}
+	while (bench_wait())
+		;
+	/* One that still has a packet. */
+	give_stamped(test, NULL, bench.now_ns + 9 * SECOND);
+	bench.now_ns += 2900 * MS;
+	for (; i <= 60; i++) {
+		p.hash = i;
+		bench_give(test, &p);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.gc_flows, 0);
+	while (bench_take())
+		;
+	bench.now_ns += 3100 * MS;
+	for (; i <= 300; i++) {
+		p.hash = i;
+		bench_give(test, &p);
+		bench_take();
+	}
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.gc_flows, 59);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 51);
+	EXPECT_DONE(test);
+}
+
+/* ---- the table ---- */
+
+static void give_flows(struct kunit *test, u32 first, u32 last)
+{
+	struct packet p = {};
+
+	for (p.hash = first; p.hash <= last; p.hash++)
+		KUNIT_ASSERT_NE(test, bench_give(test, &p), 0);
+}
+
+/* More flows than it was made for, all with a packet. */
+static void grow__keeps_every_flow(struct kunit *test)
+{
+	u32 i, flows = 3000;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	for (i = 1; i <= flows; i += 100) {
+		give_flows(test, i, i + 99);
+		EXPECT_AUDIT(test);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->flows, flows);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, flows);
+	/* Each is found again. */
+	give_flows(test, 1, flows);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, flows);
+	EXPECT_AUDIT(test);
+	for (i = 0; i < 2 * flows; i++)
+		KUNIT_ASSERT_NE(test, bench_wait(), 0);
+	EXPECT_DONE(test);
+}
+
+static void grow__without_memory(struct kunit *test)
+{
+	u32 page = PAGE_SIZE / sizeof(void *);
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	bench.no_pages = true;
+	give_flows(test, 1, page + 100);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, page);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, page + 100);
+	/* And later again, one bucket with each new flow. */
+	bench.no_pages = false;
+	give_flows(test, page + 101, page + 200);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, page + 100);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, page + 200);
+}
+
+static void grow__by_a_change(struct kunit *test)
+{
+	u32 log;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	give_flows(test, 1, 100);
+	for (log = 12; log; log--) {
+		KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_BUCKETS_LOG, log), 0);
+		EXPECT_AUDIT(test);
+		KUNIT_EXPECT_GE(test, bench.q->table.buckets, 1U << log);
+		give_flows(test, 1, 100);
+		KUNIT_EXPECT_EQ(test, bench.q->flows, 100);
+	}
+}
+
+/* ---- lazy enforcement ---- */
+
+static void due__the_rate_falls_while_it_waits(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		give_kilo(test, sk, i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench_set_rate(0, 500000);
+	KUNIT_EXPECT_EQ(test, bench.woken, 0);
+	bench.now_ns = START_NS + MS + SLOT_NS;
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.put_back, 1);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 2 * MS);
+	/* From then on at the new rate. */
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 4 * MS);
+	EXPECT_DONE(test);
+}
+
+static void due__the_rate_rises_while_it_waits(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		give_kilo(test, sk, i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench_set_rate(0, 4000000);
+	KUNIT_EXPECT_EQ(test, bench.woken, 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 250 * US);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.brought_forward, 1);
+	EXPECT_AUDIT(test);
+	/* A little more is not worth it. */
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench_set_rate(0, 4400000);
+	KUNIT_EXPECT_EQ(test, bench.woken, 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 500 * US);
+	/* Told while nothing waits: nobody is woken. */
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	bench_set_rate(0, 400000000);
+	KUNIT_EXPECT_EQ(test, bench.woken, 1);
+	EXPECT_DONE(test);
+}
+
+/* So high that its time is over. */
+static void due__the_rate_rises_past_now(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 10000);
+
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += 50 * MS;
+	bench_set_rate(0, 1000000000);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	EXPECT_DONE(test);
+}
+
+/* Without lazy enforcement the time stands that was set when the last one left. */
+static void due__not_lazy(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 10000);
+	u64 due_ns = START_NS + 106600 * US;
+
+	must_change(test, TCA_TIMELY_LAZY, 0);
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	give_kilo(test, sk, 2);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	sk->sk_pacing_rate = 5000;
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, due_ns);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	sk->sk_pacing_rate = 50000;
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, due_ns + 2 * 106600 * US);
+}
+
+static void due__stamps_of_recorded_flows(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+
+	/* TCP's own pacing, of an older rate, is not what counts. */
+	give_stamped(test, sk, START_NS + 50 * MS);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	must_change(test, TCA_TIMELY_LAZY, 0);
+	give_stamped(test, sk, START_NS + 60 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 60 * MS);
+	/* Nor does the rate without pacing. */
+	must_change(test, TCA_TIMELY_LAZY, 1, TCA_TIMELY_PACING, 0);
+	sk->sk_pacing_rate = 1;
+	give_stamped(test, sk, bench.now_ns + MS);
+	give_stamped(test, sk, bench.now_ns + MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+}
+
+/* Long-run rate of a recorded flow: payload at the socket's rate. */
+static void due__keeps_to_the_rate(struct kunit *test)
+{
+	static const u64 rates[] = { 125000, 1250000, 125000000, 1250000000, 12500000000ULL };
+	struct sock *sk = bench_recorded(test, 0, 1);
+	struct packet p = { .sk = sk, .gso = 44 * MSS, .hash = 1 };
+	u64 start_ns, took_ns, want_ns;
+	u32 r, i, given;
+
+	for (r = 0; r < ARRAY_SIZE(rates); r++) {
+		sk->sk_pacing_rate = rates[r];
+		start_ns = bench.now_ns += 2 * SECOND;
+		for (i = 0, given = 0; i <= 200; i++) {
+			for (; given <= 200 && given < i + 10; given++)
+				bench_give(test, &p);
+			KUNIT_ASSERT_NE(test, bench_wait(), 0);
+		}
+		took_ns = bench.now_ns - start_ns;
+		want_ns = div64_u64(200ULL * 44 * MSS * SECOND, rates[r]);
+		KUNIT_EXPECT_GE(test, took_ns, want_ns - want_ns / 100 - SLOT_NS);
+		KUNIT_EXPECT_LE(test, took_ns, want_ns + want_ns / 100 + SLOT_NS);
+		EXPECT_DONE(test);
+	}
+}
+
+static void record__departures(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct packet p = { .sk = sk, .hash = 1, .ack = true };
+	u32 i;
+
+	for (i = 0; i < 5; i++)
+		give_kilo(test, sk, i);
+	for (i = 1; i <= 5; i++) {
+		KUNIT_EXPECT_EQ(test, timely_flow_departure(bench.record[0], i * 1000), 0);
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+		KUNIT_EXPECT_EQ(test, timely_flow_departure(bench.record[0], i * 1000),
+				bench.now_ns);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 5);
+	/* An ACK of somebody else's data is no departure. */
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 6);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 5);
+}
+
+/* The congestion control leaves while packets wait, another one comes. */
+static void record__closed_while_packets_wait(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *old = bench.record[0];
+
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&old->ref), 2);
+	timely_flow_close(old);
+	bench.record[0] = timely_flow_open(sk);
+	KUNIT_ASSERT_NOT_NULL(test, bench.record[0]);
+	give_kilo(test, sk, 2);
+	KUNIT_EXPECT_PTR_EQ(test, bench_flow(sk)->record, bench.record[0]);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 2 * MS);
+	EXPECT_DONE(test);
+}
+
+static void record__closed_for_good(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	timely_flow_close(bench.record[0]);
+	bench.record[0] = NULL;
+	inet_csk(sk)->icsk_ca_ops = NULL;
+	give_kilo(test, sk, 2);
+	KUNIT_EXPECT_NULL(test, bench_flow(sk)->record);
+	KUNIT_EXPECT_NE(test, bench_wait(), 0);
+	KUNIT_EXPECT_NE(test, bench_wait(), 0);
+	EXPECT_DONE(test);
+}
+
+/* ---- pauses ---- */
+
+static void pause__holds_the_flow(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+
+	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	give_plain(test, bench_udp(1));
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_GE(test, bench.q->stats.paused, 1);
+	/* Pacing goes on from there. */
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 6 * MS);
+	EXPECT_DONE(test);
+}
+
+/* Both run at the same time, and neither is added to the other. */
+static void pause__is_apart_from_pacing(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	u32 i;
+
+	for (i = 0; i < 4; i++)
+		give_kilo(test, sk, i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	/* Shorter than pacing: no difference. */
+	timely_flow_pause(bench.record[0], START_NS + 500 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + MS);
+	/* Longer: that is the time, once. */
+	timely_flow_pause(bench.record[0], START_NS + 2500 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 2500 * US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_AT(test, START_NS + 3500 * US);
+	EXPECT_DONE(test);
+}
+
+static void pause__made_longer_and_shorter(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+
+	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	timely_flow_pause(bench.record[0], START_NS + 8 * MS);
+	bench.now_ns = START_NS + 5 * MS + SLOT_NS;
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	timely_flow_pause(bench.record[0], START_NS + 6 * MS);
+	KUNIT_EXPECT_GE(test, bench.woken, 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 6 * MS);
+	give_kilo(test, sk, 1);
+	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	timely_flow_pause(bench.record[0], 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 7 * MS);
+	EXPECT_DONE(test);
+}
+
+/* ---- splitting ---- */
+
+/* The transport header of a piece. */
+static void check_transport(struct kunit *test, const struct sk_buff *skb,
+			    const struct packet *p, u32 offset, u32 payload)
+{
+	__sum16 check = bench_check(skb, p->udp, payload);
+
+	KUNIT_EXPECT_TRUE(test, skb->ip_summed == CHECKSUM_PARTIAL);
+	if (p->udp) {
+		KUNIT_EXPECT_EQ(test, ntohs(udp_hdr(skb)->len), sizeof(struct udphdr) + payload);
+		KUNIT_EXPECT_EQ(test, udp_hdr(skb)->check, check);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, ntohl(tcp_hdr(skb)->seq), p->seq + offset);
+	KUNIT_EXPECT_EQ(test, tcp_hdr(skb)->check, check);
+	/* PSH is the last one's. */
+	KUNIT_EXPECT_TRUE(test, tcp_hdr(skb)->psh == (offset + payload == p->gso));
+}
+
+static void check_ip(struct kunit *test, const struct sk_buff *skb, const struct packet *p,
+		     u32 first)
+{
+	u32 bytes = skb->len - skb_network_offset(skb);
+
+	if (p->v6) {
+		KUNIT_EXPECT_EQ(test, ntohs(ipv6_hdr(skb)->payload_len),
+				bytes - sizeof(struct ipv6hdr));
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, ntohs(ip_hdr(skb)->tot_len), bytes);
+	KUNIT_EXPECT_EQ(test, ip_fast_csum((u8 *)ip_hdr(skb), ip_hdr(skb)->ihl), 0);
+	if (p->gso_type & SKB_GSO_TCP_FIXEDID)
+		first = 0;
+	KUNIT_EXPECT_EQ(test, ntohs(ip_hdr(skb)->id), (u16)(p->ip_id + first));
+}
+
+/* All of a piece. Return: payload bytes. */
+static u32 check_piece(struct kunit *test, const struct sk_buff *skb, const struct packet *p,
+		       u32 offset, u32 most)
+{
+	u32 headers = skb_transport_offset(skb) + bench_transport_bytes(p->udp);
+	u32 payload = bench_payload(skb), mss = p->mss ? : MSS, i, wrong = 0;
+	u32 segs = DIV_ROUND_UP(payload, mss);
+	u8 byte;
+
+	KUNIT_EXPECT_LE(test, skb->len - ETH_HLEN, max(most, mss + headers - ETH_HLEN));
+	if (segs > 1) {
+		KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->gso_size, mss);
+		KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->gso_segs, segs);
+		KUNIT_EXPECT_EQ(test, skb_shinfo(skb)->gso_type & bench_gso_type(p),
+				bench_gso_type(p));
+	} else {
+		KUNIT_EXPECT_FALSE(test, skb_is_gso(skb));
+	}
+	KUNIT_EXPECT_EQ(test, qdisc_pkt_len(skb), skb->len + (segs - 1) * headers);
+	check_ip(test, skb, p, offset / mss);
+	check_transport(test, skb, p, offset, payload);
+	KUNIT_EXPECT_NULL(test, skb->next);
+	KUNIT_EXPECT_NULL(test, skb->prev);
+	for (i = 0; i < payload; i++) {
+		skb_copy_bits(skb, headers + i, &byte, 1);
+		wrong += byte != bench_byte((offset + i) % PAGE_SIZE);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	return payload;
+}
+
+static void check_split(struct kunit *test, const struct packet *p, u32 most, u32 pieces)
+{
+	u32 offset = 0, n = 0;
+	struct sk_buff *skb;
+
+	must_change(test, TCA_TIMELY_SEGMENT, most);
+	KUNIT_ASSERT_NE(test, bench_give(test, p), 0);
+	while ((skb = bench_wait_skb()) && n < 100) {
+		offset += check_piece(test, skb, p, offset, most);
+		EXPECT_AUDIT(test);
+		kfree_skb(skb);
+		n++;
+	}
+	KUNIT_EXPECT_EQ(test, n, pieces);
+	KUNIT_EXPECT_EQ(test, offset, p->gso);
+	EXPECT_DONE(test);
+}
+
+static void split__into_pieces(struct kunit *test)
+{
+	/* 1500 bytes of a packet and its headers: ten fit. */
+	struct packet p = {
+		.sk = bench_udp(0), .gso = 44 * MSS, .seq = 0xffffff00, .ip_id = 0xfff0,
+		.hash = 1,
+	};
+
+	check_split(test, &p, 16384, 5);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.segmented, 1);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.segments, 5);
+	p.v6 = true;
+	/* 1448 + 72 */
+	check_split(test, &p, 16384, 5);
+	/* The last one is not full. */
+	p.gso = 20 * MSS + 1;
+	check_split(test, &p, 16384, 3);
+	p.v6 = false;
+	check_split(test, &p, 16384, 3);
+	/* Packets one by one. */
+	p.gso = 3 * MSS + 700;
+	check_split(test, &p, 1500, 4);
+	check_split(test, &p, 2999, 4);
+	check_split(test, &p, 3000, 2);
+	/* Smaller than a packet: one packet is the least. */
+	check_split(test, &p, 1, 4);
+	p.mss = 100;
+	p.gso = 6000;
+	check_split(test, &p, 1520, 6);
+}
+
+static void split__udp(struct kunit *test)
+{
+	struct packet p = {
+		.sk = bench_udp(0), .gso = 40 * MSS, .ip_id = 0xfff0, .hash = 1, .udp = true,
+	};
+
+	/* 1476 bytes of a packet and its headers: eleven fit. */
+	check_split(test, &p, 16384, 4);
+	p.v6 = true;
+	p.gso = 20 * MSS + 1;
+	/* With IPv6's header ten. */
+	check_split(test, &p, 16384, 3);
+	check_split(test, &p, 1500, 21);
+	p.v6 = false;
+	check_split(test, &p, 1500, 21);
+}
+
+/* Pieces of one packet are no GSO packets any more, but still UDP. */
+static void split__udp_is_paced(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	struct packet p = { .sk = sk, .gso = 10 * MSS, .hash = 1, .udp = true };
+	u32 i, stamps;
+
+	sk->sk_pacing_rate = 1490000;
+	for (stamps = 0; stamps < 2; stamps++) {
+		u64 start_ns = bench.now_ns += SECOND;
+
+		must_change(test, TCA_TIMELY_SEGMENT, 1500);
+		p.tstamp = stamps ? start_ns : 0;
+		bench_give(test, &p);
+		for (i = 0; i < 10; i++) {
+			KUNIT_EXPECT_EQ(test, bench_wait(), stamps + 1);
+			/* Of payload or of whole packets: about a ms each. */
+			KUNIT_EXPECT_GE(test, bench.now_ns, start_ns + i * 970 * US);
+			KUNIT_EXPECT_LT(test, bench.now_ns, start_ns + (i + 1) * 1030 * US);
+		}
+		EXPECT_DONE(test);
+	}
+}
+
+/* Forwarded, by GRO: all packets have one id. */
+static void split__keeps_a_fixed_id(struct kunit *test)
+{
+	struct packet p = {
+		.sk = bench_udp(0), .gso = 44 * MSS, .ip_id = 77, .hash = 1,
+		.gso_type = SKB_GSO_TCP_FIXEDID,
+	};
+
+	check_split(test, &p, 16384, 5);
+}
+
+static void split__not(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .gso = 10 * MSS, .hash = 1 };
+	struct sk_buff *skb;
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	/* It fits; then kinds that are left whole. */
+	for (i = 0; i < 4; i++) {
+		p.gso = i ? 40 * MSS : 10 * MSS;
+		skb = bench_packet(test, &p);
+		switch (i) {
+		case 1:
+			skb->encapsulation = 1;
+			break;
+		case 2:
+			skb_shinfo(skb)->gso_type = SKB_GSO_DODGY;
+			break;
+		case 3:
+			/* Headers that are not to be trusted. */
+			tcp_hdr(skb)->doff = 15;
+			break;
+		}
+		bench_enqueue(skb);
+		KUNIT_EXPECT_EQ(test, bench_take(), i + 1);
+		EXPECT_AUDIT(test);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.segmented, 0);
+	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
+}
+
+/* The first leaves at once, each of the others when the one before is paid for. */
+static void split__paced_at_the_flows_rate(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 14480000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	bench_give(test, &p);
+	p.seq = 40 * MSS;
+	bench_give(test, &p);
+	/* Ten packets of payload a ms. */
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
+		EXPECT_AT(test, START_NS + i * MS);
+		EXPECT_AUDIT(test);
+	}
+	/* A departure is that of the packet's last piece. */
+	KUNIT_EXPECT_EQ(test, timely_flow_departure(bench.record[0], 80 * MSS), bench.now_ns);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 2);
+	EXPECT_DONE(test);
+}
+
+static void split__the_rate_falls_between_pieces(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 14480000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	bench_give(test, &p);
+	bench_wait();
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + MS);
+	bench_set_rate(0, 7240000);
+	bench_wait();
+	EXPECT_AT(test, START_NS + 3 * MS);
+	bench_set_rate(0, 144800000);
+	bench_wait();
+	EXPECT_AT(test, START_NS + 3100 * US);
+	EXPECT_DONE(test);
+}
+
+/* Pieces at the fixed rate; then the flow waits until all is paid for. */
+static void split__paced_at_a_rate_of_their_own(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1448000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+	u64 ns = div64_u64((20ULL * (MSS + 66) / 2) * SECOND, 151400000);
+	u32 i, round;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_SEGMENT_RATE, 151400000);
+	for (i = 0; i < 3; i++)
+		bench_give(test, &p);
+	for (round = 0; round < 3; round++) {
+		u64 start_ns = START_NS + round * 40 * MS;
+
+		for (i = 0; i < 4; i++) {
+			KUNIT_EXPECT_EQ(test, bench_wait(), round + 1);
+			/* Each from when the one before left: slots add up. */
+			KUNIT_EXPECT_GE(test, bench.now_ns, start_ns + i * ns);
+			KUNIT_EXPECT_LT(test, bench.now_ns, start_ns + i * ns + (i + 1) * SLOT_NS);
+		}
+	}
+	EXPECT_DONE(test);
+}
+
+/* A socket that is paced by TCP's stamps. */
+static void split__stamped_packets(struct kunit *test)
+{
+	struct sock *sk = bench_tcp(0);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1, .tstamp = START_NS + MS };
+	u32 i;
+
+	sk->sk_pacing_rate = 14480000;
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	bench_give(test, &p);
+	p.tstamp = START_NS + 5 * MS;
+	bench_give(test, &p);
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
+		KUNIT_EXPECT_GE(test, bench.now_ns, START_NS + (i + 1) * MS);
+		KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + (i + 1) * MS + 4 * SLOT_NS);
+	}
+	EXPECT_DONE(test);
+}
+
+/* Without lazy enforcement the flow is held to maxrate all the same. */
+static void split__maxrate_when_not_lazy(struct kunit *test)
+{
+	struct sock *sk = bench_tcp(0);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1, .tstamp = START_NS };
+	u32 i, lazy;
+
+	sk->sk_pacing_rate = 151400000;
+	for (lazy = 0; lazy < 2; lazy++) {
+		u64 start_ns = bench.now_ns += SECOND;
+
+		p.tstamp = start_ns;
+		must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_LAZY, lazy,
+			    TCA_TIMELY_MAXRATE, 15140000);
+		for (i = 0; i < 3; i++)
+			bench_give(test, &p);
+		for (i = 0; i < 12; i++)
+			KUNIT_EXPECT_NE(test, bench_wait(), 0);
+		KUNIT_EXPECT_GE(test, bench.now_ns, start_ns + 11 * MS);
+		KUNIT_EXPECT_LT(test, bench.now_ns, start_ns + 12 * MS);
+		EXPECT_DONE(test);
+	}
+}
+
+/* Bursts that are paid for afterwards, without a stamp: credit is not a gift. */
+static void split__bursts_keep_to_maxrate(struct kunit *test)
+{
+	struct packet p = { .gso = 40 * MSS, .hash = 1 };
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_SEGMENT_RATE, 1514000000,
+		    TCA_TIMELY_MAXRATE, 15140000);
+	for (i = 0; i < 30; i++)
+		bench_give(test, &p);
+	for (i = 0; i < 120; i++)
+		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
+	/* 30 packets of 4 ms; the last one's pieces are not waited for. */
+	KUNIT_EXPECT_GE(test, bench.now_ns, START_NS + 114 * MS);
+	KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + 122 * MS);
+	EXPECT_DONE(test);
+}
+
+/* Nothing of the flow comes between the pieces of a packet. */
+static void split__is_not_overtaken(struct kunit *test)
+{
+	struct sock *sk = bench_tcp(0);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1, .tstamp = START_NS };
+	u32 i;
+
+	sk->sk_pacing_rate = 15140000;
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	give_stamped(test, sk, START_NS + 100 * US);
+	give_stamped(test, sk, START_NS - 100 * US);
+	give_stamped(test, sk, START_NS + 2 * MS);
+	EXPECT_AUDIT(test);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_DONE(test);
+}
+
+/* Equal stamps, one given before and one after the last piece has left. */
+static void split__keeps_the_order_of_what_follows(struct kunit *test)
+{
+	struct sock *sk = bench_tcp(0);
+	struct packet p = { .sk = sk, .gso = 20 * MSS, .hash = 1, .tstamp = START_NS };
+
+	sk->sk_pacing_rate = 15140000;
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	give_stamped(test, sk, START_NS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	give_stamped(test, sk, START_NS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_DONE(test);
+}
+
+static void split__counts_as_one_packet(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1448000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+
+	must_change(test, TCA_TIMELY_SEGMENT, 1500, TCA_TIMELY_FLOW_LIMIT, 2,
+		    TCA_TIMELY_LIMIT, 2);
+	bench_give(test, &p);
+	bench_take();
+	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 39);
+	KUNIT_EXPECT_EQ(test, bench_flow(sk)->qlen, 1);
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 2);
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.band_drops[1], 1);
+	EXPECT_AUDIT(test);
+}
+
+/* Somebody else reads the same headers and the same gso_size. */
+static void split__leaves_a_clone_alone(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .gso = 40 * MSS, .ip_id = 9, .hash = 1 };
+	struct sk_buff *skb, *clone;
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	skb = bench_packet(test, &p);
+	clone = skb_clone(skb, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, clone);
+	bench.other = clone;
+	bench_enqueue(skb);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	KUNIT_EXPECT_EQ(test, bench.other_size, MSS);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(clone)->gso_size, MSS);
+	KUNIT_EXPECT_EQ(test, skb_shinfo(clone)->gso_segs, 40);
+	KUNIT_EXPECT_EQ(test, ntohs(ip_hdr(clone)->id), 9);
+	kfree_skb(clone);
+	EXPECT_DONE(test);
+}
+
+/* ---- pure ACKs ---- */
+
+static u32 give_ack(struct kunit *test, struct sock *sk, bool v6, u8 tos)
+{
+	struct packet p = { .sk = sk, .hash = 1, .ack = true, .v6 = v6, .tos = tos };
+
+	return bench_give(test, &p);
+}
+
+static void ack__first(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	for (i = 0; i < 5; i++)
+		give_plain(test, sk);
+	give_ack(test, bench_udp(1), false, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	must_change(test, TCA_TIMELY_ACK_FIRST, 1);
+	give_ack(test, bench_udp(1), false, 0);
+	give_ack(test, sk, true, 0);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_take(), 7);
+	KUNIT_EXPECT_EQ(test, bench_take(), 8);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_first, 2);
+	while (bench_take())
+		;
+	EXPECT_DONE(test);
+}
+
+/* The queue that ACKs jump into has the limit of the others. */
+static void ack__first_has_a_limit(struct kunit *test)
+{
+	u32 i;
+
+	must_change(test, TCA_TIMELY_ACK_FIRST, 1, TCA_TIMELY_LIMIT, 50);
+	for (i = 0; i < 500; i++)
+		give_ack(test, bench_udp(i % 4), false, 0);
+	KUNIT_EXPECT_LE(test, bench.sch->q.qlen, 150);
+	EXPECT_AUDIT(test);
+}
+
+static void ack__dscp(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	must_change(test, TCA_TIMELY_ACK_DSCP, 46);
+	for (i = 0; i < 8; i++)
+		give_ack(test, sk, i & 1, i / 2 | 0x28);
+	give_plain(test, sk);
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, take_tos(test), 46 << 2 | i / 2);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_marked, 8);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_first, 0);
+	must_change(test, TCA_TIMELY_ACK_DSCP, 0);
+	give_ack(test, sk, false, 0xfd);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 1);
+	must_change(test, TCA_TIMELY_ACK_DSCP, TIMELY_DSCP_KEEP);
+	give_ack(test, sk, false, 0xfd);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 0xfd);
+}
+
+static void ack__dscp_of_a_clone(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .ack = true, .tos = 4 };
+	struct sk_buff *skb = bench_packet(test, &p), *clone;
+
+	must_change(test, TCA_TIMELY_ACK_DSCP, 46);
+	clone = skb_clone(skb, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, clone);
+	bench_enqueue(skb);
+	KUNIT_EXPECT_EQ(test, take_tos(test), 46 << 2);
+	KUNIT_EXPECT_EQ(test, ip_hdr(clone)->tos, 4);
+	kfree_skb(clone);
+}
+
+static void ack__priority(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	must_change(test, TCA_TIMELY_ACK_PRIORITY, TC_PRIO_CONTROL);
+	give_ack(test, sk, false, 0);
+	KUNIT_EXPECT_EQ(test, bench.q->bands[0].packets, 1);
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench.q->bands[1].packets, 1);
+	EXPECT_AUDIT(test);
+}
+
+/* ---- options ---- */
+
+static struct tq_options options_now(void)
+{
+	return bench.q->options;
+}
+
+/* Each number: its ends are taken, what is beyond is refused and changes nothing. */
+static void change__ends_of_ranges(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < TQ_O_COUNT; i++) {
+		const struct tq_option_desc *desc = &tq_option_descs[i];
+		u64 widest = desc->bits == 8 ? U8_MAX : desc->bits == 32 ? U32_MAX : U64_MAX;
+		struct tq_options before;
+
+		if (desc->type == TCA_TIMELY_OFFLOAD_HORIZON)
+			continue;
+		KUNIT_EXPECT_EQ(test, bench_change(test, desc->type, desc->min), 0);
+		KUNIT_EXPECT_EQ(test, bench.q->options.value[i], desc->min);
+		KUNIT_EXPECT_EQ(test, bench_change(test, desc->type, desc->max), 0);
+		KUNIT_EXPECT_EQ(test, bench.q->options.value[i], desc->max);
+		before = options_now();
+		if (desc->min && desc->min - 1 != desc->initial)
+			KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_LIMIT, 77, desc->type,
+							   desc->min - 1), -EINVAL);
+		if (desc->max < widest && desc->max + 1 != desc->initial)
+			KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_LIMIT, 77, desc->type,
+							   desc->max + 1), -EINVAL);
+		KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+		KUNIT_EXPECT_EQ(test, bench.sch->limit, before.value[TQ_O_limit]);
+	}
+	EXPECT_AUDIT(test);
+}
+
+static void change__offload_the_device_has_not(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_OFFLOAD_HORIZON, 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_OFFLOAD_HORIZON, 0), 0);
+}
+
+static int change_raw(struct kunit *test, u32 type, const void *data, u32 bytes)
+{
+	struct sk_buff *attrs = alloc_skb(OPTION_BYTES, GFP_KERNEL);
+	struct nlattr *nest;
+	int err;
+
+	KUNIT_ASSERT_NOT_NULL(test, attrs);
+	nest = nla_nest_start_noflag(attrs, TCA_OPTIONS);
+	nla_put(attrs, type, bytes, data);
+	nla_nest_end(attrs, nest);
+	err = bench_change_attrs(attrs);
+	kfree_skb(attrs);
+	return err;
+}
+
+static void change__bands_that_are_none(struct kunit *test)
+{
+	struct tc_prio_qopt priomap = {
+		.bands = TIMELY_BANDS, .priomap = TIMELY_QDISC_DEFAULT_PRIOMAP
+	};
+	s32 weights[TIMELY_BANDS] = TIMELY_QDISC_DEFAULT_WEIGHTS;
+	struct tq_options before = options_now();
+
+	KUNIT_EXPECT_EQ(test, change_raw(test, TCA_TIMELY_PRIOMAP, &priomap,
+					 sizeof(priomap)), 0);
+	priomap.bands = 2;
+	KUNIT_EXPECT_EQ(test, change_raw(test, TCA_TIMELY_PRIOMAP, &priomap,
+					 sizeof(priomap)), -EINVAL);
+	priomap.bands = 3;
+	priomap.priomap[15] = 3;
+	KUNIT_EXPECT_EQ(test, change_raw(test, TCA_TIMELY_PRIOMAP, &priomap,
+					 sizeof(priomap)), -EINVAL);
+	weights[2] = TIMELY_QDISC_MIN_WEIGHT - 1;
+	KUNIT_EXPECT_EQ(test, change_raw(test, TCA_TIMELY_WEIGHTS, weights,
+					 sizeof(weights)), -EINVAL);
+	weights[2] = -1;
+	KUNIT_EXPECT_EQ(test, change_raw(test, TCA_TIMELY_WEIGHTS, weights,
+					 sizeof(weights)), -EINVAL);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+}
+
+static void change__attributes_that_are_wrong(struct kunit *test)
+{
+	struct tq_options before = options_now();
+	u64 number = 1;
+	u32 type, bytes;
+
+	for (type = 1; type <= TCA_TIMELY_MAX + 1; type++)
+		for (bytes = 0; bytes < 8; bytes += 3)
+			KUNIT_EXPECT_NE(test, change_raw(test, type, &number, bytes), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+}
+
+/* Packets in every place a packet can be in. */
+static void fill(struct kunit *test)
+{
+	struct sock *recorded = bench_recorded(test, 0, 1448000);
+	struct packet p = { .sk = recorded, .gso = 40 * MSS, .hash = 1 };
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_ACK_FIRST, 1,
+		    TCA_TIMELY_BUCKETS_LOG, 2, TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	/* Pieces, before whole packets. */
+	bench_give(test, &p);
+	bench_take();
+	bench_give(test, &p);
+	bench_take();
+	/* Waiting, some stamped out of order, far and near. */
+	for (i = 0; i < 20; i++)
+		give_stamped(test, bench_udp(1), START_NS + (20 - i) * 300 * MS);
+	bench_take();
+	/* Ready, with and without a socket. */
+	for (i = 0; i < 30; i++) {
+		p = plain(i % 2 ? bench_udp(2) : NULL);
+		p.hash = i;
+		p.priority = i % 2 ? TC_PRIO_INTERACTIVE : i;
+		bench_give(test, &p);
+	}
+	/* Without a flow. */
+	give_ack(test, bench_udp(3), false, 0);
+	give_ack(test, bench_udp(3), true, 0);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_GT(test, bench.q->throttled, 0);
+	KUNIT_EXPECT_GT(test, bench.q->ready, 0);
+	KUNIT_EXPECT_GT(test, bench.q->bypass_qlen, 0);
+}
+
+static void change__with_packets_everywhere(struct kunit *test)
+{
+	u32 slot, log, n = 0;
+
+	fill(test);
+	for (slot = 256; slot <= 1048576; slot *= 16) {
+		for (log = 1; log <= 12; log += 3) {
+			KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_SLOT, slot,
+							   TCA_TIMELY_BUCKETS_LOG, log), 0);
+			EXPECT_AUDIT(test);
+			bench_wait();
+			EXPECT_AUDIT(test);
+		}
+	}
+	must_change(test, TCA_TIMELY_SLOT, 1000, TCA_TIMELY_SEGMENT, 0);
+	while (bench_wait() && n++ < 1000)
+		;
+	EXPECT_DONE(test);
+}
+
+/* Pacing, lazy and stamps are turned over while packets wait. */
+static void change__what_times_packets(struct kunit *test)
+{
+	u32 i, n = 0;
+
+	fill(test);
+	for (i = 0; i < 16; i++) {
+		KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_PACING, i & 1,
+						   TCA_TIMELY_LAZY, i >> 1 & 1,
+						   TCA_TIMELY_MAXRATE, i & 4 ? 1000000 : U64_MAX,
+						   TCA_TIMELY_SEGMENT, i & 8 ? 20000 : 3000), 0);
+		EXPECT_AUDIT(test);
+		bench_wait();
+		EXPECT_AUDIT(test);
+	}
+	while (bench_wait() && n++ < 1000)
+		;
+	EXPECT_DONE(test);
+}
+
+static void change__a_lower_limit(struct kunit *test)
+{
+	static const u32 limits[] = { 20, 5, 1 };
+	u32 i, n = 0;
+
+	fill(test);
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_LIMIT, limits[i]), 0);
+		EXPECT_AUDIT(test);
+		KUNIT_EXPECT_LE(test, bench.q->bands[0].packets, limits[i]);
+		KUNIT_EXPECT_LE(test, bench.q->bands[1].packets, limits[i]);
+		KUNIT_EXPECT_LE(test, bench.q->bands[2].packets, limits[i]);
+	}
+	while (bench_wait() && n++ < 1000)
+		;
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
+}
+
+/* What is refused for want of memory leaves all as it was. */
+static void change__without_memory(struct kunit *test)
+{
+	struct tq_options before;
+	struct tq_config config;
+	u32 n, failed = 0, left = 0;
+
+	fill(test);
+	before = options_now();
+	config = bench.q->config;
+	for (n = 1; n < 20; n++) {
+		bench.fail_at = bench.asked + n;
+		if (!bench_change(test, TCA_TIMELY_SLOT, 65536, TCA_TIMELY_BUCKETS_LOG, 12,
+				  TCA_TIMELY_QUANTUM, 9999, TCA_TIMELY_LIMIT, 1))
+			break;
+		failed++;
+		KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+		KUNIT_EXPECT_EQ(test, memcmp(&config, &bench.q->config, sizeof(config)), 0);
+		KUNIT_EXPECT_EQ(test, bench.sch->limit, before.value[TQ_O_limit]);
+		EXPECT_AUDIT(test);
+	}
+	bench.fail_at = 0;
+	KUNIT_EXPECT_GE(test, failed, 3);
+	KUNIT_EXPECT_LT(test, n, 20);
+	while (bench_wait() && left++ < 1000)
+		;
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
+}
+
+static void init__without_memory(struct kunit *test)
+{
+	u32 n;
+
+	for (n = 1; n < 10; n++) {
+		bench_destroy();
+		bench.fail_at = bench.asked + n;
+		if (bench_make())
+			break;
+	}
+	bench.fail_at = 0;
+	KUNIT_EXPECT_GE(test, n, 4);
+	KUNIT_ASSERT_NOT_NULL(test, bench.sch);
+	EXPECT_AUDIT(test);
+}
+
+/* ---- no memory on a packet's way ---- */
+
+/*
+ * One packet of each kind goes through while the n-th thing that may fail does,
+ * for every n: all of it leaves or is dropped.
+ */
+static u32 pass_all_kinds(struct kunit *test)
+{
+	struct packet p = { .gso = 20 * MSS, .hash = 1 };
+	struct sk_buff *skb, *clone;
+	u32 i, asked = bench.asked;
+
+	for (i = 0; i < 3; i++) {
+		p.sk = i ? bench_udp(i) : NULL;
+		p.v6 = i == 2;
+		skb = bench_packet(test, &p);
+		clone = i ? skb_clone(skb, GFP_KERNEL) : NULL;
+		bench_enqueue(skb);
+		kfree_skb(clone);
+		give_ack(test, bench_udp(3), i, 0);
+	}
+	for (i = 0; i < 100 && bench_wait(); i++)
+		;
+	return bench.asked - asked;
+}
+
+static void enqueue__without_memory(struct kunit *test)
+{
+	u32 n, most;
+
+	for (n = 0, most = 1; n <= most; n++) {
+		bench_anew(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_ACK_DSCP, 46,
+			   TCA_TIMELY_BUCKETS_LOG, 1, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+		bench.fail_at = n ? bench.asked + n : 0;
+		if (n)
+			pass_all_kinds(test);
+		else
+			most = pass_all_kinds(test);
+		bench.fail_at = 0;
+		EXPECT_DONE(test);
+		KUNIT_EXPECT_EQ(test, bench.dropped, 0);
+		KUNIT_EXPECT_EQ(test, bench.charged, 0);
+		KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+		bench.now_ns += SECOND;
+	}
+	/* Flows, pieces, marks: or nothing has failed. */
+	KUNIT_EXPECT_GE(test, most, 9);
+}
+
+static void enqueue__no_memory_for_any_flow(struct kunit *test)
+{
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	for (i = 1; i <= 20; i++) {
+		bench.fail_at = bench.asked + 1;
+		KUNIT_EXPECT_EQ(test, give_plain(test, bench_udp(0)), i);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.allocation_errors, 20);
+	EXPECT_AUDIT(test);
+	for (i = 1; i <= 20; i++)
+		KUNIT_EXPECT_EQ(test, bench_take(), i);
+	EXPECT_DONE(test);
+}
+
+/* ---- what is shown ---- */
+
+static void dump__gives_back_what_was_set(struct kunit *test)
+{
+	struct sk_buff *attrs = alloc_skb(OPTION_BYTES, GFP_KERNEL);
+	struct tq_options before;
+	struct nlattr *attr;
+	int left;
+
+	KUNIT_ASSERT_NOT_NULL(test, attrs);
+	must_change(test, TCA_TIMELY_SLOT, 3000, TCA_TIMELY_MAXRATE, 12345678901ULL,
+		    TCA_TIMELY_ACK_DSCP, 8, TCA_TIMELY_QUANTUM, 100);
+	before = options_now();
+	KUNIT_EXPECT_GT(test, tq_dump(bench.sch, attrs), 0);
+	bench_destroy();
+	KUNIT_ASSERT_TRUE(test, bench_make());
+	KUNIT_EXPECT_NE(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+	nla_for_each_nested(attr, (struct nlattr *)attrs->data, left)
+		if (nla_type(attr) != TCA_TIMELY_PAD)
+			KUNIT_EXPECT_EQ(test, change_raw(test, nla_type(attr), nla_data(attr),
+							 nla_len(attr)), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
+	kfree_skb(attrs);
+}
+
+static void dump__into_too_little_room(struct kunit *test)
+{
+	struct sk_buff *attrs = alloc_skb(OPTION_BYTES, GFP_KERNEL);
+	u32 room, tail, bytes;
+
+	KUNIT_ASSERT_NOT_NULL(test, attrs);
+	KUNIT_EXPECT_GT(test, tq_dump(bench.sch, attrs), 0);
+	bytes = attrs->len;
+	skb_trim(attrs, 0);
+	for (room = 0; room < bytes; room += 4) {
+		tail = skb_tailroom(attrs) - room;
+		skb_put(attrs, tail);
+		KUNIT_EXPECT_EQ(test, tq_dump(bench.sch, attrs), -EMSGSIZE);
+		KUNIT_EXPECT_EQ(test, attrs->len, tail);
+		skb_trim(attrs, 0);
+	}
+	kfree_skb(attrs);
+}
+
+static void dump_stats__counts(struct kunit *test)
+{
+	struct sk_buff *skb = alloc_skb(OPTION_BYTES, GFP_KERNEL);
+	struct tc_timely_stats *stats;
+	struct gnet_dump d;
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	fill(test);
+	KUNIT_EXPECT_EQ(test, gnet_stats_start_copy(skb, TCA_STATS2, NULL, &d,
+						    TCA_STATS_PAD), 0);
+	rtnl_lock();
+	KUNIT_EXPECT_EQ(test, tq_dump_stats(bench.sch, &d), 0);
+	rtnl_unlock();
+	KUNIT_EXPECT_EQ(test, gnet_stats_finish_copy(&d), 0);
+	/* The nest's header, the attribute's header, perhaps a pad. */
+	stats = (void *)(skb_tail_pointer(skb) - sizeof(*stats));
+	KUNIT_EXPECT_EQ(test, stats->flows, bench.q->flows);
+	KUNIT_EXPECT_EQ(test, stats->throttled_flows, bench.q->throttled);
+	KUNIT_EXPECT_EQ(test, stats->inactive_flows, bench.q->inactive);
+	KUNIT_EXPECT_EQ(test, stats->band_pkt_count[1], bench.q->bands[1].packets);
+	KUNIT_EXPECT_EQ(test, stats->buckets_log, 10);
+	KUNIT_EXPECT_GT(test, stats->time_next_delayed_flow, 0);
+	KUNIT_EXPECT_LE(test, stats->time_next_delayed_flow, (s64)SECOND);
+	KUNIT_EXPECT_EQ(test, stats->acks_first, 2);
+	kfree_skb(skb);
+}
+
+/* ---- the end ---- */
+
+static void reset__with_packets_everywhere(struct kunit *test)
+{
+	u32 i;
+
+	fill(test);
+	bench_reset();
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, bench.charged, 0);
+	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 1);
+	KUNIT_EXPECT_EQ(test, bench.armed_ns, U64_MAX);
+	/* And it works as before. */
+	bench.made_bytes = 0;
+	bench.sent_bytes = 0;
+	bench.dropped_bytes = 0;
+	for (i = 0; i < 20; i++)
+		give_stamped(test, bench_udp(i % 4), START_NS + i * US);
+	for (i = 0; i < 20; i++)
+		KUNIT_EXPECT_NE(test, bench_wait(), 0);
+	EXPECT_DONE(test);
+}
+
+static void destroy__with_packets_everywhere(struct kunit *test)
+{
+	fill(test);
+	bench.woken = 0;
+	bench_set_rate(0, 1000000000);
+	KUNIT_EXPECT_GT(test, bench.woken, 0);
+	/* bench_exit() looks at what is left. */
+	bench_destroy();
+	KUNIT_EXPECT_EQ(test, bench.charged, 0);
+	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+	/* Nobody is left to be woken. */
+	bench.woken = 0;
+	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	KUNIT_EXPECT_EQ(test, bench.woken, 0);
+}
+
+static void reset__of_a_table_that_has_grown(struct kunit *test)
+{
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	give_flows(test, 1, 700);
+	bench_reset();
+	EXPECT_AUDIT(test);
+	give_flows(test, 300, 2000);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 1701);
+	bench_destroy();
+	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+}
+
+/* ---- all at once ---- */
+
+static u32 soak_below(struct rnd_state *rnd, u32 n)
+{
+	return prandom_u32_state(rnd) % n;
+}
+
+static void soak_give(struct kunit *test, struct rnd_state *rnd)
+{
+	u32 kind = soak_below(rnd, 16), i = soak_below(rnd, BENCH_SOCKS);
+	struct packet p = {
+		.sk = bench.sk[i], .hash = soak_below(rnd, 64),
+		.priority = soak_below(rnd, 16), .v6 = soak_below(rnd, 2),
+		.udp = i >= 4,
+	};
+
+	if (kind < 4)
+		p.gso = MSS * (2 + soak_below(rnd, 40));
+	else if (kind == 4 && !p.udp)
+		p.ack = true;
+	else
+		p.len = 100 + soak_below(rnd, 1400);
+	if (i == 7)
+		p.sk = NULL;
+	if (soak_below(rnd, 4) == 0)
+		p.tstamp = bench.now_ns + soak_below(rnd, 20 * MS) - soak_below(rnd, MS);
+	bench_give(test, &p);
+}
+
+static void soak_change(struct kunit *test, struct rnd_state *rnd)
+{
+	int err = bench_change(test, TCA_TIMELY_LAZY, soak_below(rnd, 4) != 0,
+			       TCA_TIMELY_PACING, soak_below(rnd, 8) != 0,
+			       TCA_TIMELY_SEGMENT, soak_below(rnd, 2) * soak_below(rnd, 30000),
+			       TCA_TIMELY_SEGMENT_RATE, soak_below(rnd, 2) * 125000000ULL,
+			       TCA_TIMELY_ACK_FIRST, soak_below(rnd, 2),
+			       TCA_TIMELY_SLOT, 256 << soak_below(rnd, 13),
+			       TCA_TIMELY_BUCKETS_LOG, 1 + soak_below(rnd, 12),
+			       TCA_TIMELY_MAXRATE, soak_below(rnd, 2) ? 50000000 : U64_MAX,
+			       TCA_TIMELY_FLOW_LIMIT, 20 + soak_below(rnd, 200));
+
+	if (err != -ENOMEM)
+		KUNIT_EXPECT_EQ(test, err, 0);
+}
+
+static void soak_step(struct kunit *test, struct rnd_state *rnd)
+{
+	u32 i = soak_below(rnd, 4);
+
+	switch (soak_below(rnd, 64)) {
+	case 0:
+		soak_change(test, rnd);
+		break;
+	case 1:
+		timely_flow_pause(bench.record[i], bench.now_ns + soak_below(rnd, 5 * MS));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		bench_set_rate(i, 1000000ULL << soak_below(rnd, 12));
+		break;
+	case 5:
+		bench.sk[4 + soak_below(rnd, 3)]->sk_hash++;
+		break;
+	case 6:
+		bench.no_pages = !bench.no_pages;
+		break;
+	case 7:
+		/* Not for the n-th of those that come, mostly. */
+		bench.fail_at = bench.asked + soak_below(rnd, 20);
+		break;
+	case 8 ... 30:
+		soak_give(test, rnd);
+		break;
+	case 31 ... 33:
+		bench.now_ns += soak_below(rnd, MS);
+		break;
+	default:
+		bench_wait();
+	}
+}
+
+/* Everything in random order, with an audit after each step. */
+static void all__in_random_order(struct kunit *test)
+{
+	struct rnd_state rnd;
+	const char *fault;
+	u32 i, n = 0;
+
+	prandom_seed_state(&rnd, 20150817);
+	for (i = 0; i < 4; i++)
+		bench_recorded(test, i, 10000000);
+	for (; i < BENCH_SOCKS; i++)
+		bench_udp(i);
+	for (i = 0; i < 30000; i++) {
+		soak_step(test, &rnd);
+		fault = bench_audit();
+		KUNIT_ASSERT_NULL_MSG(test, fault, "step %u: %s", i, fault);
+	}
+	bench.fail_at = 0;
+	while (bench_wait() && n++ < 10000)
+		;
+	EXPECT_DONE(test);
+	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+	KUNIT_EXPECT_EQ(test, bench.charged, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.segmented, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.put_back, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.brought_forward, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.departures, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.allocation_errors, 0);
+}
+
+/* Return: false if the packet has overtaken another one of its socket. */
+static bool soak_in_order(struct sk_buff *skb, u32 *last)
+{
+	bool good;
+	u32 i;
+
+	for (i = 0; i < BENCH_SOCKS && bench.sk[i] != skb->sk; i++)
+		;
+	good = i < BENCH_SOCKS && skb->mark >= last[i];
+	if (good)
+		last[i] = skb->mark;
+	kfree_skb(skb);
+	return good;
+}
+
+/* Rates, pauses and options change; no flow's packets overtake each other. */
+static void all__in_each_flows_order(struct kunit *test)
+{
+	u32 i, n = 0, last[BENCH_SOCKS] = {};
+	struct rnd_state rnd;
+	struct sk_buff *skb;
+	struct packet p;
+
+	prandom_seed_state(&rnd, 20150818);
+	for (i = 0; i < BENCH_SOCKS; i++)
+		if (i < 4)
+			bench_recorded(test, i, 10000000);
+		else
+			bench_udp(i);
+	must_change(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_FLOW_LIMIT, 1000);
+	for (i = 0; i < 20000; i++) {
+		u32 s = soak_below(&rnd, BENCH_SOCKS);
+
+		p = plain(bench.sk[s]);
+		switch (soak_below(&rnd, 16)) {
+		case 0:
+			timely_flow_pause(bench.record[s % 4], bench.now_ns + soak_below(&rnd, MS));
+			break;
+		case 1:
+			bench_set_rate(s, 10000000ULL << soak_below(&rnd, 8));
+			break;
+		case 2:
+			must_change(test, TCA_TIMELY_SLOT, 256 << soak_below(&rnd, 9),
+				    TCA_TIMELY_SEGMENT, 1500 * soak_below(&rnd, 9),
+				    TCA_TIMELY_SEGMENT_RATE, soak_below(&rnd, 2) * 1250000000ULL);
+			break;
+		case 3:
+		case 4:
+			p.gso = MSS * (2 + soak_below(&rnd, 20));
+			p.udp = s >= 4;
+			fallthrough;
+		case 5 ... 7:
+			/* Of no account for these. */
+			if (s < 4 && soak_below(&rnd, 2))
+				p.tstamp = bench.now_ns + soak_below(&rnd, MS);
+			bench_give(test, &p);
+			break;
+		default:
+			skb = bench_wait_skb();
+			if (skb)
+				KUNIT_ASSERT_TRUE(test, soak_in_order(skb, last));
+		}
+	}
+	while ((skb = bench_wait_skb()) && n++ < 10000)
+		KUNIT_ASSERT_TRUE(test, soak_in_order(skb, last));
+	EXPECT_DONE(test);
+}
+
+static struct kunit_case qdisc_cases[] = {
+	KUNIT_CASE(enqueue__waits_for_the_stamp),
+	KUNIT_CASE(enqueue__stamp_of_just_now),
+	KUNIT_CASE(enqueue__orders_by_stamp),
+	KUNIT_CASE(enqueue__equal_stamps_keep_their_order),
+	KUNIT_CASE(enqueue__an_earlier_stamp_moves_the_flow),
+	KUNIT_CASE(enqueue__horizon_drops),
+	KUNIT_CASE(enqueue__horizon_caps),
+	KUNIT_CASE(enqueue__wrong_clock_goes_at_once),
+	KUNIT_CASE(enqueue__wrong_clock_drops),
+	KUNIT_CASE(enqueue__stamps_near_time_zero),
+	KUNIT_CASE(enqueue__flow_limit),
+	KUNIT_CASE(enqueue__band_limit),
+	KUNIT_CASE(enqueue__priomap),
+	KUNIT_CASE(dequeue__turns_by_quantum),
+	KUNIT_CASE(dequeue__new_flows_first),
+	KUNIT_CASE(dequeue__new_again_is_not_always_first),
+	KUNIT_CASE(dequeue__bands_by_weight),
+	KUNIT_CASE(charge__by_the_sockets_rate),
+	KUNIT_CASE(charge__the_last_of_the_credit),
+	KUNIT_CASE(charge__low_rates_packet_by_packet),
+	KUNIT_CASE(charge__maxrate),
+	KUNIT_CASE(charge__makes_good_a_late_timer),
+	KUNIT_CASE(charge__at_most_a_second),
+	KUNIT_CASE(charge__no_pacing),
+	KUNIT_CASE(charge__pacing_switched_off),
+	KUNIT_CASE(start__refills_the_credit),
+	KUNIT_CASE(send__marks_what_waited),
+	KUNIT_CASE(send__marks_by_the_time_past_due),
+	KUNIT_CASE(classify__by_socket),
+	KUNIT_CASE(classify__by_hash_without_a_socket),
+	KUNIT_CASE(classify__sockets_that_are_no_connection),
+	KUNIT_CASE(classify__memory_of_another_socket),
+	KUNIT_CASE(classify__fast_path),
+	KUNIT_CASE(classify__fast_path_is_not_for_all),
+	KUNIT_CASE(classify__a_flows_packets_are_not_overtaken),
+	KUNIT_CASE(gc__forgets_idle_flows),
+	KUNIT_CASE(grow__keeps_every_flow),
+	KUNIT_CASE(grow__without_memory),
+	KUNIT_CASE(grow__by_a_change),
+	KUNIT_CASE(due__the_rate_falls_while_it_waits),
+	KUNIT_CASE(due__the_rate_rises_while_it_waits),
+	KUNIT_CASE(due__the_rate_rises_past_now),
+	KUNIT_CASE(due__not_lazy),
+	KUNIT_CASE(due__stamps_of_recorded_flows),
+	KUNIT_CASE(due__keeps_to_the_rate),
+	KUNIT_CASE(record__departures),
+	KUNIT_CASE(record__closed_while_packets_wait),
+	KUNIT_CASE(record__closed_for_good),
+	KUNIT_CASE(pause__holds_the_flow),
+	KUNIT_CASE(pause__is_apart_from_pacing),
+	KUNIT_CASE(pause__made_longer_and_shorter),
+	KUNIT_CASE(split__into_pieces),
+	KUNIT_CASE(split__udp),
+	KUNIT_CASE(split__udp_is_paced),
+	KUNIT_CASE(split__keeps_a_fixed_id),
+	KUNIT_CASE(split__not),
+	KUNIT_CASE(split__paced_at_the_flows_rate),
+	KUNIT_CASE(split__the_rate_falls_between_pieces),
+	KUNIT_CASE(split__paced_at_a_rate_of_their_own),
+	KUNIT_CASE(split__stamped_packets),
+	KUNIT_CASE(split__maxrate_when_not_lazy),
+	KUNIT_CASE(split__bursts_keep_to_maxrate),
+	KUNIT_CASE(split__is_not_overtaken),
+	KUNIT_CASE(split__keeps_the_order_of_what_follows),
+	KUNIT_CASE(split__counts_as_one_packet),
+	KUNIT_CASE(split__leaves_a_clone_alone),
+	KUNIT_CASE(ack__first),
+	KUNIT_CASE(ack__first_has_a_limit),
+	KUNIT_CASE(ack__dscp),
+	KUNIT_CASE(ack__dscp_of_a_clone),
+	KUNIT_CASE(ack__priority),
+	KUNIT_CASE(change__ends_of_ranges),
+	KUNIT_CASE(change__offload_the_device_has_not),
+	KUNIT_CASE(change__bands_that_are_none),
+	KUNIT_CASE(change__attributes_that_are_wrong),
+	KUNIT_CASE(change__with_packets_everywhere),
+	KUNIT_CASE(change__what_times_packets),
+	KUNIT_CASE(change__a_lower_limit),
+	KUNIT_CASE(change__without_memory),
+	KUNIT_CASE(init__without_memory),
+	KUNIT_CASE(enqueue__without_memory),
+	KUNIT_CASE(enqueue__no_memory_for_any_flow),
+	KUNIT_CASE(dump__gives_back_what_was_set),
+	KUNIT_CASE(dump__into_too_little_room),
+	KUNIT_CASE(dump_stats__counts),
+	KUNIT_CASE(reset__with_packets_everywhere),
+	KUNIT_CASE(destroy__with_packets_everywhere),
+	KUNIT_CASE(reset__of_a_table_that_has_grown),
+	KUNIT_CASE(all__in_random_order),
+	KUNIT_CASE(all__in_each_flows_order),
+	{}
+};
+
+static struct kunit_suite qdisc_suite = {
+	.name = "timely_qdisc",
+	.init = bench_init,
+	.exit = bench_exit,
+	.test_cases = qdisc_cases,
+};
+
+kunit_test_suite(qdisc_suite);
