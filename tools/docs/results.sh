@@ -2,16 +2,34 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run the scenarios that the documents quote (or those named) and keep what they
-# need in results/; raw results stay in build/results.
+# need in results/; raw results stay in build/results. With KEEP=1 the bench, which
+# wants a quiet machine, is not run again: its last results are taken.
 
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16
+[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 bench
+
+# The first table of each section is what a document quotes.
+keep_bench() {
+	rm -rf results/bench
+	mkdir -p results/bench
+	cp "$1/table.md" "$1/cycles.svg" results/bench/
+	awk 'BEGIN { split("paced shuffled unpaced memory", name) }
+		/^## / { n++; tables = 0 }
+		/^\|/ && !inside { tables++ }
+		{ inside = /^\|/ }
+		inside && n && tables == 1 { print >("results/bench/" name[n] ".md") }' "$1/table.md"
+}
 
 for scenario; do
 	raw=build/results/$scenario
+	if [ "$scenario" = bench ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/bench.sh
+		keep_bench "$raw"
+		continue
+	fi
 	rm -rf "$raw"
 	tools/lab/lab run "$scenario" --out "$raw"
 	tools/lab/lab report "$raw"
