@@ -36,9 +36,10 @@ paced() {
 	packets <"$work/plan"
 }
 
-# A slot, and a twentieth: where there is no stamp the ideal is not known but judged
-# by the packets themselves. (By stamps, in qdisc_txtime.sh, there is no twentieth.)
-slot=1075
+# A slot, and a step of the guest's clock: where there is no stamp the ideal is not
+# known but judged by the packets themselves, to a step, 256 ns. (By stamps, in
+# qdisc_txtime.sh, it is the slot alone.)
+slot=1280
 
 # 1 Mb/s to 40 Gb/s: packets as far apart as 8 ms, and as near as 200 ns.
 udp_has_its_rate() {
