@@ -1347,6 +1347,7 @@ static struct tq_turns *tq_next_turns(struct tq_sched *q)
 {
 	struct tq_band *band = &q->bands[q->band_nr];
 	int empty = 0;
+	s64 weight;
 
 	if (!q->ready)
 		return NULL;
@@ -1364,8 +1365,8 @@ static struct tq_turns *tq_next_turns(struct tq_sched *q)
 		if (++q->band_nr == TIMELY_BANDS)
 			q->band_nr = 0;
 		band = &q->bands[q->band_nr];
-		band->credit = min(band->credit + q->config.weights[q->band_nr],
-				   q->config.weights[q->band_nr]);
+		weight = q->config.weights[q->band_nr];
+		band->credit = min((s64)band->credit + weight, weight);
 	}
 }
 
