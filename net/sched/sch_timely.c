@@ -901,16 +901,14 @@ static void tq_renew_flow(struct tq_sched *q, struct tq_flow *f, struct sock *sk
 static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 {
 	struct sock *sk = skb->sk;
+	bool sender = sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN;
 	unsigned long hash;
 
-	if (sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN) {
-		if (likely(sk->sk_state != TCP_CLOSE))
-			return sk;
-		hash = skb_get_hash(skb) & q->config.orphan_mask;
-	} else {
-		hash = skb_get_hash(skb) & q->config.orphan_mask;
+	if (likely(sender && sk->sk_state != TCP_CLOSE))
+		return sk;
+	hash = skb_get_hash(skb) & q->config.orphan_mask;
+	if (!sender)
 		skb_orphan(skb);
-	}
 	return (struct sock *)((hash << 1) | 1UL);
 }
 
@@ -1071,6 +1069,22 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 	tq_throttle(q, f, due);
 }
 
+/* What only the flow tells of the packet, and what is asked of its socket and
+ * headers: here they are in the cache, when the packet leaves they are not.
+ */
+static void tq_note(const struct tq_sched *q, const struct tq_flow *f,
+		    const struct sk_buff *skb, u64 now)
+{
+	struct tq_skb_cb *cb = tq_cb(skb);
+
+	/* Not before what was queued while stamps did count. */
+	if (tq_is_lazy(q, f))
+		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
+	cb->tcp = f->recorded && tq_is_plain_tcp(skb);
+	cb->charge = q->config.pacing &&
+		     (f->recorded || tq_rate_Bps(q, f, skb) != TQ_UNLIMITED);
+}
+
 static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		      struct sk_buff **to_free)
 {
@@ -1116,15 +1130,7 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		q->stats.flows_plimit++;
 		return qdisc_drop(skb, sch, to_free);
 	}
-	/* Not before what was queued while stamps did count. */
-	if (tq_is_lazy(q, f))
-		tq_cb(skb)->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
-	/* Here socket and headers are in the cache; when the packet leaves they
-	 * are not.
-	 */
-	tq_cb(skb)->tcp = f->recorded && tq_is_plain_tcp(skb);
-	tq_cb(skb)->charge = q->config.pacing &&
-			     (f->recorded || tq_rate_Bps(q, f, skb) != TQ_UNLIMITED);
+	tq_note(q, f, skb, now);
 	tq_queue(f, skb);
 	if (!f->qlen++)
 		q->inactive--;
