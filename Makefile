@@ -16,6 +16,7 @@ install: modules
 	PATH="$$PATH:/sbin:/usr/sbin" depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) \
 		$$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 	$(MAKE) -C tools/tc install DESTDIR=$(INSTALL_MOD_PATH)
+	$(MAKE) -C tools/timelyctl install DESTDIR=$(INSTALL_MOD_PATH)
 	install -D -m 644 man/tcp_timely.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/tcp_timely.7
 	install -D -m 644 man/tc-timely.8 $(INSTALL_MOD_PATH)/usr/local/share/man/man8/tc-timely.8
 
@@ -55,7 +56,7 @@ distclean:
 help:
 	@echo 'Modules (for the running kernel, or KDIR=...):'
 	@echo '  all, modules     build timely.ko, tcp_timely.ko and sch_timely.ko'
-	@echo '  install          modules_install, depmod, the plugin for tc and its completion,'
+	@echo '  install          modules_install, depmod, the plugin for tc, timelyctl, completions,'
 	@echo '                   man pages (INSTALL_MOD_PATH= as usual)'
 	@echo '  clean            remove what was built'
 	@echo 'To watch it work, and to test it (Debian 12; installs what it needs):'

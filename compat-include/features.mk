@@ -11,3 +11,11 @@ ccflags-y += $(call have,HAVE_CWND_EVENT_TX_START,net/tcp.h,[(][*]cwnd_event_tx_
 ccflags-y += $(call have,HAVE_NET_GSO_H,net/gso.h,__skb_gso_segment)
 ccflags-y += $(call have,HAVE_PACING_OFFLOAD,linux/netdevice.h,max_pacing_offload_horizon)
 ccflags-y += $(call have,HAVE_QDISC_PKT_SEGS,net/sch_generic.h,pkt_segs)
+ccflags-y += $(call have,HAVE_DEVICE_MATCH_CONST,linux/device.h,device_match_t match)
+ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_get_ts_info_by_layer)
+
+# The test NIC, selftests/hwnic.
+ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
+ccflags-y += $(call have,HAVE_KERNEL_TS_INFO,linux/ethtool.h,^struct kernel_ethtool_ts_info)
+ccflags-y += $(call have,HAVE_NDO_HWTSTAMP,linux/netdevice.h,[(][*]ndo_hwtstamp_get[)])
+ccflags-y += $(call have,HAVE_NEWLINK_PARAMS,net/rtnetlink.h,^struct rtnl_newlink_params)

@@ -29,8 +29,10 @@ trap 'exit 130' INT TERM HUP
 find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
+cp "$("$here/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
 # tc's plugin and the fuzzer are the host's programs, and the guest's root is it.
 make -s -C "$here/../tools/tc" OUT="$together" >&2
+make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
 # All of them on the debug kernel take ten minutes, and more on a busy machine.

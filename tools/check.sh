@@ -79,7 +79,8 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/tc/completion/tc-timely
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/tc/completion/tc-timely \
+		tools/timelyctl/completion/timelyctl
 }
 
 style_python() {
@@ -98,7 +99,7 @@ spelling() {
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' tools/tc/completion); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' tools/tc/completion tools/timelyctl/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done
@@ -131,12 +132,14 @@ install_modules() {
 	dir=$(mktemp -d) || return 1
 	mkdir "$dir/tools"
 	cp -r Makefile Kbuild include net compat-include man "$dir"
-	cp -r tools/tc "$dir/tools"
+	cp -r tools/tc tools/timelyctl "$dir/tools"
 	make -C "$dir" KDIR="$headers" INSTALL_MOD_PATH="$dir/root" install &&
 		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		grep '/sch_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ] &&
 		[ -e "$dir/root/usr/local/share/man/man8/tc-timely.8" ] &&
+		[ -e "$dir/root/usr/local/share/man/man8/timelyctl.8" ] &&
+		[ -x "$dir/root/usr/local/sbin/timelyctl" ] &&
 		[ "$(find "$dir/root/usr/lib" -path '*/tc/q_timely.so')" ]
 	status=$?
 	rm -rf "$dir"
@@ -166,12 +169,15 @@ check kernel-doc kernel_doc
 check build-um build_um
 for series in 6.1 6.12 7.3; do
 	check "build-$series" tools/kernels/build-module.sh --werror --sparse "$series" "$top" W=1
+	check "hwnic-$series" tools/kernels/build-module.sh --werror --sparse "$series" selftests/hwnic \
+		W=1 compat="$top/compat-include"
 	check "vm-$series" tools/vm/smoke.sh "$series"
 done
 check install install_modules
 check vectors kunit/reference.py --check
 check fuzz make -s -C kunit/user check
 check tc tools/tc/test.sh
+check timelyctl tools/timelyctl/test/test.sh
 check documents tools/docs/make.sh --check
 check kunit kunit/run.sh base
 check kunit-debug kunit/run.sh debug

@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/jump_label.h>
 #include <linux/llist.h>
+#include <linux/prefetch.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
@@ -25,10 +26,12 @@ struct tcp_congestion_ops;
  * struct timely_departure - when a segment was handed to the device
  * @time_ns: CLOCK_MONOTONIC; 0 while it is written
  * @end_seq: sequence number after its last byte
+ * @bytes: on the wire
  */
 struct timely_departure {
 	u64 time_ns;
 	u32 end_seq;
+	u32 bytes;
 };
 
 /**
@@ -44,7 +47,6 @@ struct timely_waiter {
 /**
  * struct timely_flow - what is shared about one connection
  * @next: entry of @ring to be written next, counted without end
- * @read: where the congestion control found the last departure
  * @waiting_Bps: rate that the waiting packet's time was computed with, 0 while
  *	none waits
  * @pause_until_ns: no packet leaves before, whatever its rate; 0 for none
@@ -62,7 +64,6 @@ struct timely_waiter {
  */
 struct timely_flow {
 	atomic_t next;
-	u32 read;
 	u64 waiting_Bps;
 	u64 pause_until_ns;
 	bool closed;
@@ -80,6 +81,8 @@ struct timely_flow {
 
 DECLARE_STATIC_KEY_FALSE(timely_flow_key);
 
+int timely_flow_init(void);
+void timely_flow_exit(void);
 int timely_flow_register(const struct tcp_congestion_ops *ops);
 void timely_flow_unregister(void);
 bool timely_flow_wanted_slow(const struct sock *sk);
@@ -96,8 +99,10 @@ void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *wa
 void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
-void timely_flow_depart(struct timely_flow *flow, u32 end_seq, u64 now_ns);
-u64 timely_flow_departure(struct timely_flow *flow, u32 end_seq);
+void timely_flow_depart(struct timely_flow *flow,
+			const struct timely_departure *departure);
+bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
+			   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 
 /**
@@ -111,6 +116,19 @@ static inline bool timely_flow_wanted(const struct sock *sk)
 {
 	return static_branch_unlikely(&timely_flow_key) &&
 	       timely_flow_wanted_slow(sk);
+}
+
+/**
+ * timely_flow_prefetch() - an ACK is about to be processed
+ * @flow: the record
+ * @read: as for timely_flow_departure()
+ *
+ * With many flows the record is in none of the processor's caches.
+ */
+static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read)
+{
+	prefetch(flow);
+	prefetch(&flow->ring[(u8)(read + 1) % TIMELY_DEPARTURES]);
 }
 
 /**

@@ -4,7 +4,7 @@
 # Put one fault at a time into a copy of an engine and see whether the tests
 # notice: the reference's vectors, the cases written by hand, the random ones.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|wheel]...]
+#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock]...]
 #
 # Prints TAP. A fault that no longer applies to the source fails too: it has to
 # follow the source.
@@ -14,7 +14,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate wheel
+[ $# -gt 0 ] || set -- rate wheel rtt clock
+include=$(cd "$here/../../include" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -118,6 +119,135 @@ faults_of_wheel() {
 	FAULTS
 }
 
+faults_of_rtt() {
+	cat <<-'FAULTS'
+	an ACK that confirms nothing new counts|s/if (!ack->new)/if (0)/
+	what was sent twice counts|s/if (ack->retransmitted)/if (0)/
+	what is acknowledged in recovery counts|s/if (ack->recovery)/if (0)/
+	part of a segment counts|s/if (timely_seq_after(ack->end_seq, ack->una) \&\& !ack->sent_ns)/if (0)/
+	a segment confirmed by SACK is a part|s/(ack->end_seq, ack->una) \&\& !ack->sent_ns)/(ack->end_seq, ack->una))/
+	the last byte is a part|s/return (s32)(b - a) < 0;/return (s32)(b - a) <= 0;/
+	sequence numbers do not wrap|s/return (s32)(b - a) < 0;/return a > b;/
+	what TCP takes for delayed counts|s/if (ack->delayed)/if (0)/
+	a doubtful stamp is used|s/if (ack->source == TIMELY_RTT_doubtful)/if (0)/
+	recovery before retransmission|s/if (ack->retransmitted)/if (ack->retransmitted \&\& !ack->recovery)/
+	a partial ACK before recovery|s/if (ack->recovery)/if (ack->recovery \&\& !timely_seq_after(ack->end_seq, ack->una))/
+	TCP's time instead of the stamp|s/ack->arrived_ns ?: ack->now_ns/ack->now_ns/
+	only stamps|s/ack->arrived_ns ?: ack->now_ns/ack->arrived_ns/
+	the plan instead of the departure|s/ack->sent_ns ?: ack->scheduled_ns/ack->scheduled_ns/
+	only departures|s/ack->sent_ns ?: ack->scheduled_ns/ack->sent_ns/
+	no RTT is negative|s/if (end_ns < sent_ns)/if (0)/
+	an RTT of zero is negative|s/if (end_ns < sent_ns)/if (end_ns <= sent_ns)/
+	no RTT is too long|s/if (rtt_ns > TIMELY_RTT_MAX_NS)/if (0)/
+	ten seconds are too long|s/rtt_ns > TIMELY_RTT_MAX_NS/rtt_ns >= TIMELY_RTT_MAX_NS/
+	a delayed tail counts|s/if (rtt_ns > ack->tail_limit_ns \&\&/if (0 \&\&/
+	nothing in flight is no tail|s/ack->in_flight <= 1/ack->in_flight == 1/
+	two packets are a tail|s/ack->in_flight <= 1/ack->in_flight <= 2/
+	a tail at the limit is late|s/rtt_ns > ack->tail_limit_ns/rtt_ns >= ack->tail_limit_ns/
+	any tail is late|s/if (rtt_ns > ack->tail_limit_ns \&\& /if (/
+	several small packets are no tail|s/(ack->acked >= ack->in_flight \&\& bytes <= ack->mss)/false/
+	any small flight is a tail|s/ack->acked >= ack->in_flight \&\& bytes/bytes/
+	any last flight is a tail|s/ \&\& bytes <= ack->mss)/)/
+	more than an MSS is a tail|s/bytes <= ack->mss)/bytes <= ack->mss + 1)/
+	serialisation of all that was completed|s/min(bytes, ack->segment_bytes);/bytes;/
+	serialisation of what completed where the segment is known|s/segment = ack->sent_ns ? ack->segment_bytes :/segment =/
+	serialisation of a full segment always|s/min(bytes, ack->segment_bytes);/ack->segment_bytes;/
+	serialisation is left in|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns/
+	serialisation overflows 32 bits|s/(u64)segment \*/segment */
+	serialisation makes RTTs negative|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns - serialisation_ns/
+	serialisation in whole ns a byte|s/ack->ns_per_byte_q16 >> 16;/(ack->ns_per_byte_q16 >> 16);/
+	RTTs above 4 s wrap|s/completion->rtt_ns = min_t(u64, \(.*\),$/completion->rtt_ns = max_t(u32, \1,/;s/^\t\t\t\t   U32_MAX);/0);/
+	bytes of packets only|s/return acked;/;/
+	bytes in order only, under SACK|s/if (!ack->sacked \&\& acked/if (acked/
+	bytes of sequence numbers only|s/if (!ack->sacked \&\& acked \&\& acked < delivered)/if (1)/
+	what SACK confirmed is no byte|s/if (!ack->sacked \&\& acked \&\& acked < delivered)/if (!ack->sacked \&\& acked < delivered)/
+	bytes are counted in 32 bits|s/(u64)(u32)(ack->delivered - rtt->delivered)/(u32)(ack->delivered - rtt->delivered)/
+	the count of packets does not wrap|s/(u64)(u32)(ack->delivered - rtt->delivered)/((u64)ack->delivered - rtt->delivered)/
+	no byte may complete|s/clamp_t(u64, delivered, 1, U32_MAX)/min_t(u64, delivered, U32_MAX)/
+	bytes wrap|s/clamp_t(u64, delivered, 1, U32_MAX)/max_t(u64, delivered, 1)/
+	the completion is of the ACK's arrival|s/completion->now_ns = ack->now_ns/completion->now_ns = end_ns/
+	what is completed completes again|s/rtt->seq = ack->una;//
+	packets complete again|s/rtt->delivered = ack->delivered;//
+	refused ACKs complete what they confirm|s/if (result != TIMELY_RTT_COUNTER_COUNT)$/rtt->delivered = ack->delivered; if (result != TIMELY_RTT_COUNTER_COUNT)/
+	a missing stamp is the driver's|s/ack->arrived_ns ? ack->source : TIMELY_RTT_tcp/ack->source/
+	FAULTS
+}
+
+faults_of_clock() {
+	cat <<-'FAULTS'
+	a stamp is judged while the line is learnt|s/line->state < TIMELY_CLOCK_SURE ||/line->state == TIMELY_CLOCK_NONE ||/
+	a stamp is good while the line is in doubt|s/if (line->state == TIMELY_CLOCK_DOUBT || residual_ns/if (residual_ns/
+	an old line is as good as a new one|s/(s64)(host_ns - line->host_ns) > (s64)line->sure_ns)/0)/
+	the gate is not looked at|s/residual_ns > (s64)line->gate_ns/0/
+	the gate itself is too late|s/residual_ns > (s64)line->gate_ns/residual_ns >= (s64)line->gate_ns/
+	below is not looked at|s/residual_ns < -(s64)line->below_ns ||$/0 ||/
+	packets arrive after they were handled|s/residual_ns > 0 ? (u64)residual_ns : 0/residual_ns/
+	the drift is not applied|s/gain = (since \* line->drift_q32) >> 32;/gain = 0;/
+	a line reaches anywhere|s/if (since > TIMELY_CLOCK_RANGE_NS || since < -TIMELY_CLOCK_RANGE_NS)/if (0)/
+	residuals wrap|s/if (residual > -TIMELY_CLOCK_NOWHERE || residual < TIMELY_CLOCK_NOWHERE)/if (0)/
+	a batch keeps the highest|s/residual_ns < batch->min_ns) {/residual_ns > batch->min_ns) {/
+	a batch outlives its line|s/!batch->count || batch->epoch != line->epoch/!batch->count/
+	a batch is never old|s/host_ns - batch->since_ns >= line->batch_ns/0/
+	a batch waits with what is below|s/batch->min_ns < -(s64)line->below_ns/0/
+	a batch waits with what is too high|s/batch->min_ns > (s64)line->high_ns/0/
+	a void batch is taken|s/if (!news.pairs || batch->epoch != line->epoch)/if (!news.pairs)/
+	a batch is not emptied|s/batch->count = 0;$/;/
+	a batch is never as old again|s/batch->since_ns = batch->last_ns;//
+	blocks keep their first pair|/^static void track_lower/,/^}/s/block->nic_ns = nic_ns;/return;/
+	blocks go by the order of batches|s/(s64)(news->nic_ns - last->nic_ns) > 0;/1;/
+	what comes late changes the last block|s/while (block > track->blocks \&\& .*)/while (0)/
+	the shortest for its age is the longest|s/if (span \* best_age < best_span \* age)/if (best_span == U32_MAX || span * best_age > best_span * age)/
+	blocks as old as may be|s/now_ns - gone->opened_ns < CLOCK_TRACK_NS/now_ns - gone->opened_ns < 1/
+	the upper hull|s/>= (y\[c\] - y\[a\]) \* (x\[a\] - x\[b\])/<= (y[c] - y[a]) * (x[a] - x[b])/
+	the newest edge of the hull|s/x\[clock->hull\[i + 1\]\] > middle)/false)/
+	the oldest edge of the hull|s/x\[clock->hull\[i + 1\]\] > middle)/true)/
+	no slope|s/fit->slope_q32 = clamp(slope, .*/fit->slope_q32 = 0;/
+	half the slope|s/fit->slope_q32 = clamp(slope, /fit->slope_q32 = clamp(slope \/ 2, /
+	a hull's height is the line's|s/fit->at_ns -= div64_u64(2 \* fit->density, work->pairs);//
+	errors are half|s/u64 error = div64_u64(density \* times, pairs);/u64 error = div64_u64(density * times, pairs) \/ 2;/
+	errors are four times as large|s/u64 error = div64_u64(density \* times, pairs);/u64 error = div64_u64(density * times, pairs) * 4;/
+	lines need not agree|s/return range->low_ns <= range->high_ns;/return true;/
+	only the shortest line|s/agree = fit_stretch(clock, \&work, i + 1, \&fit);/agree = fit_stretch(clock, \&work, i + 1, \&fit) \&\& i < 8;/
+	the drift is known for ever|s/best->slope_ppb \*= 2;/;/
+	the density of 100 times as many pairs|s/return abs(a_ns - b_ns) \* (pairs + 2);/return abs(a_ns - b_ns) * (pairs + 2) \/ 100;/
+	the drift is what it was first|s/line->drift_q32 = clamp(line->drift_q32 + fit.slope_q32, /line->drift_q32 = clamp(line->drift_q32, /
+	the drift has no bounds|s/line->drift_q32 = clamp(line->drift_q32 + fit.slope_q32, .*/line->drift_q32 += fit.slope_q32;/;s/^\t\t\t\tCLOCK_MAX_DRIFT_Q32);//
+	a drift's change is not seen|s/if (ns < 2 \* CLOCK_MAX_X_NS \&\& change > error)/if (0)/
+	a spread that never changes|s/spread += div_s64(.*/;/
+	no gate above the spread|s/line->spread_ns + line->spread_ns \/ 4 + CLOCK_GATE_NS/line->spread_ns \/ 4 + CLOCK_GATE_NS/
+	always sure|s/if (error_ns > limit) {/if (0) {/
+	sure for ever|s/line->sure_ns = div64_u64(.*/line->sure_ns = U32_MAX;/
+	a line begun anew keeps its epoch|/^static void clock_begin/,/^}/s/line->epoch++;//
+	too high is never too high|s/return evidence > CLOCK_EVIDENCE \* density;/return false;/
+	too high sooner|s/return evidence > CLOCK_EVIDENCE \* density;/return evidence > 2 * density;/
+	one late pair is too high|s/height = clamp(height, 0LL, CLOCK_EVIDENCE_PAIR \* density);/height = clamp(height, 0LL, CLOCK_MAX_Y_NS);/
+	a doubt remembers the last one's pairs|s/clock_trial(clock)->count = 0;$/;/
+	nothing ends a doubt but a step|s/if (!below \&\& doubt_near(clock, news))/if (0)/
+	scatter ends no doubt|s/if (clock->scatters < 4 || clock->below)/if (1)/
+	any height ends a doubt|s/if (height - floor <= (s64)(density \/ CLOCK_TEST_PAIRS))/if (1)/
+	the first pair below is a step|s/if (below \&\& clock->below++) {/if (below) {/
+	pairs below the line are no step|s/if (below \&\& clock->below++) {/if (0) {/
+	a doubt that lasts is a step at once|s/opened_ns < CLOCK_DOUBT_NS ||/opened_ns < CLOCK_DOUBT_NS \/ 8 ||/
+	a doubt lasts for ever|s/opened_ns < CLOCK_DOUBT_NS ||/opened_ns >= 0 ||/
+	a step learns nothing from the doubt|s/clock->track = !clock->track;//
+	a host set back is another CPU|s/if (clock->doubted_ns - news->host_ns < CLOCK_LATE_NS)/if ((s64)(news->host_ns - clock->doubted_ns) <= 0)/
+	a pause changes nothing|s/news->host_ns - track->blocks\[track->count - 1\].host_ns > CLOCK_PAUSE_NS)/0)/
+	learning goes on over any gap|s/if (abs(news->height_ns) > CLOCK_MAX_Y_NS ||$/if (/
+	forgetting keeps the line|/^void timely_clock_forget/,/^}/s/clock->line.state = TIMELY_CLOCK_NONE;/clock->line.state = TIMELY_CLOCK_SURE;/
+	forgetting keeps the epoch|/^void timely_clock_forget/,/^}/s/clock->line.epoch++;//
+	uncertainty does not grow|s/(u64)max(age_ns, 0LL) \* line->growth_ppb/0/
+	uncertainty of the future|s/max(age_ns, 0LL)/age_ns/
+	brackets of any width|s/if (width > CLOCK_MAX_BRACKET_NS || /if (/
+	brackets say nothing of the floor|s/^\tclock->line.host_ns += move;//
+	brackets move the line and not the floor|s/clock->floor_ns = clamp(clock->floor_ns - move, .*/;/
+	brackets do not end a doubt|/^bool timely_clock_bracket/,/^}/s/clock_trust(clock);/;/
+	brackets see no step up|s/if (low > (s64)clock->floor_ns + error ||$/if (/
+	brackets see no step down|s/low + (s64)width < (s64)clock->floor_ns - CLOCK_MAX_FLOOR_NS - error/0/
+	a bracket makes no line|s/bool good = width_ns <= CLOCK_ANCHOR_NS \&\& .*/bool good = false;/
+	a floor that sinks is a step|s/^\tif (clock->floor_ns)$/\tif (0)/
+	FAULTS
+}
+
 # run DIRECTORY PART: which kinds of tests fail; "built" if it does not build.
 run() {
 	make -s -C "$here" O="$1/out" ENGINE="$1" SANITIZE= "$1/out/$2_fuzz" >"$1/log" 2>&1 || {
@@ -127,26 +257,40 @@ run() {
 	# One that never returns is noticed too.
 	timeout 15 "$1/out/$2_fuzz" "$([ "$2" = rate ] && echo 500 || echo 100)" >"$1/log" 2>&1 ||
 		[ $? -eq 1 ] || echo crashed
-	for kind in 'vectors:follows_the_reference' "hand:timely_$2: [a-z]*__[^:]*\$" 'random:random:'; do
+	for kind in 'vectors:follows_the_reference' "hand:timely_$2: [a-z]*__[^:]*\$" \
+		'table:timely_clock: [a-z]*__[^:]*:' 'random:random:'; do
 		! grep -q "^not ok .*${kind#*:}" "$1/log" || echo "${kind%%:*}"
 	done
 }
 
 # try PART: its faults, one after the other.
 try() {
-	mkdir "$work/$1"
+	mkdir -p "$work/$1/include"
 	cp "$engine"/*.c "$work/$1"
+	cp -r "$include/net" "$work/$1/include"
+	header=net/timely_$1.h
+	[ -e "$include/$header" ] || header=net/timely.h
 	by=$(run "$work/$1" "$1" | tr '\n' ' ')
 	[ -z "$by" ] || {
 		echo "Bail out! Without a fault, too, failed: $by"
 		exit 1
 	}
+	# Somebody may be at work on the source.
+	start=$work/$1/start
+	mkdir "$start"
+	cp "$work/$1/$1.c" "$work/$1/include/$header" "$start"
 	"faults_of_$1" >"$work/faults"
 	while IFS='|' read -r name edit; do
 		number=$((number + 1))
-		sed "$edit" "$engine/$1.c" >"$work/$1/$1.c"
+		sed "$edit" "$start/$1.c" >"$work/$1/$1.c"
+		cp "$start/$(basename "$header")" "$work/$1/include/$header"
 		by=
-		if cmp -s "$engine/$1.c" "$work/$1/$1.c"; then
+		# What is not in the file is in its header, inline.
+		if cmp -s "$start/$1.c" "$work/$1/$1.c"; then
+			sed "$edit" "$start/$(basename "$header")" >"$work/$1/include/$header"
+		fi
+		if cmp -s "$start/$1.c" "$work/$1/$1.c" &&
+		   cmp -s "$start/$(basename "$header")" "$work/$1/include/$header"; then
 			why="does not apply"
 		else
 			by=$(run "$work/$1" "$1" | tr '\n' ' ')

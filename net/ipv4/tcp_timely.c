@@ -5,22 +5,23 @@
  *
  * This file is the door between TCP and the engines in net/timely/:
  *
- *	ACK -> is it a completion? -> RTT -> rate engine -> sk_pacing_rate
+ *	ACK -> RTT measurement engine -> rate computation engine -> sk_pacing_rate
  *
  * TIMELY is a rate, not a window. sk_pacing_rate carries it and fq, or TCP's
  * own pacing, enforces it. The window is only the paper's static limit on
  * outstanding data (section 3.3), so that a flow whose ACKs stop coming stops
  * too; it does not bind while RTTs are below t_high_ns.
  *
- * What counts as a completion (section 3.1): an ACK that finishes a segment,
- * that is, one transmitted skb. A receiver acknowledges a 16 KB burst in
- * pieces, and the RTTs of the pieces rise with their place in the burst; fed
- * to the engine they would show a gradient that no queue has.
+ * TCP tells its congestion control of an ACK, but not of the packet that brought
+ * it, which has the NIC's stamp. The tracepoint tcp_probe sees each packet of an
+ * established connection, with the socket locked, before it is processed, be it
+ * from the backlog: there its stamps are noted.
  *
  * Notable differences from the paper:
- *  - RTTs end when the ACK is processed, and are not from NIC timestamps. They
- *    begin when the qdisc "timely" handed the segment to the device; under
- *    another qdisc at its scheduled departure, in microseconds.
+ *  - RTTs begin when the qdisc "timely" handed the segment to the device; under
+ *    another qdisc at its scheduled departure, in microseconds. They end with the
+ *    NIC's stamp of the ACK where it has one and its clock is known, else when the
+ *    driver passed the ACK on; on half-closed connections when TCP processed it.
  *  - A decrease puts queued segments back (section 5) under the qdisc "timely"
  *    only; elsewhere segments already given to the qdisc leave at their old
  *    time. They are few, see timely_pacing_shift().
@@ -29,10 +30,19 @@
 
 #include <linux/log2.h>
 #include <linux/module.h>
+#include <linux/timekeeping.h>
+#include <linux/tracepoint.h>
+#include <net/busy_poll.h>
 #include <net/tcp.h>
 
 #include <net/timely.h>
+#include <net/timely_counters.h>
 #include <net/timely_flow.h>
+#include <net/timely_nic.h>
+#include <net/timely_rtt.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/timely.h>
 
 /* A full window lets this many segments wait in the qdisc and the receiver,
  * beyond what the path holds.
@@ -48,8 +58,11 @@
  */
 #define TIMELY_PACING_SHIFT_MAX	13
 
-/* A longer interval counts as this one; up to it, interval * app_limited_scale
- * fits 64 bits.
+/* A packet does not wait longer for its socket; what says so is a wrong stamp. */
+#define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
+
+/* A longer interval counts as this one; up to it, a rate times the interval fits
+ * 64 bits.
  */
 #define TIMELY_INTERVAL_MAX_US	(USEC_PER_SEC - 1)
 
@@ -58,9 +71,13 @@
  * @rate: the rate engine's state
  * @flow: what is shared with the qdisc, NULL if there was no memory for it
  * @undo_rate_fp: rate before the last decrease for a loss
- * @completed_seq: everything before has been counted as completed
- * @completed_delivered: tp->delivered when @completed_seq was reached
- * @completed_us: tp->tcp_mstamp then, low bits
+ * @hardware_ns: of the packet being processed: the NIC's stamp on the NIC's
+ *	clock, 0 for none
+ * @driver_ns: and the kernel's, taken when the driver passed the packet on;
+ *	CLOCK_REALTIME, 0 for none
+ * @napi_id: and the NAPI instance it came through, 0 if not known
+ * @rtt: the RTT measurement engine's state
+ * @completed_us: tp->tcp_mstamp at the last completion, low bits
  * @round_end: tp->delivered that ends the round of packet conservation
  * @mss_inv: 2^32 / @mss
  * @cwnd_limit: the window that limits outstanding data, packets
@@ -69,37 +86,51 @@
  * @gso_segs: packets in a segment, the lowered limit
  * @pacing_shift: the socket's own, to be given back
  * @ca_state: TCP's state at the previous ACK
+ * @departure: where the last departure was found
+ * @source: what the last RTT ended with
  * @conserve: in the first round of recovery: send no more than arrives
+ * @stamped: drivers' stamps are enabled for this socket
  */
 struct timely_sock {
 	struct timely_rate rate;
 	struct timely_flow *flow;
 	u64 undo_rate_fp;
-	u32 completed_seq;
-	u32 completed_delivered;
+	u64 hardware_ns;
+	u64 driver_ns;
+	u32 napi_id;
+	struct timely_rtt rtt;
 	u32 completed_us;
 	u32 round_end;
 	u32 mss_inv;
 	u32 cwnd_limit;
-	u32 mss;
+	u16 mss;
 	u16 gso_max_segs;
 	u16 gso_segs;
 	u8 pacing_shift;
 	u8 ca_state;
-	u8 conserve;
+	u8 departure;
+	u8 source:2,
+	   conserve:1,
+	   stamped:1;
 };
 
 /* The module's parameters, ready for use; written once, at load. */
 static struct {
 	struct timely_rate_law law;
-	u64 app_limited_scale;	/* share of the rate in use, per us, Q64 */
-	u64 horizon_q32;	/* seconds of data outstanding at most, Q32 */
+	u64 app_limited_q32;	/* share of the rate in use, of 10^6, Q32 */
+	u64 horizon_q24;	/* seconds of data outstanding at most, Q24 */
 	u32 ns_per_byte_q16;	/* of the NIC, 0 if not known */
 	u32 segment_bytes;
 	u32 segment_log2;	/* rounded up */
 } timely __ro_after_init ____cacheline_aligned;
 
 static struct timely_params timely_params;
+
+/* Of the real clock, as last seen: written when it has been set. */
+static struct {
+	u64 offset_ns;	/* what it is ahead of CLOCK_MONOTONIC */
+	u64 set_ns;	/* when that was seen to change, CLOCK_MONOTONIC */
+} timely_real;
 
 /* ---- the parameters, as the module takes them ---- */
 
@@ -152,13 +183,13 @@ TIMELY_PARAMS(TIMELY_MODULE_PARAM)
 
 static u32 timely_packets(const struct timely_sock *ts, u64 bytes)
 {
-	return min_t(u64, mul_u64_u32_shr(bytes, ts->mss_inv, 32), U16_MAX);
+	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
 static void timely_refresh_mss(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
-	u32 mss = max_t(u32, tcp_sk(sk)->mss_cache, 1);
+	u32 mss = clamp_t(u32, tcp_sk(sk)->mss_cache, 1, U16_MAX);
 
 	if (likely(ts->mss == mss))
 		return;
@@ -185,7 +216,7 @@ static void timely_apply(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	u64 rate = timely_rate_Bps(&ts->rate);
-	u64 bytes = mul_u64_u64_shr(rate, timely.horizon_q32, 32);
+	u64 bytes = rate * timely.horizon_q24 >> 24;
 
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
@@ -197,103 +228,207 @@ static void timely_apply(struct sock *sk)
 			       TCP_INIT_CWND);
 }
 
-/* Does this ACK finish a segment, and is its RTT the network's? */
-static bool timely_is_completion(const struct sock *sk,
-				 const struct rate_sample *rs)
-{
-	const struct timely_sock *ts = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-
-	if (rs->rtt_us < 0 || after(rs->last_end_seq, tp->snd_una))
-		return false;
-	/* Karn; and in recovery an ACK may cover what was sent twice and
-	 * falls back to the timestamp option, with milliseconds.
-	 */
-	if (rs->is_retrans || ts->ca_state >= TCP_CA_Recovery ||
-	    inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
-		return false;
-	/* A packet alone in flight may wait for the receiver's delayed ACK
-	 * timer, and TCP flags only those shorter than an MSS.
-	 */
-	if (rs->is_ack_delayed ||
-	    (rs->prior_in_flight <= 1 &&
-	     rs->rtt_us * NSEC_PER_USEC > timely.law.t_high_ns))
-		return false;
-	return true;
-}
-
 /* The paper's section 5: the rate rises only while more than 80 % of it is
  * used, be it the application, a buffer or the line that keeps it from more.
  *
  * TCP's rate sample tells how much was delivered over the last round trip, in
- * packets; those just completed, @bytes in all, tell how large they are. Where
+ * packets; those just completed, @bytes in all, @before of them delivered at the
+ * last completion, tell how large they are. Where
  * the application paused that is not what it sends: then the time since the
  * last completion counts, with the pause.
  */
 static bool timely_may_rise(const struct sock *sk,
-			    const struct rate_sample *rs, u32 bytes)
+			    const struct rate_sample *rs, u32 bytes, u32 before)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 packets = tp->delivered - ts->completed_delivered;
+	u32 packets = tp->delivered - before;
 	u64 delivered = max(rs->delivered, 0);
 	u64 interval_us = max(rs->interval_us, 0L);
 	u64 needed;
 
-	if (!timely.app_limited_scale)
+	if (!timely.app_limited_q32)
 		return true;
 	if (rs->is_app_limited || !delivered || !interval_us) {
 		delivered = packets;
 		interval_us = (u32)tp->tcp_mstamp - ts->completed_us;
 	}
-	needed = mul_u64_u64_shr(timely_rate_Bps(&ts->rate),
-				 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) *
-				 timely.app_limited_scale, 64);
+	needed = timely_rate_Bps(&ts->rate) *
+		 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) >> 16;
+	needed = needed * timely.app_limited_q32 >> 16;
 	return delivered * bytes >= needed * packets;
 }
 
-/* RTT = t_completion - t_send - segment / line_rate (paper, 3.1).
- *
- * The time in the qdisc is no part of it. TCP's RTT leaves out what was planned
- * of that time, the qdisc's record all of it.
- */
-static u32 timely_rtt_ns(const struct sock *sk, const struct rate_sample *rs,
-			 u32 bytes)
-{
-	u32 rtt_ns = min_t(u64, rs->rtt_us, U32_MAX / NSEC_PER_USEC) * NSEC_PER_USEC;
-	struct timely_flow *flow = ((struct timely_sock *)inet_csk_ca(sk))->flow;
-	u64 sent_ns = flow ? timely_flow_departure(flow, rs->last_end_seq) : 0;
-	u32 segment = min(bytes, timely.segment_bytes);
-	u32 serialisation_ns = ((u64)segment * timely.ns_per_byte_q16) >> 16;
+/* ---- when an ACK arrived ---- */
 
-	if (sent_ns)
-		rtt_ns = min_t(u64, tcp_sk(sk)->tcp_clock_cache - sent_ns, U32_MAX);
-	return rtt_ns - min(rtt_ns, serialisation_ns);
+/* Drivers stamp all packets or none, at some cost: while hardware stamps are in
+ * use they are not asked to.
+ */
+static void timely_want_driver_stamps(struct timely_sock *ts, bool want)
+{
+	if (likely(ts->stamped == want))
+		return;
+	ts->stamped = want;
+	if (want)
+		net_enable_timestamp();
+	else
+		net_disable_timestamp();
 }
 
-/* What is acknowledged by now is no part of the next completion. */
-static void timely_close_segment(struct timely_sock *ts,
-				 const struct tcp_sock *tp)
+/* Their clock is the real one, which can be set. What was stamped before it was
+ * cannot be told on ours; nor is a stamp of long ago or of the future one.
+ */
+static u64 timely_driver_ns(u64 stamp_ns, u64 now_ns)
 {
-	ts->completed_seq = tp->snd_una;
-	ts->completed_delivered = tp->delivered;
+	u64 real_ns = ktime_to_ns(ktime_mono_to_real(0));
+	u64 arrived_ns = stamp_ns - real_ns;
+
+	if (unlikely(READ_ONCE(timely_real.offset_ns) != real_ns)) {
+		WRITE_ONCE(timely_real.offset_ns, real_ns);
+		WRITE_ONCE(timely_real.set_ns, now_ns);
+	}
+	if (now_ns - arrived_ns > TIMELY_BACKLOG_MAX_NS ||
+	    arrived_ns < READ_ONCE(timely_real.set_ns))
+		return 0;
+	return arrived_ns;
+}
+
+static enum timely_rtt_result
+timely_hardware_ns(const struct timely_sock *ts, struct timely_ack *ack)
+{
+	int verdict;
+
+	rcu_read_lock();
+	verdict = timely_nic_arrival(ts->napi_id, ts->hardware_ns, ack->now_ns,
+				     &ack->arrived_ns, &ack->ns_per_byte_q16);
+	rcu_read_unlock();
+	switch (verdict) {
+	case TIMELY_STAMP_GOOD:
+		return TIMELY_RTT_hardware;
+	case TIMELY_STAMP_DOUBTFUL:
+		return TIMELY_RTT_doubtful;
+	case TIMELY_STAMP_UNSURE:
+		return TIMELY_RTT_clock_unsure;
+	default:
+		return TIMELY_RTT_nic_unknown;
+	}
+}
+
+/* Fill in when @ack arrived, and by what stamp. */
+static void timely_arrival(struct sock *sk, struct timely_ack *ack)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	/* The tracepoint is passed by established connections only. */
+	if (sk->sk_state != TCP_ESTABLISHED)
+		return;
+	if (ts->hardware_ns) {
+		ack->source = timely_hardware_ns(ts, ack);
+		if (ack->source == TIMELY_RTT_hardware ||
+		    ack->source == TIMELY_RTT_doubtful) {
+			timely_want_driver_stamps(ts, false);
+			return;
+		}
+		timely_rtt_count(ack->source);
+	}
+	timely_want_driver_stamps(ts, true);
+	ack->source = TIMELY_RTT_driver;
+	if (ts->driver_ns)
+		ack->arrived_ns = timely_driver_ns(ts->driver_ns, ack->now_ns);
+}
+
+/* ---- completions ---- */
+
+/* What is acknowledged by now is no part of the next completion. */
+static void timely_skip(struct timely_sock *ts, const struct tcp_sock *tp)
+{
+	ts->rtt.seq = tp->snd_una;
+	ts->rtt.delivered = tp->delivered;
 	ts->completed_us = tp->tcp_mstamp;
 }
 
-static void timely_complete(struct sock *sk, const struct rate_sample *rs)
+/* When did the segment leave that this ACK may finish? What SACK confirms is
+ * one only if it is known to end there.
+ */
+static void timely_departure(const struct sock *sk,
+			     const struct rate_sample *rs, struct timely_ack *ack)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
-	u32 bytes = tp->snd_una - ts->completed_seq;
-	struct timely_completion completion = {
-		.now_ns = tp->tcp_mstamp * NSEC_PER_USEC,
-		.rtt_ns = timely_rtt_ns(sk, rs, bytes),
-		.bytes = bytes,
-		.may_rise = timely_may_rise(sk, rs, bytes),
-	};
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct timely_departure departure;
 
-	timely_rate_update(&ts->rate, &timely.law, &completion);
-	timely_apply(sk);
+	if (!ack->new || (after(ack->end_seq, ack->una) && !ack->sacked))
+		return;
+	ack->scheduled_ns = tp->first_tx_mstamp * NSEC_PER_USEC;
+	if (!ts->flow ||
+	    !timely_flow_departure(ts->flow, &ts->departure, ack->end_seq,
+				   &departure))
+		return;
+	ack->sent_ns = departure.time_ns;
+	ack->segment_bytes = departure.bytes;
+}
+
+static void timely_look(struct sock *sk, const struct rate_sample *rs,
+			struct timely_ack *ack)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	ack->now_ns = tp->tcp_clock_cache;
+	ack->arrived_ns = 0;
+	ack->sent_ns = 0;
+	ack->scheduled_ns = 0;
+	ack->source = TIMELY_RTT_tcp;
+	ack->una = tp->snd_una;
+	ack->end_seq = rs->last_end_seq;
+	ack->delivered = tp->delivered;
+	ack->mss = ts->mss;
+	ack->segment_bytes = timely.segment_bytes;
+	ack->in_flight = rs->prior_in_flight;
+	ack->acked = rs->acked_sacked;
+	ack->ns_per_byte_q16 = timely.ns_per_byte_q16;
+	ack->tail_limit_ns = timely.law.t_high_ns;
+	ack->new = rs->rtt_us >= 0;
+	ack->retransmitted = rs->is_retrans;
+	ack->recovery = ts->ca_state >= TCP_CA_Recovery ||
+			inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery;
+	ack->delayed = rs->is_ack_delayed;
+	ack->sacked = tp->sacked_out;
+	timely_arrival(sk, ack);
+	timely_departure(sk, rs, ack);
+}
+
+/* An ACK: measure its RTT and let the engine compute the rate. */
+static void timely_measure(struct sock *sk, const struct rate_sample *rs)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	u32 delivered = ts->rtt.delivered;
+	struct timely_completion completion;
+	enum timely_rtt_result result;
+	struct timely_ack ack;
+
+	timely_look(sk, rs, &ack);
+	result = timely_rtt_measure(&ts->rtt, &ack, &completion);
+	timely_rtt_count(result);
+	if (result <= TIMELY_RTT_tcp) {
+		/* It has no predecessor of its kind to be compared with. */
+		if (ts->source != result)
+			timely_rate_reseed(&ts->rate);
+		ts->source = result;
+		completion.may_rise = timely_may_rise(sk, rs, completion.bytes,
+						      delivered);
+		timely_rate_update(&ts->rate, &timely.law, &completion);
+		timely_apply(sk);
+		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
+	} else {
+		completion.rtt_ns = 0;
+		if (ack.recovery)
+			timely_rate_reseed(&ts->rate);
+		if (ack.recovery || result == TIMELY_RTT_delayed)
+			timely_skip(ts, tcp_sk(sk));
+	}
+	trace_timely_rtt(sk, &ack, ts->hardware_ns, result, completion.rtt_ns,
+			 timely_rate_Bps(&ts->rate));
 }
 
 /* In recovery: packet conservation for a round trip, then one packet more for
@@ -333,20 +468,12 @@ static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 
 DEFINE_CONG_CONTROL(timely_cong_control)
 {
-	u8 state = inet_csk(sk)->icsk_ca_state;
 	struct timely_sock *ts = inet_csk_ca(sk);
-	struct tcp_sock *tp = tcp_sk(sk);
 
 	timely_refresh_mss(sk);
-	if (timely_is_completion(sk, rs)) {
-		timely_complete(sk, rs);
-		timely_close_segment(ts, tp);
-	} else if (state >= TCP_CA_Recovery || ts->ca_state >= TCP_CA_Recovery) {
-		timely_rate_reseed(&ts->rate);
-		timely_close_segment(ts, tp);
-	}
+	timely_measure(sk, rs);
 	timely_set_cwnd(sk, rs);
-	ts->ca_state = state;
+	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 }
 
 /* Called once for each window with a loss or an ECN echo. */
@@ -412,12 +539,13 @@ static void timely_init(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	memset(ts, 0, sizeof(*ts));
-	timely_close_segment(ts, tcp_sk(sk));
+	timely_skip(ts, tcp_sk(sk));
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 	timely_rate_init(&ts->rate, &timely.law);
 	ts->pacing_shift = READ_ONCE(sk->sk_pacing_shift);
 	timely_refresh_mss(sk);
 	ts->flow = timely_flow_open(sk);
+	timely_want_driver_stamps(ts, true);
 	timely_apply(sk);
 	/* Without fq, TCP paces by itself. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
@@ -430,6 +558,7 @@ static void timely_release(struct sock *sk)
 	/* Released without init: chosen and left again before connecting. */
 	if (!ts->mss)
 		return;
+	timely_want_driver_stamps(ts, false);
 	if (ts->flow)
 		timely_flow_close(ts->flow);
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
@@ -448,6 +577,64 @@ static struct tcp_congestion_ops timely_ops __read_mostly = {
 	.min_tso_segs	= timely_min_tso_segs,
 	TX_START_EVENT(timely_cwnd_event),
 };
+
+/* ---- the tracepoint ---- */
+
+static struct tracepoint *timely_tracepoint;
+
+static u32 timely_napi_id(const struct sk_buff *skb)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	/* Lower numbers name the CPU it was sent from. */
+	if (skb->napi_id >= MIN_NAPI_ID)
+		return skb->napi_id;
+#endif
+	return 0;
+}
+
+/* A packet of an established connection, of whatever congestion control, is
+ * about to be processed.
+ */
+static void timely_probe(void *unused, struct sock *sk, const struct sk_buff *skb)
+{
+	struct timely_sock *ts;
+
+	if (inet_csk(sk)->icsk_ca_ops != &timely_ops)
+		return;
+	ts = inet_csk_ca(sk);
+	if (ts->flow)
+		timely_flow_prefetch(ts->flow, ts->departure);
+	ts->napi_id = timely_napi_id(skb);
+	ts->driver_ns = ktime_to_ns(skb_tstamp(skb));
+	ts->hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP_NETDEV))
+		ts->hardware_ns = timely_nic_stamp(skb, ts->napi_id);
+}
+
+static void timely_find_tracepoint(struct tracepoint *tracepoint, void *unused)
+{
+	if (!strcmp(tracepoint->name, "tcp_probe"))
+		timely_tracepoint = tracepoint;
+}
+
+/* Without it RTTs are TCP's own: worse, but no reason to do without them. */
+static void timely_join_tracepoint(void)
+{
+	for_each_kernel_tracepoint(timely_find_tracepoint, NULL);
+	if (timely_tracepoint &&
+	    !tracepoint_probe_register(timely_tracepoint, timely_probe, NULL))
+		return;
+	timely_tracepoint = NULL;
+	pr_warn("tcp_timely: this kernel has no tracepoint tcp_probe: RTTs end when TCP processes the ACK\n");
+}
+
+static void timely_leave_tracepoint(void)
+{
+	if (!timely_tracepoint)
+		return;
+	tracepoint_probe_unregister(timely_tracepoint, timely_probe, NULL);
+	tracepoint_synchronize_unregister();
+}
 
 /* ---- loading ---- */
 
@@ -494,10 +681,10 @@ static int __init timely_register(void)
 	timely_rate_law_init(&timely.law, &timely_params);
 	timely.segment_bytes = timely_params.segment_bytes;
 	timely.segment_log2 = order_base_2(timely.segment_bytes);
-	timely.horizon_q32 = div_u64(2ULL * timely_params.t_high_ns << 32,
+	timely.horizon_q24 = div_u64(2ULL * timely_params.t_high_ns << 24,
 				     NSEC_PER_SEC);
-	timely.app_limited_scale = div_u64(U64_MAX, 100 * USEC_PER_SEC) *
-				   timely_params.app_limited_percent;
+	timely.app_limited_q32 = div_u64((u64)timely_params.app_limited_percent << 32,
+					 100 * USEC_PER_SEC);
 	if (timely_params.line_rate_kbps)
 		timely.ns_per_byte_q16 = div_u64(8000000ULL << 16,
 						 timely_params.line_rate_kbps);
@@ -505,15 +692,19 @@ static int __init timely_register(void)
 	err = timely_flow_register(&timely_ops);
 	if (err)
 		return err;
+	timely_join_tracepoint();
 	err = tcp_register_congestion_control(&timely_ops);
-	if (err)
+	if (err) {
+		timely_leave_tracepoint();
 		timely_flow_unregister();
+	}
 	return err;
 }
 
 static void __exit timely_unregister(void)
 {
 	tcp_unregister_congestion_control(&timely_ops);
+	timely_leave_tracepoint();
 	timely_flow_unregister();
 }
 

@@ -685,10 +685,15 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 {
 	const struct tcphdr *th = tcp_hdr(skb);
 	u32 payload = tq_payload(skb);
+	struct timely_departure departure = {
+		.time_ns = now,
+		.end_seq = ntohl(th->seq) + payload + th->fin,
+		.bytes = qdisc_pkt_len(skb),
+	};
 
 	if (!payload)
 		return;
-	timely_flow_depart(f->record, ntohl(th->seq) + payload + th->fin, now);
+	timely_flow_depart(f->record, &departure);
 	q->stats.departures++;
 }
 

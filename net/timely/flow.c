@@ -29,6 +29,11 @@ DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 
 static const struct tcp_congestion_ops *timely_flow_ops;
 
+/* Of their own size: in one of a power of two the hot lines of all of them would
+ * fall into the same few sets of the processor's caches.
+ */
+static struct kmem_cache *timely_flow_cache;
+
 static struct rhashtable timely_flows;
 
 static const struct rhashtable_params timely_flows_params = {
@@ -37,6 +42,24 @@ static const struct rhashtable_params timely_flows_params = {
 	.head_offset	= offsetof(struct timely_flow, hash),
 	.automatic_shrinking = true,
 };
+
+/**
+ * timely_flow_init() - make ready for records
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int timely_flow_init(void)
+{
+	timely_flow_cache = KMEM_CACHE(timely_flow, SLAB_HWCACHE_ALIGN);
+	return timely_flow_cache ? 0 : -ENOMEM;
+}
+
+/** timely_flow_exit() - all have been put */
+void timely_flow_exit(void)
+{
+	rcu_barrier();
+	kmem_cache_destroy(timely_flow_cache);
+}
 
 /**
  * timely_flow_register() - a congestion control will ask for records
@@ -93,7 +116,8 @@ bool timely_flow_wanted_slow(const struct sock *sk)
  */
 struct timely_flow *timely_flow_open(const struct sock *sk)
 {
-	struct timely_flow *flow = kzalloc(sizeof(*flow), GFP_ATOMIC | __GFP_NOWARN);
+	struct timely_flow *flow = kmem_cache_zalloc(timely_flow_cache,
+						     GFP_ATOMIC | __GFP_NOWARN);
 
 	if (!flow)
 		return NULL;
@@ -101,7 +125,7 @@ struct timely_flow *timely_flow_open(const struct sock *sk)
 	refcount_set(&flow->ref, 1);
 	spin_lock_init(&flow->lock);
 	if (rhashtable_insert_fast(&timely_flows, &flow->hash, timely_flows_params)) {
-		kfree(flow);
+		kmem_cache_free(timely_flow_cache, flow);
 		return NULL;
 	}
 	return flow;
@@ -139,6 +163,12 @@ struct timely_flow *timely_flow_get(const struct sock *sk)
 	return flow;
 }
 
+static void timely_flow_free(struct rcu_head *rcu)
+{
+	kmem_cache_free(timely_flow_cache,
+			container_of(rcu, struct timely_flow, rcu));
+}
+
 /**
  * timely_flow_put() - release a record
  * @flow: the record
@@ -146,7 +176,7 @@ struct timely_flow *timely_flow_get(const struct sock *sk)
 void timely_flow_put(struct timely_flow *flow)
 {
 	if (refcount_dec_and_test(&flow->ref))
-		kfree_rcu(flow, rcu);
+		call_rcu(&flow->rcu, timely_flow_free);
 }
 
 /**
@@ -235,53 +265,55 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 /**
  * timely_flow_depart() - a segment is handed to the device
  * @flow: the record
- * @end_seq: sequence number after its last byte
- * @now_ns: when, CLOCK_MONOTONIC
+ * @departure: which, how large, and when
  */
-void timely_flow_depart(struct timely_flow *flow, u32 end_seq, u64 now_ns)
+void timely_flow_depart(struct timely_flow *flow,
+			const struct timely_departure *departure)
 {
 	u32 i = (u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES;
-	struct timely_departure *departure = &flow->ring[i];
+	struct timely_departure *entry = &flow->ring[i];
 
-	WRITE_ONCE(departure->time_ns, 0);
+	WRITE_ONCE(entry->time_ns, 0);
 	smp_wmb(); /* the old time is gone before the new sequence number */
-	WRITE_ONCE(departure->end_seq, end_seq);
+	WRITE_ONCE(entry->end_seq, departure->end_seq);
+	WRITE_ONCE(entry->bytes, departure->bytes);
 	smp_wmb(); /* and that is there before the new time */
-	WRITE_ONCE(departure->time_ns, now_ns);
+	WRITE_ONCE(entry->time_ns, departure->time_ns);
 }
 
 /**
  * timely_flow_departure() - when a segment was handed to the device
  * @flow: the record
+ * @read: the reader's note of where it found the last one, 0 to start with
  * @end_seq: sequence number after its last byte
+ * @departure: set to what was recorded
  *
- * One reader at a time: the congestion control, under its socket's lock.
- *
- * Return: the time, ns of CLOCK_MONOTONIC; 0 if it is not known (any more).
+ * Return: false if it is not known (any more).
  */
-u64 timely_flow_departure(struct timely_flow *flow, u32 end_seq)
+bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
+			   struct timely_departure *departure)
 {
-	const struct timely_departure *departure;
-	u64 time_ns;
-	u32 i, seq;
+	const struct timely_departure *entry;
+	u32 i;
 
 	/* None is recorded under another qdisc. */
 	if (!atomic_read(&flow->next))
-		return 0;
+		return false;
 	/* Segments are acknowledged in the order they left, mostly. */
 	for (i = 0; i < TIMELY_DEPARTURES; i++) {
-		departure = &flow->ring[(flow->read + 1 + i) % TIMELY_DEPARTURES];
-		time_ns = READ_ONCE(departure->time_ns);
+		entry = &flow->ring[(*read + 1 + i) % TIMELY_DEPARTURES];
+		departure->time_ns = READ_ONCE(entry->time_ns);
 		smp_rmb(); /* pairs with both of timely_flow_depart() */
-		seq = READ_ONCE(departure->end_seq);
+		departure->end_seq = READ_ONCE(entry->end_seq);
+		departure->bytes = READ_ONCE(entry->bytes);
 		smp_rmb(); /* likewise */
-		if (seq == end_seq && time_ns &&
-		    time_ns == READ_ONCE(departure->time_ns)) {
-			flow->read += 1 + i;
-			return time_ns;
+		if (departure->end_seq == end_seq && departure->time_ns &&
+		    departure->time_ns == READ_ONCE(entry->time_ns)) {
+			*read += 1 + i;
+			return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
 /**

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module `timely`: the engines, for the modules that are doors to them. The
- * engines' own files stay free of the kernel's module machinery, so that they
- * compile in user space as they are.
+ * Module `timely`: the engines, for the modules that are doors to them, what
+ * they share, and the netlink family that tells of it. The engines' own files
+ * stay free of the kernel's module machinery, so that they compile in user space
+ * as they are.
  */
 
 #include <linux/export.h>
 #include <linux/module.h>
 
 #include <net/timely.h>
+#include <net/timely_clock.h>
+#include <net/timely_counters.h>
 #include <net/timely_flow.h>
+#include <net/timely_netlink.h>
+#include <net/timely_nic.h>
+#include <net/timely_rtt.h>
 #include <net/timely_wheel.h>
 
 EXPORT_SYMBOL_GPL(timely_rate_law_init);
@@ -18,6 +24,17 @@ EXPORT_SYMBOL_GPL(timely_rate_reseed);
 EXPORT_SYMBOL_GPL(timely_rate_lose);
 EXPORT_SYMBOL_GPL(timely_rate_restart);
 EXPORT_SYMBOL_GPL(timely_rate_update);
+
+EXPORT_SYMBOL_GPL(timely_rtt_refusal);
+
+EXPORT_SYMBOL_GPL(timely_clock_init);
+EXPORT_SYMBOL_GPL(timely_clock_take);
+EXPORT_SYMBOL_GPL(timely_clock_bracket);
+EXPORT_SYMBOL_GPL(timely_clock_forget);
+EXPORT_SYMBOL_GPL(timely_clock_uncertainty_ns);
+
+EXPORT_SYMBOL_GPL(timely_nic_arrival);
+EXPORT_SYMBOL_GPL(timely_nic_stamp);
 
 EXPORT_SYMBOL_GPL(timely_param_descs);
 EXPORT_SYMBOL_GPL(timely_presets);
@@ -49,6 +66,73 @@ EXPORT_SYMBOL_GPL(timely_flow_depart);
 EXPORT_SYMBOL_GPL(timely_flow_departure);
 EXPORT_SYMBOL_GPL(timely_flow_pause);
 
+/* ---- counters ---- */
+
+#define TIMELY_RTT_NAME(name, doc)	#name,
+
+const char * const timely_rtt_counter_names[TIMELY_RTT_COUNTER_COUNT] = {
+	TIMELY_RTT_COUNTERS(TIMELY_RTT_NAME)
+};
+EXPORT_SYMBOL_GPL(timely_rtt_counter_names);
+
+#define TIMELY_RTT_DOC(name, doc)	doc,
+
+const char * const timely_rtt_counter_docs[TIMELY_RTT_COUNTER_COUNT] = {
+	TIMELY_RTT_COUNTERS(TIMELY_RTT_DOC)
+};
+
+DEFINE_PER_CPU(struct timely_rtt_counters, timely_rtt_counters);
+EXPORT_PER_CPU_SYMBOL_GPL(timely_rtt_counters);
+
+/**
+ * timely_rtt_counter() - one of the counters, over all CPUs
+ * @index: which
+ *
+ * Return: how often that became of an ACK since the module was loaded.
+ */
+u64 timely_rtt_counter(enum timely_rtt_result index)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu(timely_rtt_counters, cpu).count[index]);
+	return sum;
+}
+
+/* ---- loading ---- */
+
+static int __init timely_load(void)
+{
+	int err = timely_flow_init();
+
+	if (err)
+		return err;
+	err = timely_nic_init();
+	if (err)
+		goto no_nic;
+	err = timely_netlink_init();
+	if (err)
+		goto no_netlink;
+	return 0;
+
+no_netlink:
+	timely_nic_exit();
+no_nic:
+	timely_flow_exit();
+	return err;
+}
+
+static void __exit timely_unload(void)
+{
+	timely_netlink_exit();
+	timely_nic_exit();
+	timely_flow_exit();
+}
+
+module_init(timely_load);
+module_exit(timely_unload);
+
 MODULE_AUTHOR("The TIMELY for Linux authors");
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("TIMELY's engines: rate computation, timing wheel, flow records");
+MODULE_DESCRIPTION("TIMELY's engines: rate computation, RTT measurement, NIC clocks, timing wheel, flow records");

@@ -214,12 +214,11 @@ def read_symbols(kallsyms):
     return sorted(symbols)
 
 
-def profile(raw, kallsyms):
-    """Where samples of the guest's kernel (perf script -F comm,ip) are: by
-    function, then by place in it. The bench's own work is among them."""
+def read_samples(kallsyms):
+    """Function and offset of each sample of the guest's kernel (perf script
+    -F comm,ip, on standard input)."""
     symbols = read_symbols(kallsyms)
     starts = [s[0] for s in symbols]
-    functions, places = collections.Counter(), collections.Counter()
     for line in sys.stdin:
         words = line.split()
         if len(words) < 2 or not words[0].startswith("linux"):
@@ -228,8 +227,15 @@ def profile(raw, kallsyms):
         index = bisect.bisect_right(starts, address) - 1
         offset = address - starts[index] if index >= 0 else 1 << 20
         if offset < 0x10000:
-            functions[symbols[index][1]] += 1
-            places[f"{symbols[index][1]}+{offset:#x}"] += 1
+            yield symbols[index][1], offset
+
+
+def profile(raw, kallsyms):
+    """By function, then by place in it. The bench's own work is among them."""
+    functions, places = collections.Counter(), collections.Counter()
+    for function, offset in read_samples(kallsyms):
+        functions[function] += 1
+        places[f"{function}+{offset:#x}"] += 1
     total = max(1, sum(functions.values()))
     print(f"{total} samples of the guest's kernel, by function and by place")
     for counter, shown in (functions, 25), (places, 25):

@@ -9,7 +9,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 bench
+[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench
 
 # The first table of each section is what a document quotes.
 keep_bench() {
@@ -35,5 +35,6 @@ for scenario; do
 	tools/lab/lab report "$raw"
 	mkdir -p "results/$scenario"
 	cp "$raw/summary.json" "$raw/table.md" "$raw"/*.svg "results/$scenario/"
+	[ ! -e "$raw/events.md" ] || cp "$raw/events.md" "results/$scenario/"
 done
 tools/docs/make.sh

@@ -11,11 +11,18 @@
  *	end at=                           when to stop and write the result
  *	sysctl ns= key= value=            write /proc/sys/KEY in that namespace
  *	tso_off ns= dev=                  leave segmentation to the stack
+ *	stamp ns= dev=                    have a NIC stamp all that it receives
+ *	write path= value= [at=]          write a file, now or later
+ *	set_clock at= by=                 step CLOCK_REALTIME by that many ns
  *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate=]
+ *	pingpong from= to= addr= port= cc= connect= start= size=
+ *	                                  one message back and forth
  *	ping from= to= addr= port= start= every= size= tos= seed=
  *	incast cc= start= every= size=    ask all members at once for size bytes
  *	member from= to= addr= port=      of the last incast: "to" asks, "from" answers
- *	queue ns= dev= handle= every=     sample a qdisc; handle is hexadecimal
+ *	queue ns= dev= handle= every= [ring=]
+ *	                                  sample a qdisc, handle is hexadecimal, and
+ *	                                  the "bytes frames" that the file ring tells
  *	flows every=                      sample all bulk flows
  *
  * The result is JSON and holds only what was seen, nothing aggregated. In the
@@ -30,6 +37,7 @@
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/gen_stats.h>
+#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <linux/types.h>
@@ -76,6 +84,7 @@ struct flow {
 	const char *from, *to, *addr, *cc;
 	__u16 port;
 	__u64 connect, start, stop, pace, rate, budget;
+	__u64 message, got[2];		/* bytes; of a pingpong, at either end */
 	int connected;
 	struct incast *incast;		/* or NULL: bulk */
 	struct series samples;
@@ -104,10 +113,17 @@ struct ping {
 struct queue {
 	struct source timer;
 	const char *ns, *dev;
-	int nl;
+	int nl, ring;
 	__u32 ifindex, handle;
 	struct series samples;
 	struct queue *next;
+};
+
+/* Something to be done at a time. */
+struct event {
+	struct source timer;
+	const char *path, *value;	/* to be written; or */
+	__s64 by;			/* ns that the clock is set forward */
 };
 
 static struct flow *flows, **last_flow = &flows;
@@ -339,6 +355,52 @@ static void incast_answer(void *obj)
 		die("incast: %s cannot send a whole answer: %m", f->from);
 }
 
+/* --- Messages back and forth --- */
+
+static void send_message(const char *who, int fd, __u64 size)
+{
+	off_t off = 0;
+
+	if (sendfile(fd, zeros, &off, size) != (ssize_t)size)
+		die("%s cannot send a whole message: %m", who);
+}
+
+/* A whole message is answered by another. */
+static void receive_message(struct flow *f, int end)
+{
+	int fd = end ? f->rcv.fd : f->snd.fd;
+	ssize_t n = recv(fd, NULL, 64 << 20, MSG_TRUNC | MSG_DONTWAIT);
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0)
+		die("pingpong %s - %s: receive: %m", f->from, f->to);
+	f->got[end] += n;
+	if (f->got[end] < f->message)
+		return;
+	f->got[end] -= f->message;
+	send_message(end ? f->to : f->from, fd, f->message);
+}
+
+static void ping_side(void *obj)
+{
+	receive_message(obj, 0);
+}
+
+static void pong_side(void *obj)
+{
+	receive_message(obj, 1);
+}
+
+static void pingpong_start(void *obj)
+{
+	struct flow *f = obj;
+
+	timer_ack(&f->timer);
+	watch(&f->snd, ping_side, f, EPOLLIN);
+	send_message(f->from, f->snd.fd, f->message);
+}
+
 static void connected(void *obj)
 {
 	struct flow *f = obj;
@@ -353,6 +415,8 @@ static void connected(void *obj)
 	unwatch(&f->snd);
 	if (f->incast)
 		watch(&f->snd, incast_answer, f, EPOLLIN);
+	else if (f->message)
+		set_timer(&f->timer, pingpong_start, f, f->start, 0);
 	else
 		set_timer(&f->timer, flow_start, f, f->start, 0);
 }
@@ -366,7 +430,7 @@ static void flow_connect(void *obj)
 	f->snd.fd = open_socket(f->from, AF_INET, SOCK_STREAM, 0);
 	set_cc(f->from, f->snd.fd, f->cc);
 	SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, int, NOTSENT_LOWAT);
-	if (f->incast)
+	if (f->incast || f->message)
 		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->pace)
 		SET(f->from, f->snd.fd, SOL_SOCKET, SO_MAX_PACING_RATE, __u64, f->pace);
@@ -412,9 +476,12 @@ static void accepted(void *obj)
 	if (f->rcv.fd < 0)
 		die("%s: accept: %m", f->to);
 	check_cc(f->to, f->rcv.fd, f->cc);
-	SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int,
-	    f->incast ? (int)f->incast->size : SINK_LOWAT);
-	watch(&f->rcv, sink, f, EPOLLIN);
+	if (f->message)
+		SET(f->to, f->rcv.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
+	else
+		SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int,
+		    f->incast ? (int)f->incast->size : SINK_LOWAT);
+	watch(&f->rcv, f->message ? pong_side : sink, f, EPOLLIN);
 	unwatch(&f->listener);
 	close(f->listener.fd);
 }
@@ -576,6 +643,9 @@ static void queue_tick(void *obj)
 		struct nlmsghdr nlh;
 		char room[8192];
 	} reply;
+	unsigned long long bytes, frames;
+	char text[64] = "";
+	__u64 *row;
 	ssize_t n;
 
 	timer_ack(&q->timer);
@@ -585,6 +655,43 @@ static void queue_tick(void *obj)
 	if (n < 0 || !NLMSG_OK(&reply.nlh, (size_t)n) || reply.nlh.nlmsg_type != RTM_NEWQDISC)
 		die("%s: no qdisc %x: on %s", q->ns, q->handle >> 16, q->dev);
 	queue_parse(q, &reply.nlh);
+	if (q->ring < 0)
+		return;
+	if (pread(q->ring, text, sizeof(text) - 1, 0) < 0 ||
+	    sscanf(text, "%llu %llu", &bytes, &frames) != 2)
+		die("%s: cannot read what %s has in its ring: %m", q->ns, q->dev);
+	row = q->samples.v + q->samples.len - q->samples.columns;
+	row[1] += bytes;
+	row[2] += frames;
+}
+
+/* --- Events ----------------------------------------------------------- */
+
+static void write_file(const char *path, const char *value)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file || fputs(value, file) < 0 || fclose(file))
+		die("cannot write '%s' to %s: %m", value, path);
+}
+
+static void happen(void *obj)
+{
+	struct event *e = obj;
+	struct timespec ts;
+	__s64 ns;
+
+	timer_ack(&e->timer);
+	if (e->path) {
+		write_file(e->path, e->value);
+		return;
+	}
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ns = ts.tv_sec * (__s64)NSEC_PER_SEC + ts.tv_nsec + e->by;
+	ts.tv_sec = ns / (__s64)NSEC_PER_SEC;
+	ts.tv_nsec = ns % (__s64)NSEC_PER_SEC;
+	if (clock_settime(CLOCK_REALTIME, &ts))
+		die("cannot set the clock: %m");
 }
 
 /* --- Plan ------------------------------------------------------------- */
@@ -629,14 +736,45 @@ static __u64 to_u64(const char *value)
 
 static void plan_sysctl(void)
 {
-	char path[256], *value = arg("value");
-	FILE *file;
+	char path[256];
 
 	enter_ns(arg("ns"));
 	snprintf(path, sizeof(path), "/proc/sys/%s", arg("key"));
-	file = fopen(path, "w");
-	if (!file || fputs(value, file) < 0 || fclose(file))
-		die("cannot write '%s' to %s: %m", value, path);
+	write_file(path, arg("value"));
+}
+
+static void plan_write(void)
+{
+	struct event *e = zalloc(sizeof(*e));
+	char *at = arg_or("at", NULL);
+
+	e->path = arg("path");
+	e->value = arg("value");
+	if (at)
+		set_timer(&e->timer, happen, e, to_u64(at), 0);
+	else
+		write_file(e->path, e->value);
+}
+
+static void plan_set_clock(void)
+{
+	struct event *e = zalloc(sizeof(*e));
+
+	e->by = strtoll(arg("by"), NULL, 0);
+	set_timer(&e->timer, happen, e, to_u64(arg("at")), 0);
+}
+
+static void plan_stamp(void)
+{
+	struct hwtstamp_config config = { .rx_filter = HWTSTAMP_FILTER_ALL };
+	struct ifreq ifr = { .ifr_data = (void *)&config };
+	char *dev = arg("dev"), *ns = arg("ns");
+	int fd = open_socket(ns, AF_INET, SOCK_DGRAM, 0);
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", dev);
+	if (ioctl(fd, SIOCSHWTSTAMP, &ifr) || config.rx_filter != HWTSTAMP_FILTER_ALL)
+		die("%s: %s does not stamp all that it receives: %m", ns, dev);
+	close(fd);
 }
 
 static void plan_tso_off(void)
@@ -652,7 +790,7 @@ static void plan_tso_off(void)
 	close(fd);
 }
 
-static void plan_flow(struct incast *inc)
+static void plan_flow(struct incast *inc, int pingpong)
 {
 	struct flow *f = zalloc(sizeof(*f));
 
@@ -668,6 +806,7 @@ static void plan_flow(struct incast *inc)
 		f->cc = arg("cc");
 		f->connect = to_u64(arg("connect"));
 		f->start = to_u64(arg("start"));
+		f->message = pingpong ? to_u64(arg("size")) : 0;
 		f->stop = to_u64(arg_or("stop", "0"));
 		f->pace = to_u64(arg_or("pace", "0"));
 		f->rate = to_u64(arg_or("rate", "0"));
@@ -724,6 +863,7 @@ static void plan_ping(void)
 static void plan_queue(void)
 {
 	struct queue *q = zalloc(sizeof(*q));
+	char *ring;
 
 	q->ns = arg("ns");
 	q->dev = arg("dev");
@@ -732,6 +872,10 @@ static void plan_queue(void)
 	q->ifindex = if_nametoindex(q->dev);
 	if (!q->ifindex)
 		die("%s: no device %s", q->ns, q->dev);
+	ring = arg_or("ring", NULL);
+	q->ring = ring ? open(ring, O_RDONLY | O_CLOEXEC) : -1;
+	if (ring && q->ring < 0)
+		die("cannot open %s: %m", ring);
 	q->samples.columns = 4;
 	q->samples.names = "t_ns bytes packets drops";
 	set_timer(&q->timer, queue_tick, q, 0, to_u64(arg("every")));
@@ -765,12 +909,20 @@ static void plan_line(char *text)
 		plan_sysctl();
 	else if (!strcmp(line.verb, "tso_off"))
 		plan_tso_off();
+	else if (!strcmp(line.verb, "stamp"))
+		plan_stamp();
+	else if (!strcmp(line.verb, "write"))
+		plan_write();
+	else if (!strcmp(line.verb, "set_clock"))
+		plan_set_clock();
 	else if (!strcmp(line.verb, "bulk"))
-		plan_flow(NULL);
+		plan_flow(NULL, 0);
+	else if (!strcmp(line.verb, "pingpong"))
+		plan_flow(NULL, 1);
 	else if (!strcmp(line.verb, "incast"))
 		plan_incast();
 	else if (!strcmp(line.verb, "member") && incasts)
-		plan_flow(incasts);
+		plan_flow(incasts, 0);
 	else if (!strcmp(line.verb, "ping"))
 		plan_ping();
 	else if (!strcmp(line.verb, "queue"))
@@ -905,7 +1057,7 @@ static void done(void *obj)
 
 	if (!out)
 		die("cannot write %s: %m", result_path);
-	fprintf(out, "{\"end_ns\":%llu,\n", now());
+	fprintf(out, "{\"end_ns\":%llu,\"zero_ns\":%llu,\n", now(), t0);
 	put_series(out, "flow_times", &flow_times);
 	fputs(",\n", out);
 	put_flows(out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * What crosses into user space: the qdisc "timely".
+ * What crosses into user space: the options and statistics of the qdisc
+ * "timely", and the generic netlink family "timely".
  *
  * The names are our own, so that this header never shadows one of the kernel's.
  */
@@ -116,5 +117,60 @@ struct tc_timely_stats {
 	__u32 band_pkt_count[TIMELY_BANDS];
 	__u32 buckets_log;
 };
+
+/* ---- generic netlink: NICs and their clocks, RTT measurement ---- */
+
+#define TIMELY_GENL_NAME	"timely"
+#define TIMELY_GENL_VERSION	1
+
+/* Requests. Anyone may get; to set takes CAP_NET_ADMIN in the device's network
+ * namespace.
+ */
+enum {
+	TIMELY_CMD_UNSPEC,
+	TIMELY_CMD_NIC_GET,	/* one by IFINDEX or IFNAME, or dump: all known here */
+	TIMELY_CMD_NIC_SET,	/* IFINDEX or IFNAME; LINE_OVERRIDE_KBPS, NIC_USE */
+	TIMELY_CMD_RTT_GET,	/* counters of RTT measurement, of all namespaces */
+
+	__TIMELY_CMD_MAX
+};
+
+#define TIMELY_CMD_MAX	(__TIMELY_CMD_MAX - 1)
+
+/* What hardware stamps of a NIC are used for, TIMELY_A_NIC_STATE. */
+enum {
+	TIMELY_NIC_UNSEEN,	/* no ACK with a hardware stamp came through it */
+	TIMELY_NIC_LEARNING,	/* its clock's line is not sure: software stamps */
+	TIMELY_NIC_SURE,	/* hardware RTTs are in use */
+	TIMELY_NIC_OFF,		/* NIC_USE is 0: software stamps */
+};
+
+enum {
+	TIMELY_A_UNSPEC,
+	TIMELY_A_IFINDEX,		/* u32 */
+	TIMELY_A_IFNAME,		/* string */
+	TIMELY_A_NIC_STATE,		/* u8: TIMELY_NIC_* */
+	TIMELY_A_NIC_USE,		/* u8: 1 if hardware stamps may be used */
+	TIMELY_A_LINE_KBPS,		/* u32: line rate of the link, 0: not known */
+	TIMELY_A_LINE_OVERRIDE_KBPS,	/* u32: counts instead, 0: none */
+	TIMELY_A_UNCERTAINTY_NS,	/* u32: of a time on the line, now */
+	TIMELY_A_DRIFT_PPB,		/* s32: how much faster the host's clock runs */
+	TIMELY_A_LINE_NIC_NS,		/* u64: a point of the line, NIC's clock */
+	TIMELY_A_LINE_HOST_NS,		/* u64: and CLOCK_MONOTONIC */
+	TIMELY_A_LINE_DRIFT_Q32,	/* s64: host ns for a NIC's ns, less one, Q32 */
+	TIMELY_A_PAIRS,			/* u64: pairs of stamps seen in traffic */
+	TIMELY_A_BRACKETS,		/* u64: times the PTP clock was read */
+	TIMELY_A_STEPS,			/* u32: steps of either clock noticed */
+	TIMELY_A_PHC,			/* s32: index of the PTP clock, -1: none */
+	TIMELY_A_COUNTER,		/* nest, several: COUNTER_NAME, _VALUE, _DOC */
+	TIMELY_A_COUNTER_NAME,		/* string */
+	TIMELY_A_COUNTER_VALUE,		/* u64 */
+	TIMELY_A_COUNTER_DOC,		/* string: what it counts */
+	TIMELY_A_PAD,
+
+	__TIMELY_A_MAX
+};
+
+#define TIMELY_A_MAX	(__TIMELY_A_MAX - 1)
 
 #endif /* _UAPI_LINUX_TIMELY_H */

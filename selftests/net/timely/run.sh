@@ -6,8 +6,8 @@
 #
 #	run.sh DIRECTORY [TEST]...
 #
-# DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, tc's plugin q_timely.so
-# and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
+# DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, the test NIC hwnic.ko,
+# tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
 # "# N passed, N failed"; the exit status is 0 only if all passed. After the
 # tests the kernel's log is searched, and its leaks where it looks for any.
 
@@ -24,7 +24,8 @@ export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 [ $# -gt 0 ] || set -- load unload restricted transfer cap mss loss blackout idle \
 	app_limited rpc switch many fairness \
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment \
-	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
+	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz \
+	hwnic hw_rtt hw_paths hw_unload timelyctl
 set -- "$@" kernel_log
 
 echo "KTAP version 1"

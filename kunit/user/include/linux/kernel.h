@@ -6,6 +6,8 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+#define abs(x) ({ typeof(x) _x = (x); _x < 0 ? -_x : _x; })
+
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 

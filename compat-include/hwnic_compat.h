@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between kernels for a driver of a network device; HAVE_* come
+ * from features.mk.
+ */
+#ifndef _TIMELY_COMPAT_HWNIC_H
+#define _TIMELY_COMPAT_HWNIC_H
+
+#include <linux/ethtool.h>
+#include <linux/hrtimer.h>
+#include <linux/net_tstamp.h>
+#include <linux/netdevice.h>
+#include <net/rtnetlink.h>
+
+/* 6.13: a timer gets its function as it is set up. */
+#ifndef HAVE_HRTIMER_SETUP
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock_id, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock_id, mode);
+	timer->function = function;
+}
+#endif
+
+/* 6.11: the kernel has its own form of what ethtool -T asks for. */
+#ifndef HAVE_KERNEL_TS_INFO
+#define kernel_ethtool_ts_info ethtool_ts_info
+#endif
+
+/* 6.15: what a new link gets is in one structure. */
+#ifdef HAVE_NEWLINK_PARAMS
+#define DEFINE_NEWLINK(name)						\
+	static int name(struct net_device *dev,				\
+			struct rtnl_newlink_params *params,		\
+			struct netlink_ext_ack *extack)
+#else
+#define DEFINE_NEWLINK(name)						\
+	static int name(struct net *src_net, struct net_device *dev,	\
+			struct nlattr *tb[], struct nlattr *data[],	\
+			struct netlink_ext_ack *extack)
+#endif
+
+/* 6.6: stamping has calls of its own. Before that it is two ioctls, and what
+ * they carry is copied here.
+ */
+#ifdef HAVE_NDO_HWTSTAMP
+#define HWNIC_HWTSTAMP_NDOS				\
+	.ndo_hwtstamp_get = hwnic_hwtstamp_get,		\
+	.ndo_hwtstamp_set = hwnic_hwtstamp_set
+#else
+struct kernel_hwtstamp_config {
+	int flags;
+	int tx_type;
+	int rx_filter;
+};
+
+int hwnic_hwtstamp_get(struct net_device *dev, struct kernel_hwtstamp_config *config);
+int hwnic_hwtstamp_set(struct net_device *dev, struct kernel_hwtstamp_config *config,
+		       struct netlink_ext_ack *extack);
+
+static inline int hwnic_ioctl(struct net_device *dev, struct ifreq *ifr, int cmd)
+{
+	struct kernel_hwtstamp_config kernel = {};
+	struct hwtstamp_config user = {};
+	int err;
+
+	if (cmd != SIOCGHWTSTAMP && cmd != SIOCSHWTSTAMP)
+		return -EOPNOTSUPP;
+	if (cmd == SIOCGHWTSTAMP) {
+		err = hwnic_hwtstamp_get(dev, &kernel);
+	} else {
+		if (copy_from_user(&user, ifr->ifr_data, sizeof(user)))
+			return -EFAULT;
+		kernel.flags = user.flags;
+		kernel.tx_type = user.tx_type;
+		kernel.rx_filter = user.rx_filter;
+		err = hwnic_hwtstamp_set(dev, &kernel, NULL);
+	}
+	if (err)
+		return err;
+	user.flags = kernel.flags;
+	user.tx_type = kernel.tx_type;
+	user.rx_filter = kernel.rx_filter;
+	return copy_to_user(ifr->ifr_data, &user, sizeof(user)) ? -EFAULT : 0;
+}
+
+#define HWNIC_HWTSTAMP_NDOS	.ndo_eth_ioctl = hwnic_ioctl
+#endif
+
+#endif /* _TIMELY_COMPAT_HWNIC_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Trace events of TIMELY: /sys/kernel/tracing/events/timely.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM timely
+
+#if !defined(_TRACE_TIMELY_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_TIMELY_H
+
+#include <linux/tracepoint.h>
+#include <net/inet_sock.h>
+
+#include <net/timely_counters.h>
+
+/* An ACK was measured: each that confirms something, with what became of it. */
+TRACE_EVENT(timely_rtt,
+	    TP_PROTO(const struct sock *sk, const struct timely_ack *ack,
+		     u64 stamp_ns, enum timely_rtt_result result, u32 rtt_ns,
+		     u64 rate_Bps),
+
+	    TP_ARGS(sk, ack, stamp_ns, result, rtt_ns, rate_Bps),
+
+	TP_STRUCT__entry(__field(u64, now_ns)
+		__field(u64, arrived_ns)
+		__field(u64, sent_ns)
+		__field(u64, scheduled_ns)
+		__field(u64, stamp_ns)
+		__field(u64, rate_Bps)
+		__field(u64, net_cookie)
+		__field(u32, end_seq)
+		__field(u32, una)
+		__field(u32, segment_bytes)
+		__field(u32, rtt_ns)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u8, result)
+	),
+
+	TP_fast_assign(__entry->now_ns = ack->now_ns;
+		__entry->arrived_ns = ack->arrived_ns;
+		__entry->sent_ns = ack->sent_ns;
+		__entry->scheduled_ns = ack->scheduled_ns;
+		__entry->stamp_ns = stamp_ns;
+		__entry->rate_Bps = rate_Bps;
+		__entry->net_cookie = sock_net(sk)->net_cookie;
+		__entry->end_seq = ack->end_seq;
+		__entry->una = ack->una;
+		__entry->segment_bytes = ack->segment_bytes;
+		__entry->rtt_ns = rtt_ns;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->result = result;
+	),
+
+	TP_printk("net=%llu sport=%u dport=%u end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu stamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
+		  __entry->net_cookie, __entry->sport, __entry->dport,
+		  __entry->end_seq, __entry->una, __entry->segment_bytes,
+		  __entry->now_ns, __entry->arrived_ns, __entry->sent_ns,
+		  __entry->scheduled_ns, __entry->stamp_ns,
+		  timely_rtt_counter_names[__entry->result], __entry->rtt_ns,
+		  __entry->rate_Bps)
+);
+
+#endif /* _TRACE_TIMELY_H */
+
+#include <trace/define_trace.h>

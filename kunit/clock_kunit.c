@@ -1,0 +1,996 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit suite of the clock: verdicts and batches by hand, then a simulated NIC
+ * and host whose truth is known (clock_model.h), packet by packet.
+ */
+#include <kunit/test.h>
+#include <linux/limits.h>
+#include <linux/module.h>
+#include <linux/time64.h>
+
+#include <net/timely_clock.h>
+
+#include "clock_model.h"
+
+#define SEEDS	3
+
+static struct clock_model *model(struct kunit *test)
+{
+	struct clock_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	return m;
+}
+
+/* A model that is sure: 76 000 packets a second, 0 to 100 us late, 50 ppm. */
+static void model_sure(struct kunit *test, struct clock_model *m, u64 seed)
+{
+	clock_model_init(m, seed, 76000);
+	m->drift_ppb = 50000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	clock_model_recount(m);
+	KUNIT_ASSERT_EQ(test, m->was_sure, true);
+}
+
+static void expect_promises(struct kunit *test, const struct clock_model *m)
+{
+	u32 i;
+
+	for (i = 0; i < CLOCK_PROMISES; i++)
+		KUNIT_EXPECT_EQ_MSG(test, m->broken[i], 0, "%s", clock_promises[i]);
+}
+
+/* ---- judge ---- */
+
+static struct timely_clock_line sure_line(void)
+{
+	return (struct timely_clock_line) {
+		.nic_ns = 5000000000000ULL,
+		.host_ns = 70000000000ULL,
+		.drift_q32 = 214748,	/* 50 ppm */
+		.sure_ns = NSEC_PER_SEC,
+		.below_ns = 300,
+		.gate_ns = 120000,
+		.spread_ns = 100000,
+		.high_ns = 50000,
+		.batch_ns = 2000000,
+		.uncertainty_ns = 40,
+		.growth_ppb = 2000,
+		.batch_pairs = 256,
+		.epoch = 3,
+		.state = TIMELY_CLOCK_SURE,
+	};
+}
+
+static void judge__a_line_that_is_not_sure(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	u64 arrived = 77;
+
+	line.state = TIMELY_CLOCK_NONE;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
+			TIMELY_STAMP_UNSURE);
+	line.state = TIMELY_CLOCK_LEARNING;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
+			TIMELY_STAMP_UNSURE);
+	line.state = TIMELY_CLOCK_DOUBT;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
+			TIMELY_STAMP_DOUBTFUL);
+	KUNIT_EXPECT_EQ(test, arrived, 77);
+}
+
+static void judge__maps_by_offset_and_drift(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	u64 arrived;
+
+	/* 10 ms of the NIC are 10 ms and 500 ns of the host, less what Q32 cuts. */
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + 10000000,
+						 line.host_ns + 10010000, &arrived),
+			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, arrived - line.host_ns, 10000499);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns - 10000000,
+						 line.host_ns - 9990000, &arrived),
+			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, line.host_ns - arrived, 10000500);
+}
+
+static void judge__gate_and_below(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	u64 nic = line.nic_ns, host = line.host_ns, arrived;
+
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host + 120000, &arrived),
+			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, arrived, host);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host + 120001, &arrived),
+			TIMELY_STAMP_DOUBTFUL);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host - 301, &arrived),
+			TIMELY_STAMP_DOUBTFUL);
+	/* Nothing is handled before it came. */
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host - 300, &arrived),
+			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, arrived, host - 300);
+}
+
+static void judge__an_old_line(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	u64 arrived;
+
+	line.drift_q32 = 0;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + NSEC_PER_SEC,
+						 line.host_ns + NSEC_PER_SEC, &arrived),
+			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + NSEC_PER_SEC,
+						 line.host_ns + NSEC_PER_SEC + 1, &arrived),
+			TIMELY_STAMP_UNSURE);
+}
+
+static void judge__nowhere(struct kunit *test)
+{
+	static const u64 strange[] = { 0, U64_MAX, 1ULL << 63, (1ULL << 63) - 1, 1ULL << 62 };
+	struct timely_clock_line line = sure_line();
+	u64 nic = line.nic_ns, host = line.host_ns, arrived;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(strange); i++) {
+		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&line, strange[i], host, &arrived) !=
+				  TIMELY_STAMP_GOOD);
+		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&line, nic, strange[i], &arrived) !=
+				  TIMELY_STAMP_GOOD);
+		KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic + strange[i], host) ==
+				TIMELY_CLOCK_NOWHERE, strange[i] && ~strange[i]);
+	}
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic, host + (1ULL << 63)),
+			TIMELY_CLOCK_NOWHERE);
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic, host + (1ULL << 63) - 1),
+			TIMELY_CLOCK_NOWHERE);
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic + (1ULL << 40) + 1, host),
+			TIMELY_CLOCK_NOWHERE);
+	KUNIT_EXPECT_TRUE(test, timely_clock_residual(&line, nic + (1ULL << 40), host) !=
+			  TIMELY_CLOCK_NOWHERE);
+}
+
+static void uncertainty__grows(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	u64 host = line.host_ns;
+
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host), 40);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + 500000000), 1040);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + NSEC_PER_SEC), 2040);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + NSEC_PER_SEC + 1),
+			U32_MAX);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host - NSEC_PER_SEC), 40);
+	line.state = TIMELY_CLOCK_DOUBT;
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host), U32_MAX);
+}
+
+/* ---- batches ---- */
+
+/* A batch that was emptied at the line's point, and pairs 10 us above it. */
+static bool add(struct timely_clock_batch *batch, const struct timely_clock_line *line,
+		u64 later_ns, s64 residual_ns)
+{
+	struct timely_clock_line flat = *line;
+
+	flat.drift_q32 = 0;
+	return timely_clock_batch_add(batch, &flat, line->nic_ns + later_ns - residual_ns,
+				      line->host_ns + later_ns);
+}
+
+static void batch__is_due_when_full(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	u32 i;
+
+	for (i = 1; i < 256; i++)
+		KUNIT_EXPECT_FALSE(test, add(&batch, &line, i, 10000));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, i, 10000));
+	/* And stays due. */
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, i, 10000));
+	KUNIT_EXPECT_EQ(test, batch.count, 257);
+}
+
+static void batch__is_due_when_old(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+
+	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 1999999, 10000));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 2000000, 10000));
+	/* Or the host's clock was set back. */
+	batch.count = 0;
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, -5ULL, 10000));
+}
+
+static void batch__tells_of_a_contradiction(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	u32 i;
+
+	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 1, -300));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 2, -301));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 3, 10000));
+	batch.count = 0;
+	for (i = 1; i < TIMELY_CLOCK_HIGH_PAIRS; i++)
+		KUNIT_EXPECT_FALSE(test, add(&batch, &line, 3 + i, 50001));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 3 + i, 50001));
+	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 4 + i, 50000));
+}
+
+static void batch__keeps_the_lowest(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+
+	add(&batch, &line, 1000, 20000);
+	add(&batch, &line, 2000, 10000);
+	add(&batch, &line, 3000, 100000);
+	add(&batch, &line, 4000, 100001);
+	KUNIT_EXPECT_EQ(test, batch.min_ns, 10000);
+	KUNIT_EXPECT_EQ(test, batch.host_ns, line.host_ns + 2000);
+	KUNIT_EXPECT_EQ(test, batch.nic_ns, line.nic_ns - 8000);
+	KUNIT_EXPECT_EQ(test, batch.last_ns, line.host_ns + 4000);
+	KUNIT_EXPECT_EQ(test, batch.above, 1);
+	KUNIT_EXPECT_EQ(test, batch.count, 4);
+}
+
+static void batch__begins_anew_with_the_line(struct kunit *test)
+{
+	struct timely_clock_line line = sure_line();
+	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+
+	add(&batch, &line, 1000, 5000);
+	add(&batch, &line, 2000, 200000);
+	line.epoch++;
+	add(&batch, &line, 3000, 20000);
+	KUNIT_EXPECT_EQ(test, batch.count, 1);
+	KUNIT_EXPECT_EQ(test, batch.min_ns, 20000);
+	KUNIT_EXPECT_EQ(test, batch.above, 0);
+}
+
+static void take__of_nothing_and_of_the_past(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	struct timely_clock_batch batch = {};
+	struct timely_clock_line line;
+
+	model_sure(test, m, 1);
+	line = m->clock.line;
+	KUNIT_EXPECT_FALSE(test, timely_clock_take(&m->clock, &batch));
+	/* Compared with a line that is void: counted, and that is all. */
+	timely_clock_batch_add(&batch, &line, m->nic_ns, m->now_ns - 50000);
+	batch.epoch--;
+	KUNIT_EXPECT_FALSE(test, timely_clock_take(&m->clock, &batch));
+	KUNIT_EXPECT_EQ(test, batch.count, 0);
+	KUNIT_EXPECT_EQ(test, batch.since_ns, m->now_ns - 50000);
+	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_SURE);
+}
+
+/* ---- how good it is ---- */
+
+/**
+ * struct shape - traffic, and what is asked of its line
+ * @name: of it
+ * @rate: packets a second
+ * @delay: how late the host is
+ * @floor_ns: at least
+ * @span_ns: at most, or on average
+ * @drift_ppb: NIC's clock
+ * @wander_ppb_s: what that changes by each second
+ * @cpus: that handle packets
+ * @sure_ms: when it has to be sure first
+ * @warm_ms: errors count from here on
+ * @run_ms: for so long
+ * @p99_ns: that 99 % keep within
+ * @good_permille: of stamps
+ */
+struct shape {
+	const char *name;
+	u32 rate;
+	enum clock_model_delay delay;
+	u32 floor_ns;
+	u32 span_ns;
+	s64 drift_ppb;
+	s64 wander_ppb_s;
+	u32 cpus;
+	u32 sure_ms;
+	u32 warm_ms;
+	u32 run_ms;
+	u32 p99_ns;
+	u32 good_permille;
+};
+
+static const struct shape shapes[] = {
+	{ "76k uniform", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 0, 1, 100, 500, 2000, 200, 990 },
+	{ "76k slow", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  -500000, 0, 1, 100, 500, 1000, 200, 990 },
+	{ "76k fast", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  500000, 0, 1, 100, 500, 1000, 200, 990 },
+	{ "76k 8 CPUs", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 0, 8, 100, 500, 1000, 200, 990 },
+	{ "76k exponential", 76000, CLOCK_DELAY_EXPONENTIAL, 2000, 20000,
+	  50000, 0, 1, 100, 500, 1000, 100, 970 },
+	{ "76k outliers", 76000, CLOCK_DELAY_OUTLIERS, 0, 100000,
+	  50000, 0, 1, 100, 500, 1000, 200, 970 },
+	{ "76k constant", 76000, CLOCK_DELAY_CONSTANT, 5000, 0,
+	  50000, 0, 1, 100, 500, 1000, 8, 1000 },
+	{ "76k moderated", 76000, CLOCK_DELAY_MODERATED, 200, 50000,
+	  50000, 0, 1, 100, 500, 1000, 100, 980 },
+	{ "76k 1 ppm/s", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 1000, 1, 100, 500, 2000, 200, 990 },
+	{ "76k -1 ppm/s", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, -1000, 1, 100, 500, 2000, 200, 990 },
+	{ "76k 10 ppm/s", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 10000, 1, 100, 2500, 2000, 300, 990 },
+	{ "76k -10 ppm/s", 76000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, -10000, 1, 100, 2500, 2000, 300, 990 },
+	{ "500k uniform", 500000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 0, 1, 50, 500, 500, 50, 990 },
+	{ "10k uniform", 10000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 0, 1, 200, 2000, 5000, 200, 990 },
+	{ "10k exponential", 10000, CLOCK_DELAY_EXPONENTIAL, 2000, 20000,
+	  50000, 0, 1, 200, 2000, 5000, 100, 970 },
+	{ "1k uniform", 1000, CLOCK_DELAY_UNIFORM, 0, 100000,
+	  50000, 0, 1, 5000, 10000, 20000, 1000, 900 },
+	{ "1k exponential", 1000, CLOCK_DELAY_EXPONENTIAL, 2000, 20000,
+	  50000, 0, 1, 3000, 10000, 20000, 300, 950 },
+	{ "100 exponential", 100, CLOCK_DELAY_EXPONENTIAL, 2000, 20000,
+	  50000, 0, 1, 30000, 30000, 50000, 1000, 700 },
+	{ "100 constant", 100, CLOCK_DELAY_CONSTANT, 5000, 0,
+	  50000, 0, 1, 1000, 5000, 20000, 8, 1000 },
+};
+
+static void shape_name(const struct shape *shape, char *to)
+{
+	strscpy(to, shape->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(shape, shapes, shape_name);
+
+static void shape__sure_and_right(struct kunit *test)
+{
+	const struct shape *shape = test->param_value;
+	struct clock_model *m = model(test);
+	u64 began_ns;
+
+	clock_model_init(m, 20150817, shape->rate);
+	m->delay = shape->delay;
+	m->floor_ns = shape->floor_ns;
+	/* The poll takes 200 ns for a packet. */
+	m->bias_ns = shape->floor_ns + (m->delay == CLOCK_DELAY_MODERATED ? 200 : 0);
+	m->span_ns = shape->span_ns;
+	m->drift_ppb = shape->drift_ppb;
+	m->wander_ppb_s = shape->wander_ppb_s;
+	m->cpus = shape->cpus;
+	began_ns = m->now_ns;
+	clock_model_run(m, (u64)shape->sure_ms * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, m->sure_ns, began_ns);
+	KUNIT_EXPECT_LE(test, m->wrong * 100, m->good);
+	clock_model_run(m, (u64)(shape->warm_ms - shape->sure_ms) * NSEC_PER_MSEC);
+	clock_model_recount(m);
+	clock_model_run(m, (u64)shape->run_ms * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), shape->p99_ns);
+	KUNIT_EXPECT_GE(test, m->good * 1000, m->total * shape->good_permille);
+	if (!shape->wander_ppb_s)
+		KUNIT_EXPECT_LE(test, m->beyond * 50, m->good);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.restarts, 1);
+	expect_promises(test, m);
+}
+
+static void drift__steps_of_a_servo(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	model_sure(test, m, 7);
+	for (i = 0; i < 10; i++) {
+		m->drift_ppb += i & 1 ? -10000 : 10000;
+		clock_model_run(m, 300 * NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 800);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 99);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+}
+
+static void drift__that_jumps(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	/* What was known of it is false by 1000 ppm. */
+	clock_model_init(m, 9, 76000);
+	m->drift_ppb = 500000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	m->drift_ppb = -500000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	clock_model_recount(m);
+	clock_model_run(m, NSEC_PER_SEC / 5);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 98);
+}
+
+static void drift__change_is_measured(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	clock_model_init(m, 10, 76000);
+	m->wander_ppb_s = 10000;
+	clock_model_run(m, 4ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_GT(test, m->clock.wander_ppb_s, 5000);
+	KUNIT_EXPECT_LT(test, m->clock.wander_ppb_s, 20000);
+	m->wander_ppb_s = 0;
+	clock_model_run(m, 10ULL * NSEC_PER_SEC);
+	KUNIT_EXPECT_LT(test, m->clock.wander_ppb_s, 2000);
+}
+
+static void drift__becomes_known(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 8);
+	clock_model_run(m, NSEC_PER_SEC);
+	/* A NIC that is 50 ppm fast makes its nanoseconds 50 ppm short: 214737. */
+	KUNIT_EXPECT_GT(test, m->line.drift_q32, -214737 - 4300);
+	KUNIT_EXPECT_LT(test, m->line.drift_q32, -214737 + 4300);
+}
+
+/* ---- steps ---- */
+
+static const struct step {
+	const char *name;
+	s64 nic_ns;
+	s64 host_ns;
+	/* The most stamps that may be used though they are wrong by a us or more. */
+	u32 wrong;
+} steps[] = {
+	{ "nic +20 us", 20000, 0, 100 },
+	{ "nic -20 us", -20000, 0, 450 },
+	{ "host +20 us", 0, 20000, 450 },
+	{ "host -20 us", 0, -20000, 100 },
+	{ "nic +50 us", 50000, 0, 50 },
+	{ "nic -50 us", -50000, 0, 400 },
+	{ "host +50 us", 0, 50000, 400 },
+	{ "host -50 us", 0, -50000, 50 },
+	{ "nic +200 us", 200000, 0, 0 },
+	{ "nic -200 us", -200000, 0, 0 },
+	{ "nic +1 ms", 1000000, 0, 0 },
+	{ "nic -1 ms", -1000000, 0, 0 },
+	{ "host +1 ms", 0, 1000000, 0 },
+	{ "host -1 ms", 0, -1000000, 0 },
+	{ "nic +1 s", 1000000000, 0, 0 },
+	{ "nic -1 s", -1000000000, 0, 0 },
+	{ "host +1 s", 0, 1000000000, 0 },
+	{ "host -1 s", 0, -1000000000, 0 },
+	{ "nic +1 h", 3600000000000, 0, 0 },
+	{ "nic -1 h", -3600000000000, 0, 0 },
+	{ "host +1 h", 0, 3600000000000, 0 },
+	{ "host -1 h", 0, -3600000000000, 0 },
+	{ "nic to 0", -1600000000000000000, 0, 0 },
+	{ "both +1 s", 1000000000, 1000000000, 0 },
+};
+
+static void step_name(const struct step *step, char *to)
+{
+	strscpy(to, step->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(step, steps, step_name);
+
+/* Milliseconds until the clock is not sure any more. */
+static u32 lost_after_ms(struct clock_model *m, u32 most_ms)
+{
+	u32 ms = 0;
+
+	do {
+		clock_model_run(m, NSEC_PER_MSEC);
+		ms++;
+	} while (m->was_sure && ms < most_ms);
+	return ms;
+}
+
+static void step__is_noticed_and_learnt(struct kunit *test)
+{
+	const struct step *step = test->param_value;
+	struct clock_model *m = model(test);
+	u32 restarts, seed, ms;
+
+	for (seed = 0; seed < SEEDS; seed++) {
+		model_sure(test, m, 1000 + seed);
+		restarts = m->clock.restarts;
+		clock_model_deliver(m, U64_MAX);
+		m->nic_ns += step->nic_ns;
+		m->host_offset_ns += step->host_ns;
+		ms = lost_after_ms(m, 10);
+		KUNIT_EXPECT_FALSE(test, m->was_sure);
+		clock_model_run(m, (100 - ms) * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		KUNIT_EXPECT_LE(test, m->wrong, step->wrong);
+		KUNIT_EXPECT_GT(test, m->clock.restarts, restarts);
+		clock_model_run(m, 100 * NSEC_PER_MSEC);
+		clock_model_recount(m);
+		clock_model_run(m, 200 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 400);
+		KUNIT_EXPECT_GE(test, m->good * 100, m->total * 99);
+	}
+	expect_promises(test, m);
+}
+
+static void step__the_nic_restarts_at(struct kunit *test)
+{
+	static const u64 values[] = {
+		0, 1, 1ULL << 32, 1ULL << 40, 1ULL << 62, (1ULL << 63) - 50000000,
+		(1ULL << 63) + 5, U64_MAX - 150000000, U64_MAX
+	};
+	struct clock_model *m = model(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		model_sure(test, m, 2000 + i);
+		clock_model_deliver(m, U64_MAX);
+		m->nic_ns = values[i];
+		KUNIT_EXPECT_LT(test, lost_after_ms(m, 10), 10);
+		clock_model_run(m, 100 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+		/* Its time wraps meanwhile. */
+		clock_model_run(m, 200 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	}
+	expect_promises(test, m);
+}
+
+static void step__while_learning(struct kunit *test)
+{
+	static const s64 values[] = {
+		-20000, 20000, -1000000, 1000000, -1000000000, 1000000000, -3600000000000
+	};
+	struct clock_model *m = model(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		clock_model_init(m, 3000 + i, 76000);
+		clock_model_run(m, 8 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_FALSE(test, m->was_sure);
+		m->nic_ns += values[i];
+		clock_model_run(m, 150 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		/* What is less than the spread shows only after a while. */
+		KUNIT_EXPECT_LE(test, m->wrong, i < 2 ? 1000 : 0);
+	}
+}
+
+/* ---- hosts that are late, and pauses ---- */
+
+static void hiccup__keeps_the_line(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	model_sure(test, m, 4);
+	for (i = 0; i < 5; i++) {
+		m->late_ns = 5000000;
+		clock_model_run(m, 20 * NSEC_PER_MSEC);
+		/* What is handled late is used by nobody. */
+		KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+		m->late_ns = 0;
+		clock_model_run(m, 15 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		clock_model_run(m, 80 * NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_EQ(test, m->unsure, 0);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_GE(test, m->clock.doubts, 5);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.restarts, 1);
+	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 200);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 70);
+}
+
+static void hiccup__of_a_single_packet(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 nic;
+
+	model_sure(test, m, 5);
+	nic = m->nic_ns;
+	/* Nothing else comes meanwhile, and this CPU had none: a batch of its own. */
+	clock_model_pause(m, 5 * NSEC_PER_MSEC);
+	m->batches[0].count = 0;
+	m->clock.run_pairs = 0;
+	clock_model_handle(m, nic, m->now_ns, m->now_ns);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->doubtful, 1);
+}
+
+static void hiccup__with_a_stray(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 6);
+	m->late_ns = 5000000;
+	clock_model_run(m, 15 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	clock_model_handle(m, 0, m->now_ns, m->now_ns);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	m->late_ns = 0;
+	clock_model_run(m, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+}
+
+static void hiccup__and_the_host_is_set_back(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 7);
+	m->late_ns = 5000000;
+	clock_model_run(m, 15 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	m->late_ns = 0;
+	m->host_offset_ns -= NSEC_PER_SEC;
+	clock_model_run(m, 120 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+}
+
+static void hiccup__that_lasts_is_forgotten(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 5);
+	m->late_ns = 5000000;
+	clock_model_run(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
+	m->late_ns = 0;
+	clock_model_run(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	clock_model_recount(m);
+	clock_model_run(m, 200 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 400);
+}
+
+static void noise__rises_and_falls(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	clock_model_init(m, 6, 76000);
+	m->span_ns = 5000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	clock_model_recount(m);
+	m->span_ns = 200000;
+	clock_model_run(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 60);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_GE(test, m->line.gate_ns, 190000);
+	m->span_ns = 5000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_LE(test, m->line.gate_ns, 12000);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+}
+
+static void pause__of_a_tenth_of_a_second(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 9);
+	clock_model_pause(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, timely_clock_uncertainty_ns(&m->line, m->now_ns),
+			m->line.uncertainty_ns + 190);
+	clock_model_run(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->unsure, 0);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+}
+
+static void pause__of_a_second_and_more(struct kunit *test)
+{
+	static const u32 seconds[] = { 1, 10, 60, 3600, 86400 };
+	struct clock_model *m = model(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(seconds); i++) {
+		model_sure(test, m, 10 + i);
+		/* Temperature: 5 ppm an hour. */
+		m->wander_ppb_s = seconds[i] <= 3600 ? 2 : 0;
+		clock_model_pause(m, seconds[i] * (u64)NSEC_PER_SEC);
+		m->wander_ppb_s = 0;
+		KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&m->line, m->now_ns), U32_MAX);
+		m->sure_ns = 0;
+		clock_model_run(m, 100 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_GT(test, m->unsure, 0);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+		KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	}
+}
+
+/* ---- forget ---- */
+
+static void forget__until_seen_again(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 began_ns;
+	u16 epoch;
+
+	model_sure(test, m, 20);
+	epoch = m->line.epoch;
+	m->delay = CLOCK_DELAY_EXPONENTIAL;
+	m->span_ns = 20000;
+	timely_clock_forget(&m->clock);
+	m->line = m->clock.line;
+	/* What batches hold is void, and once more with the new line. */
+	KUNIT_EXPECT_EQ(test, m->line.epoch, (u16)(epoch + 1));
+	/* A suspended host. */
+	m->host_offset_ns -= 1000000000;
+	began_ns = m->now_ns + m->host_offset_ns;
+	clock_model_run(m, 100 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GT(test, m->unsure, 0);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+	KUNIT_EXPECT_LT(test, m->sure_ns - began_ns, 50 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.restarts, 2);
+	KUNIT_EXPECT_EQ(test, m->line.epoch, (u16)(epoch + 2));
+}
+
+/* ---- brackets ---- */
+
+static void bracket__tells_the_floor(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	clock_model_init(m, 30, 76000);
+	m->drift_ppb = 50000;
+	m->floor_ns = 3000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_GE(test, clock_model_error(m, 10), 2000);
+	for (i = 0; i < 10; i++) {
+		clock_model_bracket(m, 1000);
+		clock_model_run(m, 20 * NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_LE(test, m->clock.floor_ns, 4000);
+	KUNIT_EXPECT_GE(test, m->clock.floor_ns, 2000);
+	KUNIT_EXPECT_EQ(test, m->clock.brackets, 10);
+	clock_model_recount(m);
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 1000);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.restarts, 1);
+	expect_promises(test, m);
+}
+
+static void bracket__of_a_floor_that_sinks(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	clock_model_init(m, 31, 76000);
+	m->floor_ns = 50000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	for (i = 0; i < 10; i++) {
+		clock_model_bracket(m, 500);
+		clock_model_run(m, 20 * NSEC_PER_MSEC);
+	}
+	clock_model_recount(m);
+	/* Moderation is turned off: lower than ever, and still above the line. */
+	m->floor_ns = 2000;
+	clock_model_run(m, NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_LE(test, m->clock.floor_ns, 3000);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+}
+
+static void bracket__ends_a_doubt(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	model_sure(test, m, 32);
+	m->late_ns = 5000000;
+	clock_model_run(m, 10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	clock_model_bracket(m, 1000);
+	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.doubts, 1);
+}
+
+static void bracket__tells_of_a_step(struct kunit *test)
+{
+	static const s64 values[] = {
+		5000, -200000, 200000, -1000000000, 1000000000, -1600000000000000000
+	};
+	struct clock_model *m = model(test);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		model_sure(test, m, 33 + i);
+		clock_model_deliver(m, U64_MAX);
+		m->nic_ns -= values[i];
+		clock_model_bracket(m, 600);
+		KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
+		KUNIT_EXPECT_TRUE(test, clock_model_sure(m, m->now_ns));
+		clock_model_run(m, 200 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+		KUNIT_EXPECT_EQ(test, m->unsure, 0);
+		KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 700);
+		KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
+	}
+	expect_promises(test, m);
+}
+
+static void bracket__that_is_none(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	struct timely_clock *clock;
+	u64 nic, now;
+
+	clock_model_init(m, 40, 76000);
+	clock = &m->clock;
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, 1000, 5000, 2000));
+	KUNIT_EXPECT_EQ(test, clock->line.state, TIMELY_CLOCK_NONE);
+	clock_model_run(m, 2 * NSEC_PER_MSEC);
+	/* The drift is not known. */
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, m->now_ns, m->nic_ns, m->now_ns));
+	model_sure(test, m, 40);
+	nic = m->nic_ns;
+	now = m->now_ns;
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now, nic, now - 1));
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now - 50001, nic, now + 50000));
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, 0, nic, U64_MAX));
+	KUNIT_EXPECT_EQ(test, clock->brackets, 0);
+	/* Wide, but true: nothing to learn. */
+	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now - 50000, nic, now + 50000));
+	KUNIT_EXPECT_EQ(test, clock->brackets, 1);
+	KUNIT_EXPECT_EQ(test, clock->line.state, TIMELY_CLOCK_SURE);
+}
+
+/* ---- hostile stamps ---- */
+
+static void stray__is_no_step(struct kunit *test)
+{
+	static const u64 strays[] = {
+		0, 1, U64_MAX, 1ULL << 63, 1600000000000000000ULL, 1600000000400000000ULL
+	};
+	struct clock_model *m = model(test);
+	u32 i;
+
+	model_sure(test, m, 50);
+	for (i = 0; i < ARRAY_SIZE(strays); i++) {
+		clock_model_handle(m, strays[i], m->now_ns, m->now_ns);
+		clock_model_run(m, 20 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+	}
+	/* And of the host. */
+	for (i = 0; i < 3; i++) {
+		clock_model_handle(m, m->nic_ns, strays[i], strays[i]);
+		clock_model_run(m, 100 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+	}
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	expect_promises(test, m);
+}
+
+static void stray__one_in_a_thousand(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	model_sure(test, m, 51);
+	for (i = 0; i < 40; i++) {
+		clock_model_run(m, 13 * NSEC_PER_MSEC);
+		clock_model_handle(m, clock_roll(m), m->now_ns, m->now_ns);
+	}
+	clock_model_run(m, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 75);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+}
+
+static void hostile__random_stamps(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 nic, host;
+	u32 i, j;
+
+	for (j = 0; j < 8; j++) {
+		model_sure(test, m, 60 + j);
+		for (i = 0; i < 20000; i++) {
+			nic = j & 1 ? clock_roll(m) : m->nic_ns;
+			nic += j & 2 ? clock_roll(m) >> clock_below(m, 64) : 0;
+			host = j & 4 ? clock_roll(m) : m->now_ns + i * 1000;
+			clock_model_handle(m, nic, host, host);
+		}
+		clock_model_pause(m, 20000 * 1000);
+		clock_model_run(m, NSEC_PER_SEC / 2);
+		KUNIT_EXPECT_TRUE(test, m->was_sure);
+		clock_model_recount(m);
+		clock_model_run(m, NSEC_PER_SEC / 5);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+		KUNIT_EXPECT_GE(test, m->good * 100, m->total * 95);
+	}
+	expect_promises(test, m);
+}
+
+static void hostile__time_stands_still(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 nic, now;
+	u32 i;
+
+	clock_model_init(m, 70, 76000);
+	nic = m->nic_ns;
+	now = m->now_ns;
+	for (i = 0; i < 100000; i++)
+		clock_model_handle(m, nic, now + i * 1000, 0);
+	KUNIT_EXPECT_EQ(test, m->good, 0);
+	for (i = 0; i < 100000; i++)
+		clock_model_handle(m, nic + i * 1000, now, 0);
+	for (i = 0; i < 100000; i++)
+		clock_model_handle(m, nic, now, 0);
+	for (i = 0; i < 100000; i++)
+		clock_model_handle(m, nic - i * 1000, now - i * 1000, 0);
+	expect_promises(test, m);
+}
+
+static struct kunit_case clock_cases[] = {
+	KUNIT_CASE(judge__a_line_that_is_not_sure),
+	KUNIT_CASE(judge__maps_by_offset_and_drift),
+	KUNIT_CASE(judge__gate_and_below),
+	KUNIT_CASE(judge__an_old_line),
+	KUNIT_CASE(judge__nowhere),
+	KUNIT_CASE(uncertainty__grows),
+	KUNIT_CASE(batch__is_due_when_full),
+	KUNIT_CASE(batch__is_due_when_old),
+	KUNIT_CASE(batch__tells_of_a_contradiction),
+	KUNIT_CASE(batch__keeps_the_lowest),
+	KUNIT_CASE(batch__begins_anew_with_the_line),
+	KUNIT_CASE(take__of_nothing_and_of_the_past),
+	KUNIT_CASE_PARAM(shape__sure_and_right, shape_gen_params),
+	KUNIT_CASE(drift__steps_of_a_servo),
+	KUNIT_CASE(drift__that_jumps),
+	KUNIT_CASE(drift__change_is_measured),
+	KUNIT_CASE(drift__becomes_known),
+	KUNIT_CASE_PARAM(step__is_noticed_and_learnt, step_gen_params),
+	KUNIT_CASE(step__the_nic_restarts_at),
+	KUNIT_CASE(step__while_learning),
+	KUNIT_CASE(hiccup__keeps_the_line),
+	KUNIT_CASE(hiccup__of_a_single_packet),
+	KUNIT_CASE(hiccup__with_a_stray),
+	KUNIT_CASE(hiccup__and_the_host_is_set_back),
+	KUNIT_CASE(hiccup__that_lasts_is_forgotten),
+	KUNIT_CASE(noise__rises_and_falls),
+	KUNIT_CASE(pause__of_a_tenth_of_a_second),
+	KUNIT_CASE(pause__of_a_second_and_more),
+	KUNIT_CASE(forget__until_seen_again),
+	KUNIT_CASE(bracket__tells_the_floor),
+	KUNIT_CASE(bracket__of_a_floor_that_sinks),
+	KUNIT_CASE(bracket__ends_a_doubt),
+	KUNIT_CASE(bracket__tells_of_a_step),
+	KUNIT_CASE(bracket__that_is_none),
+	KUNIT_CASE(stray__is_no_step),
+	KUNIT_CASE(stray__one_in_a_thousand),
+	KUNIT_CASE(hostile__random_stamps),
+	KUNIT_CASE(hostile__time_stands_still),
+	{}
+};
+
+static struct kunit_suite clock_suite = {
+	.name = "timely_clock",
+	.test_cases = clock_cases,
+};
+
+kunit_test_suite(clock_suite);

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The generic netlink family "timely": what is known of the NICs whose stamps
+ * end RTTs, what may be changed about them, and the counters of RTT measurement.
+ *
+ * <linux/timely.h> describes the messages. A request sees the devices of its
+ * sender's network namespace only; anyone may ask, to change something takes
+ * CAP_NET_ADMIN there. Nothing is kept here: each answer is made of what
+ * net/timely/nic.c and rtt.c know.
+ */
+
+#include <linux/err.h>
+#include <linux/netdevice.h>
+#include <linux/rtnetlink.h>
+#include <linux/time64.h>
+#include <net/genetlink.h>
+#include <net/net_namespace.h>
+#include <net/sock.h>
+
+#include <net/timely_counters.h>
+#include <net/timely_netlink.h>
+#include <net/timely_nic.h>
+#include <uapi/linux/timely.h>
+
+/* Line rates that may be set: up to 1 Tb/s. */
+#define TN_MAX_LINE_KBPS	1000000000
+
+/**
+ * struct tn_dump - where a dump goes on, in netlink_callback's ctx
+ * @position: devices of the namespace's list that have been dealt with
+ */
+struct tn_dump {
+	unsigned int position;
+};
+
+static struct genl_family tn_family;
+
+static const struct nla_policy tn_nic_get_policy[] = {
+	[TIMELY_A_IFINDEX] = NLA_POLICY_MIN(NLA_U32, 1),
+	[TIMELY_A_IFNAME] = { .type = NLA_NUL_STRING, .len = ALTIFNAMSIZ - 1 },
+};
+
+static const struct nla_policy tn_nic_set_policy[] = {
+	[TIMELY_A_IFINDEX] = NLA_POLICY_MIN(NLA_U32, 1),
+	[TIMELY_A_IFNAME] = { .type = NLA_NUL_STRING, .len = ALTIFNAMSIZ - 1 },
+	[TIMELY_A_NIC_USE] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TIMELY_A_LINE_OVERRIDE_KBPS] = { .type = NLA_U32 },
+};
+
+/* ---- which device ---- */
+
+/* The device that a request names, in its sender's namespace; under RTNL or RCU. */
+static struct net_device *tn_find(struct genl_info *info)
+{
+	const struct nlattr *index = info->attrs[TIMELY_A_IFINDEX];
+	const struct nlattr *name = info->attrs[TIMELY_A_IFNAME];
+	struct net *net = genl_info_net(info);
+	struct net_device *dev;
+
+	if (!index == !name) {
+		GENL_SET_ERR_MSG(info, "timely: name the device: by IFINDEX or by IFNAME");
+		return ERR_PTR(-EINVAL);
+	}
+	rcu_read_lock();
+	/* What exceeds an int is no device's number, and not found. */
+	dev = index ? dev_get_by_index_rcu(net, nla_get_u32(index)) :
+		      dev_get_by_name_rcu(net, nla_data(name));
+	rcu_read_unlock();
+	if (dev)
+		return dev;
+	NL_SET_ERR_MSG_ATTR(info->extack, index ? : name,
+			    "timely: no such device in this network namespace");
+	return ERR_PTR(-ENODEV);
+}
+
+static int tn_explain(struct genl_info *info, int err)
+{
+	if (err == -ENOENT)
+		GENL_SET_ERR_MSG(info, "timely: the device is down or does not stamp in hardware");
+	return err;
+}
+
+/* ---- NICs ---- */
+
+/* Parts in a billion; what no clock drifts by does not overflow either. */
+static s32 tn_drift_ppb(s64 drift_q32)
+{
+	s64 one = 1LL << 32;
+
+	return (clamp(drift_q32, -one, one) * NSEC_PER_SEC) >> 32;
+}
+
+/* The line, once there is one. */
+static int tn_put_line(struct sk_buff *skb, const struct timely_nic_status *status)
+{
+	const struct timely_clock_line *line = &status->line;
+
+	if (line->state == TIMELY_CLOCK_NONE)
+		return 0;
+	if (nla_put_u32(skb, TIMELY_A_UNCERTAINTY_NS, status->uncertainty_ns) ||
+	    nla_put_s32(skb, TIMELY_A_DRIFT_PPB, tn_drift_ppb(line->drift_q32)) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_LINE_NIC_NS, line->nic_ns, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_LINE_HOST_NS, line->host_ns, TIMELY_A_PAD) ||
+	    nla_put_s64(skb, TIMELY_A_LINE_DRIFT_Q32, line->drift_q32, TIMELY_A_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int tn_put_nic(struct sk_buff *skb, const struct net_device *dev,
+		      const struct timely_nic_status *status)
+{
+	if (nla_put_u32(skb, TIMELY_A_IFINDEX, dev->ifindex) ||
+	    nla_put_string(skb, TIMELY_A_IFNAME, dev->name) ||
+	    nla_put_u8(skb, TIMELY_A_NIC_STATE, status->state) ||
+	    nla_put_u8(skb, TIMELY_A_NIC_USE, status->use) ||
+	    nla_put_u32(skb, TIMELY_A_LINE_KBPS, status->line_kbps) ||
+	    nla_put_u32(skb, TIMELY_A_LINE_OVERRIDE_KBPS, status->override_kbps) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_PAIRS, status->pairs, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_BRACKETS, status->brackets, TIMELY_A_PAD) ||
+	    nla_put_u32(skb, TIMELY_A_STEPS, status->steps) ||
+	    nla_put_s32(skb, TIMELY_A_PHC, status->phc))
+		return -EMSGSIZE;
+	return tn_put_line(skb, status);
+}
+
+/* The device's name may change meanwhile, and comes out as in a log then. */
+static int tn_answer(struct sk_buff *reply, struct genl_info *info)
+{
+	struct timely_nic_status status;
+	struct net_device *dev;
+	int err;
+
+	rcu_read_lock();
+	dev = tn_find(info);
+	err = PTR_ERR_OR_ZERO(dev);
+	if (!err)
+		err = tn_explain(info, timely_nic_status(dev, &status));
+	if (!err)
+		err = tn_put_nic(reply, dev, &status);
+	rcu_read_unlock();
+	return err;
+}
+
+static int tn_nic_get(struct sk_buff *request, struct genl_info *info)
+{
+	struct sk_buff *reply = genlmsg_new(GENLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	int err = -EMSGSIZE;
+	void *header;
+
+	if (!reply)
+		return -ENOMEM;
+	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_NIC_GET);
+	if (header)
+		err = tn_answer(reply, info);
+	if (err) {
+		nlmsg_free(reply);
+		return err;
+	}
+	genlmsg_end(reply, header);
+	return genlmsg_reply(reply, info);
+}
+
+/* In words, as a policy's refusal of an attribute would not say why. */
+static int tn_nic_dump_start(struct netlink_callback *cb)
+{
+	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
+		return 0;
+	NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all devices: give no attribute");
+	return -EINVAL;
+}
+
+/* 0 also for a device without a record; -EMSGSIZE when the message is full. */
+static int tn_dump_one(struct sk_buff *skb, struct netlink_callback *cb,
+		       const struct net_device *dev)
+{
+	struct timely_nic_status status;
+	void *header;
+
+	if (timely_nic_status(dev, &status))
+		return 0;
+	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+			     &tn_family, NLM_F_MULTI, TIMELY_CMD_NIC_GET);
+	if (!header)
+		return -EMSGSIZE;
+	genl_dump_check_consistent(cb, header);
+	if (tn_put_nic(skb, dev, &status)) {
+		genlmsg_cancel(skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(skb, header);
+	return 0;
+}
+
+static int tn_nic_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct tn_dump *dump = (struct tn_dump *)cb->ctx;
+	struct net *net = sock_net(skb->sk);
+	unsigned int position = 0;
+	struct net_device *dev;
+
+	rcu_read_lock();
+	/* Devices that come and go shift positions: the asker is told so. */
+	cb->seq = READ_ONCE(net->dev_base_seq);
+	for_each_netdev_rcu(net, dev) {
+		if (position++ < dump->position)
+			continue;
+		if (tn_dump_one(skb, cb, dev))
+			break;
+		dump->position++;
+	}
+	rcu_read_unlock();
+	return skb->len;
+}
+
+/* A range in the policy would be refused without saying what is allowed. */
+static int tn_parse_change(struct genl_info *info, struct timely_nic_change *change)
+{
+	const struct nlattr *override = info->attrs[TIMELY_A_LINE_OVERRIDE_KBPS];
+	const struct nlattr *use = info->attrs[TIMELY_A_NIC_USE];
+
+	if (!override && !use) {
+		GENL_SET_ERR_MSG(info, "timely: nothing to set: LINE_OVERRIDE_KBPS or NIC_USE");
+		return -EINVAL;
+	}
+	if (override) {
+		change->set_override = true;
+		change->override_kbps = nla_get_u32(override);
+	}
+	if (change->override_kbps > TN_MAX_LINE_KBPS) {
+		NL_SET_ERR_MSG_ATTR(info->extack, override,
+				    "timely: LINE_OVERRIDE_KBPS: allowed are 0 to 1000000000");
+		return -ERANGE;
+	}
+	if (use) {
+		change->set_use = true;
+		change->use = nla_get_u8(use);
+	}
+	return 0;
+}
+
+static int tn_nic_set(struct sk_buff *request, struct genl_info *info)
+{
+	struct timely_nic_change change = {};
+	struct net_device *dev;
+	int err = tn_parse_change(info, &change);
+
+	if (err)
+		return err;
+	rtnl_lock();
+	dev = tn_find(info);
+	err = PTR_ERR_OR_ZERO(dev);
+	if (!err)
+		err = tn_explain(info, timely_nic_change(dev, &change));
+	rtnl_unlock();
+	return err;
+}
+
+/* ---- RTT measurement ---- */
+
+static int tn_put_counter(struct sk_buff *skb, unsigned int index)
+{
+	struct nlattr *nest = nla_nest_start(skb, TIMELY_A_COUNTER);
+
+	if (!nest ||
+	    nla_put_string(skb, TIMELY_A_COUNTER_NAME, timely_rtt_counter_names[index]) ||
+	    nla_put_string(skb, TIMELY_A_COUNTER_DOC, timely_rtt_counter_docs[index]) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_COUNTER_VALUE, timely_rtt_counter(index),
+			      TIMELY_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static size_t tn_text_bytes(const char *text)
+{
+	return nla_total_size(strlen(text) + 1);
+}
+
+/* Room for the answer, which has a nest for each counter. */
+static size_t tn_counters_bytes(void)
+{
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < TIMELY_RTT_COUNTER_COUNT; i++)
+		bytes += nla_total_size(tn_text_bytes(timely_rtt_counter_names[i]) +
+					tn_text_bytes(timely_rtt_counter_docs[i]) +
+					nla_total_size_64bit(sizeof(u64)));
+	return bytes;
+}
+
+static int tn_rtt_get(struct sk_buff *request, struct genl_info *info)
+{
+	struct sk_buff *reply = genlmsg_new(tn_counters_bytes(), GFP_KERNEL);
+	void *header;
+	unsigned int i;
+	int err = 0;
+
+	if (!reply)
+		return -ENOMEM;
+	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_RTT_GET);
+	for (i = 0; header && !err && i < TIMELY_RTT_COUNTER_COUNT; i++)
+		err = tn_put_counter(reply, i);
+	if (!header || err) {
+		nlmsg_free(reply);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(reply, header);
+	return genlmsg_reply(reply, info);
+}
+
+/* ---- the family ---- */
+
+static const struct genl_ops tn_ops[] = {
+	{
+		.cmd = TIMELY_CMD_NIC_GET,
+		.policy = tn_nic_get_policy,
+		.maxattr = ARRAY_SIZE(tn_nic_get_policy) - 1,
+		.doit = tn_nic_get,
+		.start = tn_nic_dump_start,
+		.dumpit = tn_nic_dump,
+	},
+	{
+		.cmd = TIMELY_CMD_NIC_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_nic_set_policy,
+		.maxattr = ARRAY_SIZE(tn_nic_set_policy) - 1,
+		.doit = tn_nic_set,
+	},
+	{
+		.cmd = TIMELY_CMD_RTT_GET,
+		.doit = tn_rtt_get,
+	},
+};
+
+/*
+ * No alias for the family's name: the modules are loaded by whoever wants the
+ * congestion control, not by a question about them.
+ */
+static struct genl_family tn_family __ro_after_init = {
+	.name = TIMELY_GENL_NAME,
+	.version = TIMELY_GENL_VERSION,
+	.module = THIS_MODULE,
+	.netnsok = true,
+	.ops = tn_ops,
+	.n_ops = ARRAY_SIZE(tn_ops),
+};
+
+/**
+ * timely_netlink_init() - offer the family
+ *
+ * Return: 0, or a negative error code.
+ */
+int timely_netlink_init(void)
+{
+	return genl_register_family(&tn_family);
+}
+
+/**
+ * timely_netlink_exit() - withdraw the family; requests under way are waited for
+ */
+void timely_netlink_exit(void)
+{
+	genl_unregister_family(&tn_family);
+}

@@ -1,0 +1,447 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# RTTs that end with the NIC's stamp are true, whatever the host is busy with and
+# whatever happens to the clocks.
+
+. "$(dirname "$0")/hw_lib.sh"
+
+hosts() {
+	# shellcheck disable=SC2086 # several arguments
+	load_hw $fixed
+	nics_up
+	busy h1 eth0
+}
+
+# What each case starts from, whatever became of the one before.
+as_usual() {
+	stamps h1 eth0 all
+	busy h1 eth0
+}
+
+learns_within_100_ms() {
+	as_usual
+	knob h1 eth0 noise_ns 100000
+	for cross in 1 0; do
+		# shellcheck disable=SC2086 # several arguments
+		reload_hw $fixed
+		watch_nics h1 eth0
+		flows 0.2
+		judge after_us=100000 until_us=199000
+		expect sure_us -ge 0 "hardware RTTs were never used, cross_timestamps=$cross"
+		expect sure_us -le 100000 "cross_timestamps=$cross"
+		expect_hardware "cross_timestamps=$cross"
+		# How good lines are on average is the lab's business.
+		expect error_p99 -le 800 "cross_timestamps=$cross"
+		# The host's noise was there, and is not in the RTTs.
+		expect late_max -ge 90000
+		expect rtt_max -le 60000
+		# A segment is handed over just before it leaves.
+		expect early_min -le 1000
+	done
+}
+
+without_stamps_there_are_none() {
+	as_usual
+	for filter in none ptp; do
+		stamps h1 eth0 $filter
+		watch_nics h1 eth0
+		flows 0.03
+		judge until_us=29000
+		expect measured -gt 200 "$filter"
+		expect hardware -eq 0 "$filter"
+		expect doubtful -eq 0 "$filter"
+		expect driver_later -ge $((measured - measured / 50)) "$filter"
+		# When the driver had it: late by the noise, and by no more.
+		expect software_min -ge -$exact "$filter"
+		expect software_max -ge 45000 "$filter"
+		expect software_max -le 52000 "$filter"
+	done
+	stamps h1 eth0 all
+}
+
+line_rate_is_subtracted() {
+	as_usual
+	knob h1 eth0 noise_ns 0
+	for mbps in 1000 25000 100000 10000; do
+		must in_ns h1 ethtool -s eth0 speed $mbps duplex full autoneg off
+		watch_nics h1 eth0
+		total_kbps=800000
+		flows 0.03 $h2_v4 4
+		judge until_us=29000
+		expect measured -gt 50
+		# What TCP counts is the segment without its headers.
+		expect line_all_max -le $((8000000 / mbps)) "ps a byte at $mbps Mb/s"
+		expect line_all_min -ge $((8000000 * 94 / 100 / mbps - 1)) "ps a byte at $mbps Mb/s"
+	done
+	must in_ns h1 "$timelyctl" nic set eth0 line-rate 40gbit
+	watch_nics h1 eth0
+	flows 0.03 $h2_v4 4
+	judge until_us=29000
+	expect line_all_max -le 200 "ps a byte at 40 Gb/s, told"
+	expect line_all_min -ge 187 "ps a byte at 40 Gb/s, told"
+	must in_ns h1 "$timelyctl" nic set eth0 line-rate auto
+}
+
+not_used_when_told_not_to() {
+	as_usual
+	must in_ns h1 "$timelyctl" nic set eth0 hardware off
+	watch_nics h1 eth0
+	flows 0.03
+	must in_ns h1 "$timelyctl" nic set eth0 hardware on
+	judge until_us=29000
+	expect measured -gt 200
+	expect hardware -eq 0
+	expect driver_later -ge $((measured - measured / 50))
+	expect_truth
+}
+
+# A receiver that waits for more to acknowledge is not the network.
+delayed_acks_are_not_counted() {
+	as_usual
+	watch_nics h1 eth0
+	sockets <<-'EOF'
+		# Small writes, which leave as packets of their own; odd packets.
+		TAILS = ([1448], [100], [2 * 1448], [3 * 1448], [3 * 1448 + 100], [100] * 2,
+			 [100] * 3, [1448, 100], [100, 1448], [11 * 1448 + 1])
+		client, server = connect("10.7.2.2")
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 20)
+		sent = 0
+		for i in range(20):
+		    client.sendall(bytes(1448))
+		    time.sleep(0.06)
+		    sent += 1448
+		for sizes in TAILS * 2 + ([100] * 3,) * 20 + ([600] * 2,) * 10:
+		    for size in sizes:
+		        client.sendall(bytes(size))
+		        sent += size
+		    time.sleep(0.06)
+		got = 0
+		server.setblocking(False)
+		while got < sent:
+		    got += len(server.recv(1 << 20))
+		result(tails_same=got == sent)
+	EOF
+	judge
+	expect tails_same -eq 1
+	expect acks -gt 60
+	expect delayed -gt 10
+	expect rtt_max -le 1000000 "ns: a delayed ACK was counted"
+}
+
+half_closed_connections_work() {
+	as_usual
+	watch_nics h1 eth0
+	sockets <<-'EOF'
+		client, server = connect("10.7.2.2")
+		client.sendall(bytes(100000))
+		time.sleep(0.01)
+		server.shutdown(socket.SHUT_WR)
+		time.sleep(0.01)
+		result(eof=client.recv(1) == b"")
+		client.setblocking(False)
+		server.setblocking(False)
+		sent = got = 0
+		end = time.monotonic() + 0.05
+		while time.monotonic() < end or got < sent + 100000:
+		    try:
+		        if time.monotonic() < end:
+		            sent += client.send(bytes(65536))
+		    except BlockingIOError:
+		        pass
+		    try:
+		        got += len(server.recv(1 << 20))
+		    except BlockingIOError:
+		        time.sleep(0.0001)
+		result(half_sent=sent, half_lost=sent + 100000 - got)
+	EOF
+	judge after_us=15000
+	expect eof -eq 1
+	expect half_sent -gt 1000000
+	expect half_lost -eq 0
+	# No packet is seen before TCP processes it: stamps of earlier ones must not count.
+	expect tcp_later -gt 50
+	expect hardware_later -eq 0 "RTTs that ended with an earlier packet's stamp"
+	expect tcp_min -ge -$exact
+	expect_truth
+}
+
+# ---- clocks ----
+
+# What a plan runs: notes when it is, then turns the knob.
+turn_knob() {
+	cat >"$work/turn" <<-'EOF'
+		cd /sys/class/net/eth0/hwnic
+		cat phc_now >>"$3"
+		echo "$2" >"$1"
+	EOF
+}
+
+# steps_plan PLAN KNOB VALUE...: one each 150 ms
+steps_plan() {
+	steps_knob=$1
+	shift
+	steps_at=200
+	for value; do
+		echo "0.$steps_at run ip netns exec h1 sh $work/turn $steps_knob $value $work/steps"
+		steps_at=$((steps_at + 150))
+	done
+	[ $steps_at -le 950 ] || fail "too many steps for a second"
+	plan_flows 0.$steps_at
+}
+
+# Each is noticed; and afterwards the clock is known again.
+steps() {
+	turn_knob
+	rm -f "$work/steps"
+	truth_types=R
+	watch_nics h1 eth0
+	steps_plan "$@" >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge
+	expect unjoined -eq 0
+	shift
+	while read -r _ mono; do
+		judge_again step_ns="$mono"
+		say "$steps_knob $1: noticed after $noticed_us us, known after $back_us us"
+		expect noticed_us -ge 0 "step $1"
+		expect noticed_us -le 10000 "step $1"
+		expect back_us -ge 0 "step $1"
+		# 100 ms, and what passes until the next segment is acknowledged.
+		expect back_us -le 120000 "step $1"
+		shift
+	done <"$work/steps"
+	expect hardware -ge 1000
+	say "$error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
+}
+
+# RTTs by the clock as it was before would be off by the step. A line just learnt
+# may be off by a little more than usual.
+none_by_the_old_clock() {
+	expect error_max -le 3000 "RTTs by the old clock"
+	expect error_wrong -le $((hardware / 20)) "RTTs off by more than 1 us"
+}
+
+a_step_of_the_nic_is_noticed() {
+	as_usual
+	steps phc_step_ns 1000000000 -1000000000 1000000 -1000000
+	none_by_the_old_clock
+	steps phc_step_ns 300000 -300000 100000000 -100000000
+	none_by_the_old_clock
+}
+
+a_restart_of_the_nic_is_noticed() {
+	as_usual
+	steps phc_set_ns 0 1 4000000000000000000 1700000000000000000
+	none_by_the_old_clock
+}
+
+# No single packet shows a step that is smaller than what the host is late by.
+a_step_within_the_noise_is_noticed() {
+	as_usual
+	steps phc_step_ns 20000 50000 -50000
+	expect error_wrong -le 300
+}
+
+# One that only makes all packets seem a little later may as well be the host's
+# doing: it does no more harm than it is large, and readings of the clock tell.
+a_small_step_is_found_by_reading_the_clock() {
+	as_usual
+	cross=1
+	knob h1 eth0 noise_ns 100000
+	# shellcheck disable=SC2086 # several arguments
+	reload_hw $fixed
+	turn_knob
+	truth_types=R
+	total_kbps=2000000
+	watch_nics h1 eth0
+	{
+		plan_flows 0.7
+		echo "0.3 run ip netns exec h1 sh $work/turn phc_step_ns -20000 $work/steps"
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge
+	say "$error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
+	expect error_max -le 21000
+	judge_again after_us=600000 until_us=699000
+	expect hardware_later -gt 50
+	expect error_wrong -eq 0 "300 ms after a small step"
+	cross=0
+	# shellcheck disable=SC2086 # several arguments
+	reload_hw $fixed
+}
+
+drift_that_changes_is_followed() {
+	as_usual
+	knob h1 eth0 phc_wander_ppb_per_s 10000
+	watch_nics h1 eth0
+	truth_types=R
+	plan_flows 0.4 >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=100000 until_us=399000
+	knob h1 eth0 phc_wander_ppb_per_s 0
+	expect_hardware
+	for ppb in -500000 500000; do
+		knob h1 eth0 phc_drift_ppb $ppb
+		watch_nics h1 eth0
+		flows 0.25
+		judge after_us=150000 until_us=249000
+		expect_hardware "drift of $ppb ppb"
+	done
+}
+
+# The clock that drivers stamp by.
+the_real_clock_may_be_set() {
+	as_usual
+	stamps h1 eth0 none
+	cat >"$work/set-clock.py" <<-'EOF'
+		import sys, time
+		time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_REALTIME) + int(sys.argv[1]))
+	EOF
+	watch_nics h1 eth0
+	{
+		plan_flows 0.09
+		at=20
+		for by in 3600000000000 -3600000000000 1000000 -1000000 50000 -50000; do
+			echo "0.0$at run $python -I $work/set-clock.py $by"
+			at=$((at + 10))
+		done
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	stamps h1 eth0 all
+	judge until_us=89000
+	expect driver_later -ge $((measured * 9 / 10))
+	expect software_min -ge -$exact
+	expect software_max -le 52000
+	[ -z "${tcp_max-}" ] || expect tcp_max -le 52000
+	expect hardware -eq 0
+}
+
+# ... is not the one that hardware stamps are told in.
+the_real_clock_does_not_matter() {
+	as_usual
+	watch_nics h1 eth0
+	{
+		plan_flows 0.2
+		for at in 110 130 150 170; do
+			echo "0.$at run $python -I $work/set-clock.py ${at}000000000"
+		done
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=100000 until_us=199000
+	expect_hardware
+}
+
+# ---- two NICs ----
+
+two_nics_two_clocks() {
+	as_usual
+	cable h1 eth1 h2 eth1
+	address h1 eth1 1 3
+	address h2 eth1 2 3
+	must tc -n h1 qdisc replace dev eth1 root timely
+	stamps h1 eth1 all
+	busy h1 eth1 30000 -80000
+	sleep 2
+	watch_nics h1 eth0 h1 eth1
+	total_kbps=3000000
+	{
+		plan_flows 0.2
+		plan_flows 0.2 10.7.3.2 32 | sed 's/ f\([0-9]\)/ g\1/'
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=100000 until_us=199000
+	expect_hardware
+}
+
+# A connection whose ACKs come through one and then the other.
+from_nic_to_nic() {
+	watch_nics h1 eth0 h1 eth1
+	{
+		plan_flows 0.25
+		plan_flows 0.25 10.7.3.2 32 | sed 's/ f\([0-9]\)/ g\1/'
+		for at in 12 16 20; do
+			echo "0.${at}0 run ip -n h2 route replace 10.7.2.1/32 dev eth1"
+			echo "0.${at}0 run ip -n h2 route replace 10.7.3.1/32 dev eth0"
+			echo "0.${at}2 run ip -n h2 route del 10.7.2.1/32"
+			echo "0.${at}2 run ip -n h2 route del 10.7.3.1/32"
+		done
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=100000 until_us=249000
+	expect_hardware
+	must ip -n h1 link del eth1
+}
+
+# ---- losses ----
+
+# h1 eth0 == to1 mid to2 == eth0 h2
+a_lossy_path() {
+	nics_down
+	for ns in h1 h2 mid; do new_host $ns; done
+	cable h1 eth0 mid to1
+	cable mid to2 h2 eth0
+	address h1 eth0 2 1
+	address mid to1 1 1
+	address mid to2 1 2
+	address h2 eth0 2 2
+	must ip -n h1 route add 10.7.2.0/24 via 10.7.1.1
+	must ip -n h2 route add 10.7.1.0/24 via 10.7.2.1
+	must in_ns mid sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
+	# Single packets are lost.
+	must in_ns mid ethtool -K to1 gro off
+	must tc -n h1 qdisc replace dev eth0 root timely
+	stamps h1 eth0 all
+	busy h1 eth0 50000 -30000
+	sleep 2
+}
+
+# Connections begin before what happens to them.
+# under TEXT COMMAND...
+under() {
+	text=$1
+	shift
+	wire_to_h2 "delay 10us"
+	must tc -n mid qdisc replace dev to1 root pfifo
+	watch_nics h1 eth0
+	{
+		plan_flows 0.15
+		echo "0.03 run $*"
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=100000 until_us=149000
+	say "$text: $measured RTTs, $sacked by SACK, $retransmitted of what was sent twice, $recovery in recovery"
+	expect hardware_later -gt 50 "$text"
+	expect_truth "$text"
+}
+
+under_loss_and_reordering() {
+	total_kbps=2000000
+	netem="tc -n mid qdisc replace dev to2 root netem limit 10000"
+	under "loss" "$netem loss 1%"
+	expect recovery -gt 20
+	under "loss and duplicates" "$netem loss 0.5% duplicate 2%"
+	expect recovery -gt 20
+	under "jitter" "$netem delay 40us 30us"
+	expect sacked -gt 5
+	under "reordering" "$netem delay 20us reorder 90% 50% gap 3"
+	expect sacked -gt 0
+	netem="tc -n mid qdisc replace dev to1 root netem limit 10000"
+	under "ACKs lost and out of order" "$netem delay 40us 30us loss 2%"
+}
+
+run_cases hosts learns_within_100_ms without_stamps_there_are_none line_rate_is_subtracted \
+	not_used_when_told_not_to delayed_acks_are_not_counted half_closed_connections_work \
+	a_step_of_the_nic_is_noticed a_restart_of_the_nic_is_noticed \
+	a_step_within_the_noise_is_noticed a_small_step_is_found_by_reading_the_clock \
+	drift_that_changes_is_followed \
+	the_real_clock_may_be_set the_real_clock_does_not_matter \
+	two_nics_two_clocks from_nic_to_nic a_lossy_path under_loss_and_reordering all_goes

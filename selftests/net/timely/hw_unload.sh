@@ -1,0 +1,241 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# NICs, modules and connections come and go in any order, and nothing stays.
+
+. "$(dirname "$0")/hw_lib.sh"
+
+total_kbps=2000000
+
+load() {
+	# shellcheck disable=SC2086 # several arguments
+	load_hw $fixed
+	nics_up
+	busy h1 eth0
+}
+
+# A plan with 8 connections of two families, and what else is on standard input.
+# churn SECONDS
+churn() {
+	{
+		plan_flows "$1" $h2_v4 4
+		plan_flows "$1" $h2_v6 4 | sed 's/ f\([0-9]\)/ g\1/'
+		cat
+	} | sed "s/ cc=timely cap/ cc=${churn_as:-timely} cap/" >"$work/plan"
+	traffic <"$work/plan"
+}
+
+# Each connection still delivers what it was given.
+all_done() {
+	for flow in f0 f1 f2 f3 g0 g1 g2 g3; do
+		expect ${flow}_done -eq 1 "$*"
+	done
+}
+
+refused_under_traffic() {
+	cat >"$work/try-unload" <<-'EOF'
+		for module in sch_timely tcp_timely timely; do
+			! rmmod $module 2>/dev/null && [ -d /sys/module/$module ] || exit 1
+		done
+	EOF
+	churn 0.1 <<-EOF
+		0.05 run sh $work/try-unload
+	EOF
+	all_done
+}
+
+# The stamps are noted at a tracepoint: it is joined while the module is there, and
+# the congestion control works when it comes again.
+again_and_again() {
+	for _ in 1 2 3; do
+		# shellcheck disable=SC2086 # several arguments
+		reload_hw $fixed
+		watch_nics h1 eth0
+		churn 0.15 </dev/null
+		all_done
+		judge after_us=130000 until_us=149000
+		expect hardware -gt 20
+		expect_truth
+	done
+}
+
+# Nobody calls what is gone.
+others_go_on_without_the_module() {
+	must tc -n h1 qdisc del dev eth0 root
+	churn_as=cubic
+	churn 0.1 <<-EOF
+		0.03 run rmmod sch_timely
+		0.05 run rmmod tcp_timely
+		0.07 run rmmod timely
+	EOF
+	all_done
+	# shellcheck disable=SC2086 # several arguments
+	load_hw $fixed
+	h1_qdisc timely
+}
+
+# Drivers' stamps are turned on for sockets that need them, and off again: a
+# packet socket that did not ask sees packets as the driver left them.
+drivers_stamps_are_off_again() {
+	cat >"$work/stamped.py" <<-'EOF'
+		import socket, struct, sys, time
+		# A clock that stands still between arrival and the read tells: without
+		# stamps the kernel takes the time when it is asked, after the wait.
+		rx = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		rx.bind(("127.0.0.1", 0))
+		tx = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		tx.sendto(b"x", rx.getsockname())
+		sent = time.clock_gettime_ns(time.CLOCK_REALTIME)
+		time.sleep(0.01)
+		# From here on stamps are wanted; the packet is older.
+		rx.setsockopt(socket.SOL_SOCKET, 35, 1) # SO_TIMESTAMPNS
+		_, ancillary, _, _ = rx.recvmsg(16, 256)
+		seconds, ns = struct.unpack("qq", ancillary[0][2])
+		late = seconds * 10**9 + ns - sent
+		print(f"stamped_late_us={late // 1000}")
+	EOF
+	echo "$python -I $work/stamped.py >$work/stamped" >"$work/look"
+	for wanted in before during after; do
+		if [ $wanted = during ]; then
+			stamps h1 eth0 none
+			churn 0.05 <<-EOF
+				0.02 run sh $work/look
+			EOF
+			stamps h1 eth0 all
+		else
+			sh "$work/look"
+		fi
+		# shellcheck disable=SC1091 # a KEY=NUMBER line
+		. "$work/stamped"
+		say "$wanted: the packet's stamp is $stamped_late_us us after it was sent"
+		if [ $wanted = during ]; then
+			expect stamped_late_us -le 1000 "drivers do not stamp while sockets need it"
+		else
+			expect stamped_late_us -ge 9000 "drivers stamp though nobody needs it: $wanted"
+		fi
+	done
+}
+
+switched_away_and_back() {
+	for step in 2 3 4 5 6 7 8 9; do
+		for flow in f0 f1 g0 g1; do
+			echo "0.0${step}0 set $flow cc=cubic"
+			echo "0.0${step}2 set $flow cc=timely"
+			echo "0.0${step}4 set $flow cc=reno"
+			echo "0.0${step}6 set $flow cc=timely"
+			echo "0.0${step}6 set $flow cc=timely"
+		done
+	done >"$work/switches"
+	watch_nics h1 eth0
+	churn 0.15 <"$work/switches"
+	all_done
+	judge
+	expect_truth "switched"
+	expect hardware -gt 50
+}
+
+link_down_and_up() {
+	watch_nics h1 eth0
+	churn 0.5 <<-EOF
+		0.1 run ip -n h1 link set eth0 down
+		0.101 run ip -n h1 link set eth0 up
+		0.101 run ip -n h1 address replace fd07:2::1/64 dev eth0 nodad
+		0.15 run ip -n h2 link set eth0 down
+		0.151 run ip -n h2 link set eth0 up
+		0.151 run ip -n h2 address replace fd07:2::2/64 dev eth0 nodad
+	EOF
+	all_done
+	judge
+	expect_truth "link down and up"
+	# And what was learnt before is not needed.
+	sleep 1
+	watch_nics h1 eth0
+	churn 0.15 </dev/null
+	judge after_us=120000 until_us=149000
+	expect hardware_later -gt 20
+	expect_truth
+}
+
+cross_timestamps_come_and_go() {
+	switch=/sys/module/timely/parameters/cross_timestamps
+	echo "grep -q Y $switch && echo 0 >$switch || echo 1 >$switch" >"$work/toggle"
+	watch_nics h1 eth0
+	for at in 10 11 12 13 14 15 16 17 18; do
+		echo "0.$at run sh $work/toggle"
+	done >"$work/toggles"
+	churn 0.2 <"$work/toggles"
+	all_done
+	judge after_us=150000 until_us=199000
+	expect hardware_later -gt 20
+	expect_truth
+	echo 0 >$switch
+}
+
+# Connections lose their NIC, with stamps on their way.
+the_nic_goes_under_traffic() {
+	for how in "ip -n h1 link del eth0" "ip -n h2 link del eth0"; do
+		churn 0.3 <<-EOF
+			0.15 run $how
+			0.2 end
+		EOF
+		nics_down
+		nics_up
+	done
+	churn 0.05 </dev/null
+	all_done
+}
+
+namespaces_go_under_traffic() {
+	for ns in h1 h2; do
+		churn 0.3 <<-EOF
+			0.1 run ip netns del $ns
+			0.15 end
+		EOF
+		nics_down
+		nics_up
+	done
+	watch_nics h1 eth0
+	churn 0.15 </dev/null
+	all_done
+	judge after_us=120000 until_us=149000
+	expect hardware_later -gt 20
+	expect_truth
+}
+
+# The test NIC's own module, while TIMELY holds its PTP clock.
+the_driver_goes() {
+	churn 0.15 <<-EOF
+		0.1 run rmmod hwnic
+		0.12 end
+	EOF
+	nics_down
+	must insmod "$modules/hwnic.ko"
+	nics_up
+	churn 0.05 </dev/null
+	all_done
+}
+
+# TIMELY goes while NICs are there, and comes when they are there.
+modules_in_any_order() {
+	for _ in 1 2 3; do
+		must tc -n h1 qdisc del dev eth0 root
+		unload_timely
+		stamps h1 eth0 none
+		stamps h1 eth0 all
+		# shellcheck disable=SC2086 # several arguments
+		load_hw $fixed
+		h1_qdisc timely
+	done
+	# With nothing else: a second device, never used.
+	cable h1 eth1 h2 eth1
+	address h1 eth1 1 3
+	stamps h1 eth1 all
+	must tc -n h1 qdisc del dev eth0 root
+	unload_timely
+}
+
+run_cases load refused_under_traffic again_and_again \
+	others_go_on_without_the_module drivers_stamps_are_off_again \
+	switched_away_and_back link_down_and_up cross_timestamps_come_and_go \
+	the_nic_goes_under_traffic namespaces_go_under_traffic the_driver_goes \
+	modules_in_any_order all_goes

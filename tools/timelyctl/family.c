@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The netlink family of module timely, see <linux/timely.h>.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+
+#include <linux/timely.h>
+
+#include "timelyctl.h"
+
+/* Zeroed where it is used: libmnl leaves the bytes between attributes as they are. */
+#define REQUEST_BYTES 256
+
+static struct nlmsghdr *new_request(char *buffer, __u16 type, __u16 flags, __u8 command)
+{
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+	struct genlmsghdr *header;
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = NLM_F_REQUEST | flags;
+	header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
+	header->cmd = command;
+	header->version = TIMELY_GENL_VERSION;
+	return request;
+}
+
+/* ---- numbers, of the width that they come in ---- */
+
+static __u64 read_unsigned(const struct nlattr *attr)
+{
+	switch (mnl_attr_get_payload_len(attr)) {
+	case 1:
+		return mnl_attr_get_u8(attr);
+	case 4:
+		return mnl_attr_get_u32(attr);
+	case 8:
+		return mnl_attr_get_u64(attr);
+	}
+	return 0;
+}
+
+/* ---- the family ---- */
+
+static void read_id(const struct nlmsghdr *message, void *data)
+{
+	__u16 *id = data;
+	const struct nlattr *attr;
+
+	if (!message)
+		return;
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
+		    mnl_attr_get_payload_len(attr) >= sizeof(*id))
+			*id = mnl_attr_get_u16(attr);
+}
+
+/* Without the module there is no family, and id is 0: that is no error. */
+int family_open(struct family *family)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request;
+	int err;
+
+	memset(family, 0, sizeof(*family));
+	err = talk_open(&family->talk, NETLINK_GENERIC);
+	if (err)
+		return err;
+	request = new_request(buffer, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
+	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, TIMELY_GENL_NAME);
+	err = talk_ask(&family->talk, request, read_id, &family->id);
+	return err == -ENOENT ? 0 : err;
+}
+
+void family_close(struct family *family)
+{
+	talk_close(&family->talk);
+}
+
+/* ---- NICs ---- */
+
+static void read_record(struct record *record, const struct nlattr *attr)
+{
+	switch (mnl_attr_get_type(attr)) {
+	case TIMELY_A_IFINDEX:
+		record->ifindex = read_unsigned(attr);
+		break;
+	case TIMELY_A_NIC_STATE:
+		record->state = read_unsigned(attr);
+		break;
+	case TIMELY_A_NIC_USE:
+		record->use = read_unsigned(attr);
+		break;
+	case TIMELY_A_LINE_KBPS:
+		record->line_kbps = read_unsigned(attr);
+		break;
+	case TIMELY_A_LINE_OVERRIDE_KBPS:
+		record->override_kbps = read_unsigned(attr);
+		break;
+	case TIMELY_A_UNCERTAINTY_NS:
+		record->uncertainty_ns = read_unsigned(attr);
+		record->has_line = true;
+		break;
+	case TIMELY_A_DRIFT_PPB:
+		record->drift_ppb = read_unsigned(attr);
+		break;
+	case TIMELY_A_LINE_NIC_NS:
+		record->nic_ns = read_unsigned(attr);
+		break;
+	case TIMELY_A_LINE_HOST_NS:
+		record->host_ns = read_unsigned(attr);
+		break;
+	case TIMELY_A_LINE_DRIFT_Q32:
+		record->drift_q32 = read_unsigned(attr);
+		break;
+	case TIMELY_A_PAIRS:
+		record->pairs = read_unsigned(attr);
+		break;
+	case TIMELY_A_BRACKETS:
+		record->brackets = read_unsigned(attr);
+		break;
+	case TIMELY_A_STEPS:
+		record->steps = read_unsigned(attr);
+		break;
+	}
+}
+
+static void add_record(const struct nlmsghdr *message, void *data)
+{
+	struct records *records = data;
+	struct record *record;
+	const struct nlattr *attr;
+
+	if (!message) {
+		records->count = 0;
+		return;
+	}
+	record = reallocarray(records->record, records->count + 1, sizeof(*record));
+	if (!record)
+		out_of_memory();
+	records->record = record;
+	record += records->count++;
+	memset(record, 0, sizeof(*record));
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
+		read_record(record, attr);
+}
+
+/* All that the module knows in this network namespace; the caller frees them. */
+int family_nics(struct family *family, struct records *records)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+
+	memset(records, 0, sizeof(*records));
+	return talk_ask(&family->talk,
+			new_request(buffer, family->id, NLM_F_DUMP, TIMELY_CMD_NIC_GET),
+			add_record, records);
+}
+
+int family_set(struct family *family, int ifindex, const struct change *change)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = new_request(buffer, family->id, NLM_F_ACK, TIMELY_CMD_NIC_SET);
+
+	mnl_attr_put_u32(request, TIMELY_A_IFINDEX, ifindex);
+	if (change->override_kbps)
+		mnl_attr_put_u32(request, TIMELY_A_LINE_OVERRIDE_KBPS, *change->override_kbps);
+	if (change->use)
+		mnl_attr_put_u8(request, TIMELY_A_NIC_USE, *change->use);
+	return talk_ask(&family->talk, request, NULL, NULL);
+}
+
+/* ---- counters ---- */
+
+static void read_counter(struct counter *counter, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		switch (mnl_attr_get_type(attr)) {
+		case TIMELY_A_COUNTER_NAME:
+			attr_text(counter->name, sizeof(counter->name), attr);
+			break;
+		case TIMELY_A_COUNTER_DOC:
+			attr_text(counter->doc, sizeof(counter->doc), attr);
+			break;
+		case TIMELY_A_COUNTER_VALUE:
+			counter->value = read_unsigned(attr);
+			break;
+		}
+	}
+}
+
+static void add_counters(const struct nlmsghdr *message, void *data)
+{
+	struct counters *counters = data;
+	struct counter *counter;
+	const struct nlattr *attr;
+
+	if (!message) {
+		counters->count = 0;
+		return;
+	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) != TIMELY_A_COUNTER)
+			continue;
+		counter = reallocarray(counters->counter, counters->count + 1, sizeof(*counter));
+		if (!counter)
+			out_of_memory();
+		counters->counter = counter;
+		counter += counters->count++;
+		memset(counter, 0, sizeof(*counter));
+		read_counter(counter, attr);
+	}
+}
+
+/* The caller frees them. */
+int family_counters(struct family *family, struct counters *counters)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+
+	memset(counters, 0, sizeof(*counters));
+	return talk_ask(&family->talk,
+			new_request(buffer, family->id, NLM_F_ACK, TIMELY_CMD_RTT_GET),
+			add_counters, counters);
+}

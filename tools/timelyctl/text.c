@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What timelyctl says: messages, hints, rates, and JSON.
+ *
+ * A device's name may hold any bytes but a slash, a colon and white space. On
+ * the terminal those that are no printable ASCII become '?', and in JSON the
+ * bytes of what is not UTF-8 become the characters of their numbers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "timelyctl.h"
+
+/* ---- messages ---- */
+
+void tell_err(const char *format, ...)
+{
+	va_list args;
+
+	/* What was said before comes first where both go to one file. */
+	fflush(stdout);
+	fputs("timelyctl: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+void tell_info(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+void out_of_memory(void)
+{
+	tell_err("out of memory");
+	exit(STATUS_FAILED);
+}
+
+const char *error_text(int err)
+{
+	return strerror(err < 0 ? -err : err);
+}
+
+const char *plain(const char *name)
+{
+	static char texts[4][128];
+	static unsigned int turn;
+	char *text = texts[turn++ % ARRAY_SIZE(texts)];
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(texts[0]) - 1; i++)
+		text[i] = name[i] >= ' ' && name[i] <= '~' ? name[i] : '?';
+	text[i] = 0;
+	return text;
+}
+
+void hint_info(struct hints *hints, const char *format, ...)
+{
+	va_list args;
+
+	if (hints->count == ARRAY_SIZE(hints->text))
+		return;
+	va_start(args, format);
+	if (vasprintf(&hints->text[hints->count++], format, args) < 0)
+		out_of_memory();
+	va_end(args);
+}
+
+void hints_free(struct hints *hints)
+{
+	while (hints->count)
+		free(hints->text[--hints->count]);
+}
+
+/* ---- JSON ---- */
+
+/* Something was written at this depth already: a comma comes first. */
+static bool json_more[8];
+static unsigned int json_depth;
+
+/* Bytes of the UTF-8 character at text, 0 if it is none; RFC 3629. */
+static size_t utf8_bytes(const unsigned char *text)
+{
+	size_t bytes = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 :
+		       text[0] < 0xf0 ? 3 : text[0] < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < bytes; i++)
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer than needed, a surrogate, beyond the last character. */
+	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
+	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
+		return 0;
+	return bytes;
+}
+
+static void json_text(const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+
+	putchar('"');
+	while (*at) {
+		size_t bytes = utf8_bytes(at);
+
+		if (*at < ' ' || *at == 0x7f || !bytes) {
+			printf("\\u%04x", *at++);
+			continue;
+		}
+		if (*at == '"' || *at == '\\')
+			putchar('\\');
+		fwrite(at, 1, bytes, stdout);
+		at += bytes;
+	}
+	putchar('"');
+}
+
+static void json_key(const char *key)
+{
+	if (json_more[json_depth])
+		putchar(',');
+	json_more[json_depth] = true;
+	if (key) {
+		json_text(key);
+		putchar(':');
+	}
+}
+
+void json_open(const char *key, char bracket)
+{
+	json_key(key);
+	putchar(bracket);
+	json_more[++json_depth] = false;
+}
+
+void json_close(char bracket)
+{
+	json_depth--;
+	putchar(bracket);
+}
+
+void json_end(void)
+{
+	putchar('\n');
+	json_more[json_depth] = false;
+}
+
+void json_null(const char *key)
+{
+	json_key(key);
+	fputs("null", stdout);
+}
+
+void json_string(const char *key, const char *text)
+{
+	json_key(key);
+	json_text(text);
+}
+
+void json_signed(const char *key, __s64 value)
+{
+	json_key(key);
+	printf("%lld", (long long)value);
+}
+
+void json_unsigned(const char *key, __u64 value)
+{
+	json_key(key);
+	printf("%llu", (unsigned long long)value);
+}
+
+void json_bool(const char *key, bool value)
+{
+	json_key(key);
+	fputs(value ? "true" : "false", stdout);
+}
+
+/* ---- rates ---- */
+
+/* In kbit/s. To tc a number without a unit is in bit/s, and "bps" are bytes. */
+static const struct {
+	const char *name;
+	double kbps;
+} rate_units[] = {
+	{ "", 0.001 }, { "bit", 0.001 }, { "bps", 0.008 },
+	{ "kbit", 1 }, { "kbps", 8 }, { "kibit", 1.024 }, { "kibps", 8 * 1.024 },
+	{ "mbit", 1e3 }, { "mbps", 8e3 }, { "mibit", 0x1p20 / 1e3 },
+	{ "mibps", 0x1p23 / 1e3 },
+	{ "gbit", 1e6 }, { "gbps", 8e6 }, { "gibit", 0x1p30 / 1e3 },
+	{ "gibps", 0x1p33 / 1e3 },
+	{ "tbit", 1e9 }, { "tbps", 8e9 }, { "tibit", 0x1p40 / 1e3 },
+	{ "tibps", 0x1p43 / 1e3 },
+};
+
+/* Whole kbit/s, to the nearest, from 1 kbit/s to 1 Tbit/s. */
+bool parse_rate_kbps(const char *word, __u32 *kbps)
+{
+	size_t digits = strspn(word, "0123456789.");
+	double value;
+	char *end;
+
+	if (!digits || digits > 32)
+		return false;
+	value = strtod(word, &end);
+	/* Neither 0x10 nor 1e3 nor 1.2.3 . */
+	if (end != word + digits)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(rate_units); i++) {
+		if (strcasecmp(end, rate_units[i].name) != 0)
+			continue;
+		value = value * rate_units[i].kbps + 0.5;
+		if (value < 1 || value >= 1000000001)
+			return false;
+		*kbps = value;
+		return true;
+	}
+	return false;
+}
+
+/* To three decimals, of which zeros at the end are left out. */
+const char *rate_text(char *text, size_t size, __u64 kbps)
+{
+	static const char * const units[] = { "kb/s", "Mb/s", "Gb/s", "Tb/s" };
+	unsigned int unit = 0;
+	__u64 scale = 1;
+	char number[32];
+	char *end;
+
+	while (unit < 3 && kbps / scale >= 1000) {
+		scale *= 1000;
+		unit++;
+	}
+	snprintf(number, sizeof(number), "%.3f", (double)kbps / scale);
+	end = number + strlen(number);
+	while (end[-1] == '0')
+		end--;
+	if (end[-1] == '.')
+		end--;
+	*end = 0;
+	snprintf(text, size, "%s %s", number, units[unit]);
+	return text;
+}
