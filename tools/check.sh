@@ -92,9 +92,9 @@ style_python() {
 }
 
 spelling() {
-	# modinfo calls a field parm
+	# modinfo calls a field parm, man a bullet bu
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
+	codespell -q 3 -L parm,bu $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {

@@ -452,24 +452,24 @@ ring_stops_and_wakes() {
 			for number in range(40):
 			    sock.send(tcp(seq=number))
 			bytes, frames = map(int, a.read("tx_queue").split())
-			with open("/sys/class/net/hw0/queues/tx-0/byte_queue_limits/inflight") as file:
-			    inflight = int(file.read())
+			with open("/sys/class/net/hw0/queues/tx-0/byte_queue_limits/flying") as file:
+			    flying = int(file.read())
 			time.sleep(0.01)
 			left = a.truth()
 			each = (1514 + 24) * 80
-			result(bytes=bytes, frames=frames, left=len(left), inflight=inflight,
+			result(bytes=bytes, frames=frames, left=len(left), flying=flying,
 			       time=left[-1][1] - left[0][1] - 39 * each)
 		EOF
 		expect left -eq 40
 		if [ $bql = off ]; then
-			expect inflight -eq 0
+			expect flying -eq 0
 			full=$(($(counter tx_ring_full hw0) - full))
 			expect full -ge 1
 			slack=0
 			expect frames -eq 4
 			expect bytes -eq $((4 * 1514))
 		else
-			expect inflight -ge 1514
+			expect flying -ge 1514
 			slack=$((39 * slack_ns))
 		fi
 		expect time -le $slack "the line was idle meanwhile"

@@ -7,8 +7,8 @@
 #   build.sh [base|debug] [6.12]
 #
 # The cache is $TIMELY_CACHE, or ~/.cache/timely; a build is keyed by the
-# source's version, the configuration, the compiler and the size of the host's
-# extended registers.
+# source's version, the configuration, the compiler and what is changed in the
+# source: the size of the host's extended registers, the resolution of the clock.
 
 set -eu
 
@@ -49,12 +49,16 @@ xstate_bytes() {
 }
 xstate=$(xstate_bytes) || die "cannot tell the size of this processor's registers"
 
+# UML's clock reads in steps of 256 ns; virtual time is exact to one, and stamps
+# are measured against it.
+clock='s,\(time_travel_time\|os_nsecs()\|NSEC_PER_SEC\) */ *TIMER_MULTIPLIER,\1,'
+
 # Print the directory of the build, if it is there; set $src and $out.
 find_build() {
 	src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
 	[ "$src" ] || return 1
 	# shellcheck disable=SC2086 # a list of files
-	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate"; } | sha256sum | cut -c1-12)
+	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock"; } | sha256sum | cut -c1-12)
 	out=$cache/uml-${src##*/linux-source-}-$flavour-$key
 	[ -e "$out/.timely-built" ] && echo "$out"
 }
@@ -73,6 +77,7 @@ say "building $flavour kernel from ${src##*/} (about 4 minutes on two cores, log
 run() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; die "failed: $*"; }; }
 : >"$log"
 sed -i "s/\(HOST_FP_SIZE\), [0-9][0-9]*)/\1, $xstate)/" "$src/arch/x86/um/user-offsets.c"
+sed -i "$clock" "$src/arch/um/kernel/time.c"
 run make -C "$src" O="$out" ARCH=um defconfig
 cd "$out"
 # shellcheck disable=SC2086 # a list of files
