@@ -820,7 +820,12 @@ static void bracket__tells_of_a_step(struct kunit *test)
 		m->nic_ns -= values[i];
 		clock_model_bracket(m, 600);
 		KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
+		/* Was it a step or has the drift changed? */
+		KUNIT_EXPECT_FALSE(test, clock_model_sure(m, m->now_ns));
+		clock_model_run(m, 20 * NSEC_PER_MSEC);
+		clock_model_bracket(m, 600);
 		KUNIT_EXPECT_TRUE(test, clock_model_sure(m, m->now_ns));
+		clock_model_recount(m);
 		clock_model_run(m, 200 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
 		KUNIT_EXPECT_EQ(test, m->wrong, 0);

@@ -163,6 +163,8 @@ struct timely_clock_track {
  * @bracket_nic_ns: NIC's time in the middle of a bracket some time ago
  * @bracket_host_ns: and the host's
  * @bracket_width_ns: how wide it was, 0 if there was none
+ * @stepped: a clock was, or its drift; which is not known before two brackets
+ *	or a sure line since
  * @steps: steps noticed of either clock
  * @doubts: doubts that came and went
  * @restarts: lines begun anew
@@ -200,6 +202,7 @@ struct timely_clock {
 	u64 bracket_nic_ns;
 	u64 bracket_host_ns;
 	u32 bracket_width_ns;
+	bool stepped;
 	u32 steps;
 	u32 doubts;
 	u32 restarts;

@@ -124,7 +124,7 @@
 #define CLOCK_MAX_BRACKET_NS	100000
 #define CLOCK_MAX_FLOOR_NS	100000
 #define CLOCK_ANCHOR_NS		3000
-#define CLOCK_ANCHOR_PPB	20000
+#define CLOCK_ANCHOR_PPB	60000
 /* Two tell the drift if they are so far apart; the older one is kept so long. */
 #define CLOCK_BRACKETS_MIN_NS	(10 * NSEC_PER_MSEC)
 #define CLOCK_BRACKETS_MAX_NS	(4ULL * NSEC_PER_SEC)
@@ -582,6 +582,7 @@ static void line_error(struct timely_clock *clock, u64 error_ns, u64 slope_ppb)
 		return;
 	}
 	line->state = TIMELY_CLOCK_SURE;
+	clock->stepped = false;
 	line->sure_ns = div64_u64((CLOCK_UNSURE_NS - error_ns) * CLOCK_PPB, slope_ppb) + 1;
 	line->below_ns = 2 * error_ns + CLOCK_BELOW_NS +
 			 div_u64(2 * CLOCK_BLOCK_NS * slope_ppb, CLOCK_PPB);
@@ -748,12 +749,16 @@ static void clock_trust(struct timely_clock *clock)
 	clock->doubts++;
 }
 
-/* The line is wrong: its place takes what the pairs since say. */
+/* The line is wrong: its place takes what the pairs since say, of the drift too,
+ * which may be what has changed.
+ */
 static void clock_step(struct timely_clock *clock, const struct clock_news *news)
 {
 	clock->steps++;
+	clock->stepped = true;
+	clock->bracket_width_ns = 0;
 	clock->track = !clock->track;
-	clock_begin(clock, news->nic_ns, news->host_ns, CLOCK_STEP_PPB);
+	clock_begin(clock, news->nic_ns, news->host_ns, CLOCK_UNKNOWN_PPB);
 	track_add(clock, clock_track(clock), news);
 	clock_fit(clock);
 }
@@ -920,7 +925,8 @@ static void bracket_line(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u6
 static bool clock_anchor(struct timely_clock *clock, u64 nic_ns, u64 host_ns,
 			 u64 width_ns, u64 error_ppb)
 {
-	bool good = width_ns <= CLOCK_ANCHOR_NS && clock->drift_error_ppb <= CLOCK_ANCHOR_PPB;
+	bool good = width_ns <= CLOCK_ANCHOR_NS && !clock->stepped &&
+		    clock->drift_error_ppb <= CLOCK_ANCHOR_PPB;
 
 	if (!good && clock->line.state == TIMELY_CLOCK_LEARNING)
 		return false;
@@ -973,17 +979,21 @@ bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
 	}
 	if (line->state == TIMELY_CLOCK_LEARNING ||
 	    (s64)(after_ns - line->host_ns) > (s64)line->sure_ns) {
-		if (drift_ppb && drift_ppb < clock->drift_error_ppb) {
+		if (drift_ppb && (clock->stepped || drift_ppb < clock->drift_error_ppb)) {
 			line->drift_q32 = drift_q32;
 			clock->drift_error_ppb = drift_ppb;
+			clock->stepped = drift_ppb > CLOCK_ANCHOR_PPB;
 		}
 		return clock_anchor(clock, nic_ns, host_ns, width, 0);
 	}
 	if (low > (s64)clock->floor_ns + error ||
 	    low + (s64)width < (s64)clock->floor_ns - CLOCK_MAX_FLOOR_NS - error) {
+		/* Or it is the drift that has changed: the next one tells. */
 		clock->steps++;
+		clock->stepped = true;
 		clock->bracket_width_ns = 0;
-		/* If that happens again and again it is the drift. */
+		if (width <= CLOCK_ANCHOR_NS)
+			bracket_keep(clock, nic_ns, host_ns, width);
 		return clock_anchor(clock, nic_ns, host_ns, width, CLOCK_SLEEP_PPB);
 	}
 	doubt = line->state == TIMELY_CLOCK_DOUBT;

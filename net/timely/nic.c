@@ -47,7 +47,7 @@
 /* How often a PTP clock is read while its NIC is in use: often while the line
  * is not sure.
  */
-#define TIMELY_BRACKET_SURE	msecs_to_jiffies(250)
+#define TIMELY_BRACKET_SURE	msecs_to_jiffies(100)
 #define TIMELY_BRACKET_UNSURE	msecs_to_jiffies(20)
 
 /**

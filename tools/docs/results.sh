@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Run the scenarios that the documents quote (or those named) and keep what they
-# need in results/; raw results stay in build/results. With KEEP=1 the bench, which
-# wants a quiet machine, is not run again: its last results are taken.
+# need in results/; raw results stay in build/results. With KEEP=1 the benches, which
+# want a quiet machine, are not run again: their last results are taken.
 
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench
+[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench ack
 
 # The first table of each section is what a document quotes.
 keep_bench() {
@@ -23,11 +23,23 @@ keep_bench() {
 		inside && n && tables == 1 { print >("results/bench/" name[n] ".md") }' "$1/table.md"
 }
 
+keep_ack() {
+	mkdir -p results/ack
+	for part in one many cold one-parts many-parts table; do
+		cp "$1/$part.md" results/ack/
+	done
+}
+
 for scenario; do
 	raw=build/results/$scenario
 	if [ "$scenario" = bench ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/bench.sh
 		keep_bench "$raw"
+		continue
+	fi
+	if [ "$scenario" = ack ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/ack.sh
+		keep_ack "$raw"
 		continue
 	fi
 	rm -rf "$raw"

@@ -452,7 +452,7 @@ ring_stops_and_wakes() {
 			for number in range(40):
 			    sock.send(tcp(seq=number))
 			bytes, frames = map(int, a.read("tx_queue").split())
-			with open("/sys/class/net/hw0/queues/tx-0/byte_queue_limits/flying") as file:
+			with open("/sys/class/net/hw0/queues/tx-0/byte_queue_limits/inflight") as file:
 			    flying = int(file.read())
 			time.sleep(0.01)
 			left = a.truth()
