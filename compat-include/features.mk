@@ -16,6 +16,5 @@ ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_g
 
 # The test NIC, selftests/hwnic.
 ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
-ccflags-y += $(call have,HAVE_KERNEL_TS_INFO,linux/ethtool.h,^struct kernel_ethtool_ts_info)
 ccflags-y += $(call have,HAVE_NDO_HWTSTAMP,linux/netdevice.h,[(][*]ndo_hwtstamp_get[)])
 ccflags-y += $(call have,HAVE_NEWLINK_PARAMS,net/rtnetlink.h,^struct rtnl_newlink_params)

@@ -12,6 +12,8 @@
 #include <linux/netdevice.h>
 #include <net/rtnetlink.h>
 
+#include <timely_dev.h>
+
 /* 6.13: a timer gets its function as it is set up. */
 #ifndef HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
@@ -21,11 +23,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock_id, mode);
 	timer->function = function;
 }
-#endif
-
-/* 6.11: the kernel has its own form of what ethtool -T asks for. */
-#ifndef HAVE_KERNEL_TS_INFO
-#define kernel_ethtool_ts_info ethtool_ts_info
 #endif
 
 /* 6.15: what a new link gets is in one structure. */

@@ -9,18 +9,17 @@
 #include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
 
-/* 6.11: the kernel's copy of the structure has a name of its own; with it came
- * a function that asks the PHY as well.
+/* 6.11: the kernel's copy of what ethtool -T asks for has a name of its own; with
+ * it came a function that asks the PHY as well.
  */
 #ifdef HAVE_ETHTOOL_TS_INFO_BY_LAYER
-#define timely_ts_info kernel_ethtool_ts_info
 #define timely_get_ts_info(dev, info)	ethtool_get_ts_info_by_layer(dev, info)
 #else
-#define timely_ts_info ethtool_ts_info
+#define kernel_ethtool_ts_info ethtool_ts_info
 static inline int timely_get_ts_info(struct net_device *dev,
-				     struct ethtool_ts_info *info)
+				     struct kernel_ethtool_ts_info *info)
 {
-	if (!dev->ethtool_ops || !dev->ethtool_ops->get_ts_info)
+	if (!dev->ethtool_ops->get_ts_info)
 		return -EOPNOTSUPP;
 	return dev->ethtool_ops->get_ts_info(dev, info);
 }
@@ -38,7 +37,7 @@ static inline int timely_get_ts_info(struct net_device *dev,
  */
 static inline int timely_dev_rx_phc(struct net_device *dev)
 {
-	struct timely_ts_info info = { .phc_index = -1 };
+	struct kernel_ethtool_ts_info info = { .phc_index = -1 };
 
 	if (!dev->ethtool_ops || timely_get_ts_info(dev, &info) ||
 	    !(info.so_timestamping & SOF_TIMESTAMPING_RX_HARDWARE))

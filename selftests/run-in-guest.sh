@@ -3,17 +3,17 @@
 #
 # TIMELY's functional tests in a User Mode Linux guest, in virtual time:
 #
-#	run-in-guest.sh base|debug|DIRECTORY [TEST]...
+#	run-in-guest.sh base|debug|DIRECTORY [[--without] TEST...]
 #
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
-# from this checkout, or are those in $TIMELY_MODULES. All tests, or those named:
+# from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
 # see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured;
 # TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
 
 set -eu
 
 [ $# -gt 0 ] || {
-	echo "usage: run-in-guest.sh base|debug|DIRECTORY [TEST]..." >&2
+	echo "usage: run-in-guest.sh base|debug|DIRECTORY [[--without] TEST...]" >&2
 	exit 2
 }
 kernel=$1

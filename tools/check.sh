@@ -183,10 +183,8 @@ check kunit kunit/run.sh base
 check kunit-debug kunit/run.sh debug
 check selftests selftests/run-in-guest.sh base
 # The tests with NICs take most of an hour under the checkers: by hand.
-check selftests-debug selftests/run-in-guest.sh debug load unload restricted transfer cap mss loss \
-	blackout idle app_limited rpc switch many fairness qdisc_dropin qdisc_pacing qdisc_txtime \
-	qdisc_forward qdisc_mq qdisc_segment qdisc_ack qdisc_clock qdisc_limits qdisc_unload \
-	qdisc_tcp qdisc_churn qdisc_fuzz
+check selftests-debug selftests/run-in-guest.sh debug --without \
+	hwnic hw_rtt hw_paths hw_unload timelyctl
 check tdc selftests/tc-testing/run.sh base
 check tdc-debug selftests/tc-testing/run.sh debug
 check figures figures

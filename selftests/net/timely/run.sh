@@ -5,6 +5,7 @@
 # thrown away:
 #
 #	run.sh DIRECTORY [TEST]...
+#	run.sh DIRECTORY --without TEST...
 #
 # DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, the test NIC hwnic.ko,
 # tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
@@ -21,11 +22,25 @@ TIMELY_INDENT="    "
 TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
-[ $# -gt 0 ] || set -- load unload restricted transfer cap mss loss blackout idle \
-	app_limited rpc switch many fairness \
-	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment \
-	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz \
-	hwnic hw_rtt hw_paths hw_unload timelyctl
+all="load unload restricted transfer cap mss loss blackout idle
+	app_limited rpc switch many fairness
+	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
+	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
+	hwnic hw_rtt hw_paths hw_unload timelyctl"
+without=
+if [ "${1-}" = --without ]; then
+	shift
+	without=" $* "
+	set --
+fi
+if [ $# -eq 0 ]; then
+	for test in $all; do
+		case $without in
+		*" $test "*) ;;
+		*)	set -- "$@" "$test" ;;
+		esac
+	done
+fi
 set -- "$@" kernel_log
 
 echo "KTAP version 1"
