@@ -73,7 +73,7 @@ make -s -C "$top/tools/tc" || die "tc's plugin does not build"
 
 build=$top/build/ack-module/$(basename "$kernel")
 mkdir -p "$build" "$out"
-for file in Kbuild ack_bench.c; do
+for file in Kbuild native.h ack_bench.c; do
 	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
 done
 make -C "$kernel" ARCH=um M="$build" TIMELY="$top" modules >"$build/build.log" 2>&1 || {

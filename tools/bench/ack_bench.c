@@ -60,6 +60,8 @@
 
 #include <net/timely_counters.h>
 
+#include "native.h"
+
 /* Peers are 10.64.0.0/10 behind ack0 and 10.128.0.0/10 behind ack1. */
 #define AB_PEER_NET(dev, lane)	(((dev) ? 0x0a800000 : 0x0a400000) | ((lane) + 1) << 16)
 #define AB_PEER_PORT	5001
@@ -92,9 +94,6 @@
 #define AB_BREATH	256
 /* BBR's cwnd_gain in PROBE_BW, and nowhere else: 2. */
 #define AB_BBR_STEADY	512
-/* The host's x86-64 numbers. */
-#define AB_HOST_GETRUSAGE	98
-#define AB_HOST_RUSAGE_THREAD	1
 
 static char *lanes = "reno";
 module_param(lanes, charp, 0644);
@@ -285,15 +284,6 @@ static struct {
 
 /* ---- timing ---- */
 
-/* Ordered on both sides: what is timed is done, and nothing else is in it. */
-static __always_inline u64 ab_tsc(void)
-{
-	u32 low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a" (low), "=d" (high) : : "memory");
-	return (u64)high << 32 | low;
-}
-
 static int ab_compare(const void *a, const void *b)
 {
 	u32 x = *(const u32 *)a, y = *(const u32 *)b;
@@ -301,39 +291,12 @@ static int ab_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static u64 ab_calibrate(void)
-{
-	static u32 sample[1001];
-	unsigned int i;
-	u64 start;
-
-	for (i = 0; i < ARRAY_SIZE(sample); i++) {
-		start = ab_tsc();
-		sample[i] = ab_tsc() - start;
-	}
-	sort(sample, ARRAY_SIZE(sample), sizeof(*sample), ab_compare, NULL);
-	return sample[ARRAY_SIZE(sample) / 2];
-}
-
-/* The host's count of our involuntary context switches. The kernel that we are
- * in is one of its processes, so a system call is to the host.
- */
-static long ab_host_switches(void)
-{
-	long usage[18] = {};	/* struct rusage; its last is ru_nivcsw */
-	long ret = AB_HOST_GETRUSAGE;
-
-	asm volatile("syscall" : "+a" (ret) : "D" (AB_HOST_RUSAGE_THREAD), "S" (usage)
-		     : "rcx", "r11", "memory");
-	return ret ? 0 : usage[17];
-}
-
 /* Long by itself, it counts; not if another process had the processor. */
 static bool ab_interrupted(struct ab_run *run)
 {
 	long before = run->host_switches;
 
-	run->host_switches = ab_host_switches();
+	run->host_switches = bench_host_switches();
 	return run->host_switches != before;
 }
 
@@ -408,12 +371,12 @@ static const struct tcp_congestion_ops *ab_saved_of(const struct sock *sk)
 /* The first and the last of those that hang on the tracepoint. */
 static void ab_probe_first(void *data, struct sock *sk, struct sk_buff *skb)
 {
-	ab_part.start = ab_tsc();
+	ab_part.start = bench_tsc();
 }
 
 static void ab_probe_last(void *data, struct sock *sk, struct sk_buff *skb)
 {
-	ab_part.probe = ab_tsc() - ab_part.start;
+	ab_part.probe = bench_tsc() - ab_part.start;
 }
 
 static void ab_find_tracepoint(struct tracepoint *tp, void *unused)
@@ -424,7 +387,7 @@ static void ab_find_tracepoint(struct tracepoint *tp, void *unused)
 
 static void ab_hook_done(u64 start)
 {
-	ab_part.hooks += ab_tsc() - start;
+	ab_part.hooks += bench_tsc() - start;
 	ab_part.calls++;
 }
 
@@ -432,7 +395,7 @@ static void ab_cong_control(struct sock *sk, u32 ack, int flag,
 			    const struct rate_sample *rs)
 {
 	const struct tcp_congestion_ops *saved = ab_saved_of(sk);
-	u64 start = ab_tsc();
+	u64 start = bench_tsc();
 
 	saved->cong_control(sk, ack, flag, rs);
 	ab_hook_done(start);
@@ -441,7 +404,7 @@ static void ab_cong_control(struct sock *sk, u32 ack, int flag,
 static void ab_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 {
 	const struct tcp_congestion_ops *saved = ab_saved_of(sk);
-	u64 start = ab_tsc();
+	u64 start = bench_tsc();
 
 	saved->cong_avoid(sk, ack, acked);
 	ab_hook_done(start);
@@ -450,7 +413,7 @@ static void ab_cong_avoid(struct sock *sk, u32 ack, u32 acked)
 static void ab_in_ack_event(struct sock *sk, u32 flags)
 {
 	const struct tcp_congestion_ops *saved = ab_saved_of(sk);
-	u64 start = ab_tsc();
+	u64 start = bench_tsc();
 
 	saved->in_ack_event(sk, flags);
 	ab_hook_done(start);
@@ -459,7 +422,7 @@ static void ab_in_ack_event(struct sock *sk, u32 flags)
 static void ab_pkts_acked(struct sock *sk, const struct ack_sample *sample)
 {
 	const struct tcp_congestion_ops *saved = ab_saved_of(sk);
-	u64 start = ab_tsc();
+	u64 start = bench_tsc();
 
 	saved->pkts_acked(sk, sample);
 	ab_hook_done(start);
@@ -784,9 +747,9 @@ static void ab_receive(struct ab_run *run, struct ab_lane *lane,
 	memset(&ab_part, 0, sizeof(ab_part));
 	rcu_read_lock();
 	bh_lock_sock(sk);
-	start = ab_tsc();
+	start = bench_tsc();
 	tcp_v4_do_rcv(sk, skb);
-	cycles = ab_tsc() - start;
+	cycles = bench_tsc() - start;
 	bh_unlock_sock(sk);
 	rcu_read_unlock();
 	if (cycles > AB_LONG_CYCLES && ab_interrupted(run)) {
@@ -989,7 +952,7 @@ static int ab_run_lanes(struct ab_run *run)
 
 	if (err)
 		return err;
-	run->stamp_cycles = ab_calibrate();
+	run->stamp_cycles = bench_calibrate();
 	err = ab_measure(run);
 	if (parts)
 		ab_unwatch_parts();

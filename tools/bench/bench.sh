@@ -63,7 +63,7 @@ kernel=$("$lab/kernel/build.sh" base) || die "no kernel"
 modules=$("$lab/modules.sh" base) || die "no modules"
 
 mkdir -p "$build" "$out"
-for file in Kbuild qdisc_bench.c; do
+for file in Kbuild native.h qdisc_bench.c; do
 	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
 done
 make -C "$kernel" ARCH=um M="$build" modules >"$build/build.log" 2>&1 || {

@@ -47,6 +47,8 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
+#include "native.h"
+
 #define QB_PACKET_BYTES	1500
 #define QB_GAP_NS	120	/* a packet's time at 100 Gb/s */
 #define QB_HEADERS	(sizeof(struct iphdr) + sizeof(struct tcphdr))
@@ -62,9 +64,6 @@
 #define QB_BREATH	1024
 /* A call that takes longer (10 us) may have been interrupted by the host. */
 #define QB_LONG_CYCLES	30000
-/* The host's x86-64 numbers. */
-#define QB_HOST_GETRUSAGE	98
-#define QB_HOST_RUSAGE_THREAD	1
 
 static char *dev = "d0";
 module_param(dev, charp, 0644);
@@ -175,49 +174,6 @@ static DEFINE_MUTEX(qb_mutex);
 
 /* ---- timing ---- */
 
-/* Ordered on both sides: what is timed is done, and nothing else is in it. */
-static __always_inline u64 qb_tsc(void)
-{
-	u32 low, high;
-
-	asm volatile("lfence; rdtsc; lfence" : "=a" (low), "=d" (high) : : "memory");
-	return (u64)high << 32 | low;
-}
-
-static int qb_compare(const void *a, const void *b)
-{
-	u64 x = *(const u64 *)a, y = *(const u64 *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static u64 qb_calibrate(void)
-{
-	static u64 sample[1001];
-	unsigned int i;
-	u64 start;
-
-	for (i = 0; i < ARRAY_SIZE(sample); i++) {
-		start = qb_tsc();
-		sample[i] = qb_tsc() - start;
-	}
-	sort(sample, ARRAY_SIZE(sample), sizeof(*sample), qb_compare, NULL);
-	return sample[ARRAY_SIZE(sample) / 2];
-}
-
-/* The host's count of our involuntary context switches. The kernel that we are
- * in is one of its processes, so a system call is to the host.
- */
-static long qb_host_switches(void)
-{
-	long usage[18] = {};	/* struct rusage; its last is ru_nivcsw */
-	long ret = QB_HOST_GETRUSAGE;
-
-	asm volatile("syscall" : "+a" (ret) : "D" (QB_HOST_RUSAGE_THREAD), "S" (usage)
-		     : "rcx", "r11", "memory");
-	return ret ? 0 : usage[17];
-}
-
 /* A long call is as it is, unless another process had the processor meanwhile:
  * a qdisc that has much to do at once must not get away with it.
  */
@@ -225,7 +181,7 @@ static bool qb_interrupted(struct qb_run *run)
 {
 	long before = run->host_switches;
 
-	run->host_switches = qb_host_switches();
+	run->host_switches = bench_host_switches();
 	return run->host_switches != before;
 }
 
@@ -270,19 +226,19 @@ static void qb_enqueue(struct qb_run *run, struct sk_buff *skb)
 	int ret;
 
 	qb_touch(skb);
-	start = qb_tsc();
+	start = bench_tsc();
 	ret = run->sch->enqueue(skb, run->sch, &to_free);
-	qb_add(run, QB_ENQUEUE, qb_tsc() - start);
+	qb_add(run, QB_ENQUEUE, bench_tsc() - start);
 	/* to_free may be left alone: we have a reference to each packet. */
 	run->refused += ret != NET_XMIT_SUCCESS;
 }
 
 static struct sk_buff *qb_dequeue(struct qb_run *run)
 {
-	u64 start = qb_tsc();
+	u64 start = bench_tsc();
 	struct sk_buff *skb = run->sch->dequeue(run->sch);
 
-	qb_add(run, skb ? QB_DEQUEUE : QB_EMPTY, qb_tsc() - start);
+	qb_add(run, skb ? QB_DEQUEUE : QB_EMPTY, bench_tsc() - start);
 	if (skb)
 		__skb_queue_tail(&run->spare, skb);
 	return skb;
@@ -347,7 +303,7 @@ static void qb_step_unpaced(struct qb_run *run)
 static int qb_measure(struct qb_run *run, struct qb_chunk *chunk, u64 count)
 {
 	u64 steps_left = 4 * count + QB_BACKLOG_MIN;
-	u64 start = qb_tsc();
+	u64 start = bench_tsc();
 
 	run->now = chunk;
 	while (chunk->sum[QB_ENQUEUE].calls < count) {
@@ -358,7 +314,7 @@ static int qb_measure(struct qb_run *run, struct qb_chunk *chunk, u64 count)
 		else
 			qb_step_unpaced(run);
 	}
-	chunk->elapsed = qb_tsc() - start;
+	chunk->elapsed = bench_tsc() - start;
 	return 0;
 }
 
@@ -453,7 +409,7 @@ static int qb_run_locked(struct qb_run *run)
 	unsigned int i;
 	int err;
 
-	run->stamp_cycles = qb_calibrate();
+	run->stamp_cycles = bench_calibrate();
 	run->now = &run->warm;
 	qb_introduce_flows(run);
 	qb_fill(run);
