@@ -8,7 +8,8 @@
 #
 # The cache is $TIMELY_CACHE, or ~/.cache/timely; a build is keyed by the
 # source's version, the configuration, the compiler and what is changed in the
-# source: the size of the host's extended registers, the resolution of the clock.
+# source: the size of the host's extended registers, the resolution of the clock
+# and of its timers.
 
 set -eu
 
@@ -49,16 +50,17 @@ xstate_bytes() {
 }
 xstate=$(xstate_bytes) || die "cannot tell the size of this processor's registers"
 
-# UML's clock reads in steps of 256 ns; virtual time is exact to one, and stamps
-# are measured against it.
+# UML's clock reads in steps of 256 ns, and its timers fire 500 ns ahead at the
+# soonest; virtual time is exact to one, and stamps are measured against it.
 clock='s,\(time_travel_time\|os_nsecs()\|NSEC_PER_SEC\) */ *TIMER_MULTIPLIER,\1,'
+timer='s,\(TIMER_MIN_DELTA\) *500,\1 1,'
 
 # Print the directory of the build, if it is there; set $src and $out.
 find_build() {
 	src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
 	[ "$src" ] || return 1
 	# shellcheck disable=SC2086 # a list of files
-	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock"; } | sha256sum | cut -c1-12)
+	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock $timer"; } | sha256sum | cut -c1-12)
 	out=$cache/uml-${src##*/linux-source-}-$flavour-$key
 	[ -e "$out/.timely-built" ] && echo "$out"
 }
@@ -78,6 +80,7 @@ run() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; die "failed: $*"; }; }
 : >"$log"
 sed -i "s/\(HOST_FP_SIZE\), [0-9][0-9]*)/\1, $xstate)/" "$src/arch/x86/um/user-offsets.c"
 sed -i "$clock" "$src/arch/um/kernel/time.c"
+sed -i "$timer" "$src/arch/um/include/linux/time-internal.h"
 run make -C "$src" O="$out" ARCH=um defconfig
 cd "$out"
 # shellcheck disable=SC2086 # a list of files
