@@ -58,7 +58,19 @@
 	X(ack_priority, ACK_PRIORITY, 8, 0, 15, 255, "priority", \
 	  "skb priority of pure ACKs; 255 leaves it") \
 	X(wrong_clock_drop, WRONG_CLOCK_DROP, 8, 0, 1, 0, "flag", \
-	  "drop packets stamped by another clock; 0 sends them unstamped")
+	  "drop packets stamped by another clock; 0 sends them unstamped") \
+	X(onramp, ONRAMP, 32, 1000, 1000000000, 0, "ns", \
+	  "hold flows while their path's delay exceeds this; 0 never does") \
+	X(onramp_gain, ONRAMP_GAIN, 32, 1, 65536, 4096, "65536ths", \
+	  "gain of the moving average of b") \
+	X(onramp_owd, ONRAMP_OWD, 8, 0, 2, 0, "kind", \
+	  "what delay is: 0 absolute, 1 relative, 2 of the RTT") \
+	X(onramp_pause_max, ONRAMP_PAUSE_MAX, 32, 1000, 1000000000, 10000000, "ns", \
+	  "no flow is held for longer") \
+	X(onramp_strawman, ONRAMP_STRAWMAN, 8, 0, 1, 0, "flag", \
+	  "take no account of pauses whose effect is not seen yet") \
+	X(onramp_clock_error, ONRAMP_CLOCK_ERROR, 32, 0, 1000000000, 0, "ns", \
+	  "how far clocks may be apart: added to the threshold of absolute delays")
 
 /* Bytes of a band in a round, of each of the three; the least is as fq's. */
 #define TIMELY_QDISC_MIN_WEIGHT		16384

@@ -49,10 +49,29 @@ enum {
 	TCA_TIMELY_WRONG_CLOCK_DROP,	/* u8: 1 drop what another clock stamped */
 	TCA_TIMELY_PAD,
 
+	TCA_TIMELY_ONRAMP,		/* u32: ns of delay from where flows are held; 0: never */
+	TCA_TIMELY_ONRAMP_GAIN,		/* u32: of the average of b, in 65536ths */
+	TCA_TIMELY_ONRAMP_OWD,		/* u8: TIMELY_OWD_*: what delay is */
+	TCA_TIMELY_ONRAMP_PAUSE_MAX,	/* u32: ns a flow is held at most */
+	TCA_TIMELY_ONRAMP_STRAWMAN,	/* u8: 1 if pauses under way do not count */
+	TCA_TIMELY_ONRAMP_CLOCK_ERROR,	/* u32: ns added to the threshold */
+
 	__TCA_TIMELY_MAX
 };
 
 #define TCA_TIMELY_MAX	(__TCA_TIMELY_MAX - 1)
+
+/* What On-Ramp takes for the delay of a path. */
+enum {
+	TIMELY_OWD_ABSOLUTE,	/* receiver's less sender's time, of clocks in step */
+	TIMELY_OWD_RELATIVE,	/* what exceeds the least of it, clocks as they are */
+	TIMELY_OWD_RTT,		/* what TCP's RTT exceeds its least by: no receiver */
+	__TIMELY_OWD_MAX
+};
+
+/* Delays are counted in bins: below 2 us, 4 us, ... 16 ms, 32 ms, and above. */
+#define TIMELY_ONRAMP_BINS		16
+#define TIMELY_ONRAMP_FIRST_BIN_NS	2048
 
 /**
  * struct tc_timely_stats - what `tc -s qdisc` shows, in TCA_STATS_APP
@@ -84,6 +103,12 @@ enum {
  * @unthrottle_latency_ns: average lateness of the timer, ns
  * @band_pkt_count: packets queued in each band
  * @buckets_log: log2 of the flow table's present size
+ * @onramp_b: average of b over the signals of late, in 65536ths
+ * @onramp_signals: OR-ACKs, or RTTs, that flows of this qdisc were judged by
+ * @onramp_pauses: holds begun
+ * @onramp_paused_ns: what all holds add up to
+ * @onramp_delays: the signals by their delay, see TIMELY_ONRAMP_BINS
+ * @onramp_acks_passed: pure ACKs that passed data which was held
  *
  * It grows at its end only: a reader takes what both sides know.
  */
@@ -116,9 +141,15 @@ struct tc_timely_stats {
 	__u32 unthrottle_latency_ns;
 	__u32 band_pkt_count[TIMELY_BANDS];
 	__u32 buckets_log;
+	__u32 onramp_b;
+	__u64 onramp_signals;
+	__u64 onramp_pauses;
+	__u64 onramp_paused_ns;
+	__u64 onramp_delays[TIMELY_ONRAMP_BINS];
+	__u64 onramp_acks_passed;
 };
 
-/* ---- generic netlink: NICs and their clocks, RTT measurement ---- */
+/* ---- generic netlink: NICs and their clocks, RTT measurement, On-Ramp ---- */
 
 #define TIMELY_GENL_NAME	"timely"
 #define TIMELY_GENL_VERSION	1
@@ -131,6 +162,15 @@ enum {
 	TIMELY_CMD_NIC_GET,	/* one by IFINDEX or IFNAME, or dump: all known here */
 	TIMELY_CMD_NIC_SET,	/* IFINDEX or IFNAME; LINE_OVERRIDE_KBPS, NIC_USE */
 	TIMELY_CMD_RTT_GET,	/* counters of RTT measurement, of all namespaces */
+	TIMELY_CMD_ONRAMP_GET,	/* On-Ramp in this namespace: settings, keys, counters */
+	TIMELY_CMD_ONRAMP_SET,	/* UNAUTHENTICATED, KEY_USED */
+	TIMELY_CMD_KEY_SET,	/* KEY, KEY_SECRET: a key to verify OR-ACKs with */
+	TIMELY_CMD_KEY_DEL,	/* KEY: not the one that is used */
+	TIMELY_CMD_FLOW_GET,	/* dump: flows of this namespace that On-Ramp knows */
+	TIMELY_CMD_ACKER_GET,	/* the receiver in this namespace; takes timely_acker */
+	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TEST_* */
+	TIMELY_CMD_RULE_ADD,	/* RULE_*: data that OR-ACKs are sent for */
+	TIMELY_CMD_RULE_DEL,	/* the same */
 
 	__TIMELY_CMD_MAX
 };
@@ -167,6 +207,32 @@ enum {
 	TIMELY_A_COUNTER_VALUE,		/* u64 */
 	TIMELY_A_COUNTER_DOC,		/* string: what it counts */
 	TIMELY_A_PAD,
+
+	TIMELY_A_ORACK_PORT,		/* u16: UDP port of OR-ACKs */
+	TIMELY_A_UNAUTHENTICATED,	/* u8: 1 if OR-ACKs without a key count */
+	TIMELY_A_KEY,			/* u8: 1 to 255; several in an answer */
+	TIMELY_A_KEY_SECRET,		/* 16 bytes; never in an answer */
+	TIMELY_A_KEY_USED,		/* u8: key that OR-ACKs are made with, 0 for none */
+	TIMELY_A_SADDR,			/* 4 or 16 bytes: of a flow's data */
+	TIMELY_A_DADDR,			/* likewise */
+	TIMELY_A_SPORT,			/* u16, network byte order */
+	TIMELY_A_DPORT,			/* likewise */
+	TIMELY_A_PROTOCOL,		/* u8: IPPROTO_TCP, _UDP */
+	TIMELY_A_DELAY_NS,		/* u64: as the last signal told */
+	TIMELY_A_B,			/* u32: in 65536ths */
+	TIMELY_A_SIGNALS,		/* u64: OR-ACKs or RTTs that counted */
+	TIMELY_A_PAUSES,		/* u64: holds begun */
+	TIMELY_A_PAUSED_NS,		/* u64: what they add up to */
+	TIMELY_A_PAUSE_LEFT_NS,		/* u64: of a hold at present */
+	TIMELY_A_RULE,			/* nest, several in an answer: RULE_* */
+	TIMELY_A_RULE_PREFIX,		/* 4 or 16 bytes: source addresses of the data */
+	TIMELY_A_RULE_LENGTH,		/* u8: bits of the prefix that count */
+	TIMELY_A_RULE_PORT_FIRST,	/* u16: local ports, host byte order; 0: all */
+	TIMELY_A_RULE_PORT_LAST,	/* u16 */
+	TIMELY_A_ACKER_EVERY,		/* u32: bytes of a flow for each OR-ACK */
+	TIMELY_A_ACKER_RATE,		/* u32: OR-ACKs a second to each peer */
+	TIMELY_A_ACKER_TEST_OFFSET_NS,	/* s64: pretend a clock that is ahead by this */
+	TIMELY_A_ACKER_TEST_DRIFT_PPB,	/* s32: and goes faster by this */
 
 	__TIMELY_A_MAX
 };

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * On-Ramp in the sender, and what it shares with the receiver. See
+ * net/timely/onramp.c.
+ */
+#ifndef _NET_TIMELY_ONRAMP_H
+#define _NET_TIMELY_ONRAMP_H
+
+#include <linux/types.h>
+
+#include <net/timely_orack.h>
+
+struct net;
+struct timely_flow;
+
+/* UDP port of OR-ACKs, unless timely.orack_port says otherwise: "OR". */
+#define TIMELY_ORACK_PORT	20306
+
+/* OR-ACKs of a network namespace, X(name, doc). */
+#define TIMELY_ONRAMP_COUNTERS(X)					\
+	X(sent, "OR-ACKs sent")						\
+	X(send_errors, "OR-ACKs not sent: no memory, route or key")	\
+	X(send_limited, "OR-ACKs not sent: the peer's rate, or too many waiting") \
+	X(received, "OR-ACKs received")					\
+	X(accepted, "OR-ACKs that counted")				\
+	X(flooded, "OR-ACKs dropped unseen: too many bad ones from there") \
+	X(malformed, "OR-ACKs of a wrong length or form")		\
+	X(unknown_key, "OR-ACKs with a key that is not known, or none")	\
+	X(bad_tag, "OR-ACKs whose tag is wrong: forged, or of another key") \
+	X(no_flow, "OR-ACKs of no flow that is alive here")		\
+	X(not_in_flight, "OR-ACKs of no packet in flight")		\
+	X(old, "OR-ACKs replayed, or overtaken by later ones")		\
+	X(bad_time, "OR-ACKs of before the packet left, or of a second later") \
+	X(rtts, "RTTs that counted, without a receiver")
+
+#define TIMELY_ONRAMP_ENUM(name, doc)	TIMELY_ONRAMP_##name,
+
+enum timely_onramp_counter {
+	TIMELY_ONRAMP_COUNTERS(TIMELY_ONRAMP_ENUM)
+	TIMELY_ONRAMP_COUNTER_COUNT
+};
+
+extern const char * const timely_onramp_counter_names[TIMELY_ONRAMP_COUNTER_COUNT];
+extern const char * const timely_onramp_counter_docs[TIMELY_ONRAMP_COUNTER_COUNT];
+
+/**
+ * struct timely_onramp_status - On-Ramp in a network namespace
+ * @keys: bit for each key that is known
+ * @used: key that OR-ACKs are made with, 0 for none
+ * @unauthenticated: OR-ACKs without a key count, and are sent if none is used
+ * @counters: over all CPUs
+ */
+struct timely_onramp_status {
+	unsigned long keys[256 / (8 * sizeof(long))];
+	u8 used;
+	bool unauthenticated;
+	u64 counters[TIMELY_ONRAMP_COUNTER_COUNT];
+};
+
+int timely_onramp_init(void);
+void timely_onramp_exit(void);
+u16 timely_onramp_port(void);
+
+/* For the qdisc. */
+int timely_onramp_join(struct net *net, u8 owd);
+void timely_onramp_leave(struct net *net, u8 owd);
+void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
+
+/* For the receiver, in softirq: see timely_acker.c. */
+bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire);
+void timely_onramp_count(struct net *net, enum timely_onramp_counter index);
+
+/* For netlink. */
+void timely_onramp_status(struct net *net, struct timely_onramp_status *status);
+int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key);
+int timely_onramp_key_del(struct net *net, u8 number);
+int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
+
+#endif /* _NET_TIMELY_ONRAMP_H */
