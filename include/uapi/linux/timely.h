@@ -153,6 +153,8 @@ struct tc_timely_stats {
 
 #define TIMELY_GENL_NAME	"timely"
 #define TIMELY_GENL_VERSION	1
+/* The receiver's own family, of the module timely_acker: ACKER_* and RULE_*. */
+#define TIMELY_ACKER_GENL_NAME	"timely_acker"
 
 /* Requests. Anyone may get; to set takes CAP_NET_ADMIN in the device's network
  * namespace.
@@ -167,7 +169,7 @@ enum {
 	TIMELY_CMD_KEY_SET,	/* KEY, KEY_SECRET: a key to verify OR-ACKs with */
 	TIMELY_CMD_KEY_DEL,	/* KEY: not the one that is used */
 	TIMELY_CMD_FLOW_GET,	/* dump: flows of this namespace that On-Ramp knows */
-	TIMELY_CMD_ACKER_GET,	/* the receiver in this namespace; takes timely_acker */
+	TIMELY_CMD_ACKER_GET,	/* the receiver in this namespace: settings, rules */
 	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TEST_* */
 	TIMELY_CMD_RULE_ADD,	/* RULE_*: data that OR-ACKs are sent for */
 	TIMELY_CMD_RULE_DEL,	/* the same */
