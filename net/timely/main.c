@@ -15,6 +15,8 @@
 #include <net/timely_flow.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
+#include <net/timely_orack.h>
+#include <net/timely_pause.h>
 #include <net/timely_rtt.h>
 #include <net/timely_wheel.h>
 
@@ -42,6 +44,17 @@ EXPORT_SYMBOL_GPL(timely_preset_count);
 EXPORT_SYMBOL_GPL(timely_preset_find);
 EXPORT_SYMBOL_GPL(timely_param_ref);
 EXPORT_SYMBOL_GPL(timely_params_check);
+
+EXPORT_SYMBOL_GPL(timely_pause_init);
+EXPORT_SYMBOL_GPL(timely_pause_hear);
+EXPORT_SYMBOL_GPL(timely_pause_start);
+EXPORT_SYMBOL_GPL(timely_floor_init);
+EXPORT_SYMBOL_GPL(timely_floor_add);
+
+EXPORT_SYMBOL_GPL(timely_orack_encode);
+EXPORT_SYMBOL_GPL(timely_orack_decode);
+EXPORT_SYMBOL_GPL(timely_orack_verify);
+EXPORT_SYMBOL_GPL(timely_udp_digest);
 
 EXPORT_SYMBOL_GPL(timely_wheel_init);
 EXPORT_SYMBOL_GPL(timely_wheel_add);
