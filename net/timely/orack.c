@@ -18,9 +18,9 @@
 #include <linux/minmax.h>
 #include <linux/siphash.h>
 #include <linux/string.h>
-#include <linux/unaligned.h>
 
 #include <net/timely_orack.h>
+#include <timely_unaligned.h>
 
 #define ORACK_ADDRESS_BYTES	16
 #define ORACK_TAGGED_BYTES	28
