@@ -55,6 +55,8 @@ int print_color_uint(enum output_type type, int color, const char *key,
 		     const char *fmt, unsigned int value);
 int print_color_lluint(enum output_type type, int color, const char *key,
 		       const char *fmt, unsigned long long value);
+int print_color_float(enum output_type type, int color, const char *key,
+		      const char *fmt, double value);
 int print_color_string(enum output_type type, int color, const char *key,
 		       const char *fmt, const char *value);
 int print_color_bool(enum output_type type, int color, const char *key,

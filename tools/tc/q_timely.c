@@ -33,6 +33,9 @@
 /* No value of the option means that there is none. */
 #define NO_NONE (NONE64 - 1)
 
+/* What fractions are parts of, to the kernel. */
+#define ONE 65536
+
 enum form {
 	PACKETS,
 	NUMBER,
@@ -49,6 +52,9 @@ enum form {
 	PRIOMAP,
 	WEIGHTS,
 	DEFRATE,
+	THRESHOLD,	/* a time, or off */
+	FRACTION,	/* in 65536ths */
+	OWD,		/* what delay is */
 };
 
 /**
@@ -95,6 +101,14 @@ static const struct option options[] = {
 	{ "ack_dscp", NULL, TCA_TIMELY_ACK_DSCP, DSCP, NO_NONE },
 	{ "ack_priority", NULL, TCA_TIMELY_ACK_PRIORITY, PRIORITY, NO_NONE },
 	{ "wrong_clock", NULL, TCA_TIMELY_WRONG_CLOCK_DROP, CLOCK, NO_NONE },
+
+	/* These are shown only while On-Ramp is on. */
+	{ "onramp", NULL, TCA_TIMELY_ONRAMP, THRESHOLD, 0 },
+	{ "gain", NULL, TCA_TIMELY_ONRAMP_GAIN, FRACTION, NO_NONE },
+	{ "owd", NULL, TCA_TIMELY_ONRAMP_OWD, OWD, NO_NONE },
+	{ "pause_max", NULL, TCA_TIMELY_ONRAMP_PAUSE_MAX, TIME, NO_NONE },
+	{ "strawman", "nostrawman", TCA_TIMELY_ONRAMP_STRAWMAN, FLAG, NO_NONE },
+	{ "clock_error", NULL, TCA_TIMELY_ONRAMP_CLOCK_ERROR, TIME, NO_NONE },
 };
 
 /* What the kernel takes. */
@@ -232,7 +246,11 @@ static void explain(FILE *f)
 	      "\t[ segment SIZE ] [ segment_rate RATE ]\n"
 	      "\t[ [no]ack_first ] [ ack_dscp DSCP | keep ]\n"
 	      "\t[ ack_priority PRIORITY | keep ]\n"
-	      "\t[ wrong_clock { send | drop } ]\n", f);
+	      "\t[ wrong_clock { send | drop } ]\n"
+	      "\t[ onramp THRESHOLD | off ] [ gain FRACTION ]\n"
+	      "\t[ owd { absolute | relative | rtt } ]\n"
+	      "\t[ pause_max TIME ] [ [no]strawman ]\n"
+	      "\t[ clock_error TIME ]\n", f);
 }
 
 /* The word after the present one; it is the present one then. */
@@ -344,6 +362,51 @@ static bool parse_clock(const struct option *o, const char *word, struct given *
 	       refuse(o->word, word, "send and drop");
 }
 
+static const char * const owds[] = {
+	[TIMELY_OWD_ABSOLUTE] = "absolute",
+	[TIMELY_OWD_RELATIVE] = "relative",
+	[TIMELY_OWD_RTT] = "rtt",
+};
+
+static bool parse_owd(const struct option *o, const char *word, struct given *given)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(owds); i++) {
+		if (strcmp(word, owds[i]) == 0) {
+			given->value[o->attr] = i;
+			return true;
+		}
+	}
+	return refuse(o->word, word, "absolute, relative and rtt");
+}
+
+/* 1/16 or .0625 */
+static bool parse_parts(const char *word, long double *value)
+{
+	__u64 divisor = 1;
+	char *end;
+
+	if (!strchr("0123456789.", word[0]))
+		return false;
+	*value = strtold(word, &end);
+	if (end == word)
+		return false;
+	if (*end == '/' && (!parse_number(end + 1, &divisor) || !divisor))
+		return false;
+	*value = *value * ONE / divisor;
+	return *end == '/' || !*end;
+}
+
+static bool parse_fraction(const struct option *o, const char *word, struct given *given)
+{
+	struct range range = range_of(o->attr);
+	long double value;
+
+	if (!parse_parts(word, &value) || value < range.min || value > range.max)
+		return refuse(o->word, word, "1/65536 to 1, such as 1/16 or .0625");
+	given->value[o->attr] = value + 0.5L;
+	return true;
+}
+
 /* "3 priomap" and a band for each priority. */
 static bool parse_priomap(struct args *args, struct given *given)
 {
@@ -428,6 +491,7 @@ static bool parse_measure(const struct option *o, const char *word, const char *
 		return parse_rate(word, dev, value);
 	case TIME:
 	case SLOT:
+	case THRESHOLD:
 		return parse_time(word, range_of(o->attr).unit, value);
 	default:
 		if (!parse_number(word, &number))
@@ -458,6 +522,12 @@ static bool parse_ranged(const struct option *o, const char *word, const char *d
 	return true;
 }
 
+static bool parse_threshold(const struct option *o, const char *word, struct given *given)
+{
+	given->value[o->attr] = 0;
+	return strcmp(word, "off") == 0 || parse_ranged(o, word, NULL, given);
+}
+
 static bool parse_value(const struct option *o, struct args *args, struct given *given)
 {
 	const char *word = next_word(args);
@@ -481,6 +551,12 @@ static bool parse_value(const struct option *o, struct args *args, struct given 
 		return parse_weights(args, given);
 	case DEFRATE:
 		return parse_defrate(word, args->dev);
+	case THRESHOLD:
+		return parse_threshold(o, word, given);
+	case FRACTION:
+		return parse_fraction(o, word, given);
+	case OWD:
+		return parse_owd(o, word, given);
 	default:
 		return parse_ranged(o, word, args->dev, given);
 	}
@@ -650,6 +726,28 @@ static void show_clock(const struct option *o, bool drop)
 	print_color_string(PRINT_ANY, COLOR_NONE, o->word, "%s ", drop ? "drop" : "send");
 }
 
+/* What a program gets is a fraction too. */
+static void show_fraction(const char *key, __u64 value)
+{
+	show_text("%s ", key);
+	if (value && value < ONE && ONE % value == 0)
+		print_color_uint(PRINT_FP, COLOR_NONE, NULL, "1/%u ", ONE / value);
+	else
+		print_color_float(PRINT_FP, COLOR_NONE, NULL, "%g ", (double)value / ONE);
+	print_color_float(PRINT_JSON, COLOR_NONE, key, NULL, (double)value / ONE);
+}
+
+/* One that a newer module has gets its number. */
+static void show_owd(const struct option *o, __u64 value)
+{
+	if (value >= ARRAY_SIZE(owds)) {
+		show_uint(o->word, "%u ", value);
+		return;
+	}
+	show_text("%s ", o->word);
+	print_color_string(PRINT_ANY, COLOR_NONE, o->word, "%s ", owds[value]);
+}
+
 /* tc's helpers put the value in both outputs, the word only in JSON. */
 static void show_measure(const struct option *o, __u64 value)
 {
@@ -665,6 +763,7 @@ static void show_measure(const struct option *o, __u64 value)
 		tc_print_rate(PRINT_ANY, o->word, "%s ", value);
 		break;
 	case TIME:
+	case THRESHOLD:
 		show_time(o->word, strcmp(range_of(o->attr).unit, "us") == 0, value);
 		break;
 	default:
@@ -699,6 +798,12 @@ static void show_number(const struct option *o, __u64 value)
 		break;
 	case PRIORITY:
 		show_keep(o, value, NULL);
+		break;
+	case FRACTION:
+		show_fraction(o->word, value);
+		break;
+	case OWD:
+		show_owd(o, value);
 		break;
 	default:
 		show_measure(o, value);
@@ -740,6 +845,17 @@ static void index_attributes(struct rtattr *opt, const struct rtattr *attrs[])
 	}
 }
 
+/* Of the qdisc whose options were shown last: its statistics follow. */
+static bool onramp_is_on;
+
+static bool onramp_on(const struct rtattr *attr)
+{
+	__u64 threshold_ns;
+
+	return attr && read_number(attr, range_of(TCA_TIMELY_ONRAMP).bits, &threshold_ns) &&
+	       threshold_ns;
+}
+
 static int timely_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	const struct rtattr *attrs[TCA_TIMELY_MAX + 1] = {};
@@ -747,13 +863,17 @@ static int timely_print_opt(const struct qdisc_util *qu, FILE *f, struct rtattr 
 
 	(void)qu;
 	(void)f;
+	onramp_is_on = false;
 	if (!opt)
 		return 0;
 	index_attributes(opt, attrs);
+	onramp_is_on = onramp_on(attrs[TCA_TIMELY_ONRAMP]);
 	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
 		const struct option *o = &options[i];
 
 		if (!attrs[o->attr] || o->attr == TCA_TIMELY_UNSPEC)
+			continue;
+		if (o->attr >= TCA_TIMELY_ONRAMP && !onramp_is_on)
 			continue;
 		if (o->form == PRIOMAP)
 			show_priomap(attrs[o->attr]);
@@ -861,6 +981,66 @@ static void show_ours(const struct tc_timely_stats *st)
 	count("wrong_clock_drops", st->wrong_clock_drops);
 }
 
+static void word_count(const char *word, __u64 value)
+{
+	show_text(" %s", word);
+	print_color_lluint(PRINT_FP, COLOR_NONE, NULL, " %llu", value);
+}
+
+/* Below 2 us, 4 us ... 512 us, 1 ms ...; these are powers of two of 1024 ns. */
+static void word_bin(unsigned int bin, __u64 signals)
+{
+	bool last = bin == TIMELY_ONRAMP_BINS - 1;
+	unsigned int log = last ? bin : bin + 1;
+	char word[16];
+
+	snprintf(word, sizeof(word), "%s%u%s", last ? ">=" : "<", 1U << log % 10,
+		 log < 10 ? "us" : "ms");
+	word_count(word, signals);
+}
+
+static void show_onramp_text(const struct tc_timely_stats *st)
+{
+	char buffer[SPRINT_BSIZE];
+
+	new_line();
+	show_text("%s", " onramp:");
+	word_count("signals", st->onramp_signals);
+	word_count("pauses", st->onramp_pauses);
+	show_text(" paused_time %s", sprint_time64(st->onramp_paused_ns, buffer));
+	print_color_float(PRINT_FP, COLOR_NONE, NULL, " b %.2f", (double)st->onramp_b / ONE);
+	word_count("acks_passed", st->onramp_acks_passed);
+	if (!st->onramp_signals)
+		return;
+	new_line();
+	show_text("%s", " onramp delays:");
+	for (int i = 0; i < TIMELY_ONRAMP_BINS; i++)
+		if (st->onramp_delays[i])
+			word_bin(i, st->onramp_delays[i]);
+}
+
+static void show_onramp_json(const struct tc_timely_stats *st)
+{
+	print_color_lluint(PRINT_JSON, COLOR_NONE, "onramp_signals", NULL, st->onramp_signals);
+	print_color_lluint(PRINT_JSON, COLOR_NONE, "onramp_pauses", NULL, st->onramp_pauses);
+	print_color_lluint(PRINT_JSON, COLOR_NONE, "onramp_paused_ns", NULL, st->onramp_paused_ns);
+	print_color_float(PRINT_JSON, COLOR_NONE, "onramp_b", NULL, (double)st->onramp_b / ONE);
+	print_color_lluint(PRINT_JSON, COLOR_NONE, "onramp_acks_passed", NULL,
+			   st->onramp_acks_passed);
+	open_json_array(PRINT_JSON, "onramp_delays");
+	for (int i = 0; i < TIMELY_ONRAMP_BINS; i++)
+		print_color_lluint(PRINT_JSON, COLOR_NONE, NULL, NULL, st->onramp_delays[i]);
+	close_json_array(PRINT_JSON, NULL);
+}
+
+/* In text only if it is on, or was. */
+static void show_onramp(const struct tc_timely_stats *st)
+{
+	show_onramp_json(st);
+	if (onramp_is_on || st->onramp_signals || st->onramp_pauses)
+		show_onramp_text(st);
+}
+
 /* The module's struct may be older and shorter, or newer and longer. */
 static int timely_print_xstats(const struct qdisc_util *qu, FILE *f, struct rtattr *xstats)
 {
@@ -876,6 +1056,7 @@ static int timely_print_xstats(const struct qdisc_util *qu, FILE *f, struct rtat
 	show_flows(&st);
 	show_drops(&st);
 	show_ours(&st);
+	show_onramp(&st);
 	return 0;
 }
 

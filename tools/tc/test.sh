@@ -115,7 +115,8 @@ helps() {
 	for word in limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
 		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
 		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
-		segment segment_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock; do
+		segment segment_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
+		onramp gain owd pause_max '\[no\]strawman' clock_error; do
 		grep -q "\[ $word " "$work/output" || grep -q " $word " "$work/output" ||
 			echo "$word is not in it"
 	done >"$work/missing"
@@ -137,6 +138,9 @@ arguments() {
 	accepts slot 256 slot 1048576ns lazy nolazy segment 512k segment 0
 	accepts ack_first noack_first ack_dscp 46 ack_dscp af41 ack_dscp keep
 	accepts ack_priority 15 ack_priority keep wrong_clock send wrong_clock drop
+	accepts onramp 50us onramp 1000 onramp 1s onramp off
+	accepts onramp 50us gain 1/16 owd relative pause_max 10ms strawman clock_error 0
+	accepts gain .0625 gain 1 gain 1/65536 gain 3/48 owd absolute owd rtt nostrawman
 
 	refuses 'limit: allowed are 1 to 4294967295 packets, not "0"' limit 0
 	refuses 'limit: allowed are 1 to 4294967295 packets, not "4294967296"' limit 4294967296
@@ -157,6 +161,16 @@ arguments() {
 	refuses 'priomap: 16 of 16 bands are missing' bands 3 priomap
 	refuses 'weights: 2 of 3 are missing' weights 20000
 	refuses 'wrong_clock: allowed are send and drop, not "tai"' wrong_clock tai
+	refuses 'onramp: allowed are 1000 to 1000000000 ns, not "50"' onramp 50
+	refuses 'onramp: allowed are 1000 to 1000000000 ns, not "0"' onramp 0
+	refuses 'onramp: allowed are 1000 to 1000000000 ns, not "1.1s"' onramp 1.1s
+	refuses 'onramp: a value is missing' onramp
+	for gain in 0 1/0 1.1 2/1 -1 / 1/ /16 1/16x .5.5 1/131073 inf ''; do
+		refuses "gain: allowed are 1/65536 to 1, such as 1/16 or .0625, not \"$gain\"" gain "$gain"
+	done
+	refuses 'owd: allowed are absolute, relative and rtt, not "1"' owd 1
+	refuses 'pause_max: allowed are 1000 to 1000000000 ns, not "off"' pause_max off
+	refuses 'clock_error: allowed are 0 to 1000000000 ns, not "2s"' clock_error 2s
 	refuses 'what is "fast"?' limit 5 fast
 	run_tc defrate 1mbit
 	grep -qx 'timely: defrate: ignored, as fq ignores it' "$work/output" &&
@@ -217,6 +231,11 @@ completion() {
 	offers 10us slot tc qdisc add dev eth0 root timely slot 10
 	offers none slot tc qdisc add dev eth0 root timely maxrate ''
 	offers nolazy slot tc qdisc add dev eth0 root timely limit 5 no
+	offers off slot tc qdisc add dev eth0 root timely onramp ''
+	offers relative slot tc qdisc add dev eth0 root timely onramp 50us owd r
+	offers 10ms slot tc qdisc change dev eth0 root timely pause_max 10
+	offers 1/16 slot tc qdisc change dev eth0 root timely gain ''
+	offers nostrawman nolazy tc qdisc change dev eth0 root timely nos
 	# iproute2's own is as it was.
 	offers flow_limit slot tc qdisc add dev eth0 root fq ''
 	offers target slot tc qdisc add dev eth0 root codel ''
