@@ -11,7 +11,9 @@
 #include <net/timely_orack.h>
 
 struct net;
+struct sock;
 struct timely_flow;
+struct timely_onramp;
 
 /* UDP port of OR-ACKs, unless timely.orack_port says otherwise: "OR". */
 #define TIMELY_ORACK_PORT	20306
@@ -57,6 +59,28 @@ struct timely_onramp_status {
 	u64 counters[TIMELY_ONRAMP_COUNTER_COUNT];
 };
 
+/**
+ * struct timely_onramp_flow_status - what On-Ramp knows of a flow
+ * @tuple: the flow, as its data packets name it
+ * @delay_ns: as the last signal told
+ * @signals: OR-ACKs or RTTs that counted
+ * @pauses: holds begun
+ * @paused_ns: what they add up to
+ * @left_ns: of a hold at present, 0 if there is none
+ * @b: in 65536ths
+ */
+struct timely_onramp_flow_status {
+	struct timely_tuple tuple;
+	u64 delay_ns;
+	u64 signals;
+	u64 pauses;
+	u64 paused_ns;
+	u64 left_ns;
+	u32 b;
+};
+
+typedef int (*timely_onramp_tell)(const struct timely_onramp_flow_status *status, void *arg);
+
 int timely_onramp_init(void);
 void timely_onramp_exit(void);
 u16 timely_onramp_port(void);
@@ -64,7 +88,12 @@ u16 timely_onramp_port(void);
 /* For the qdisc. */
 int timely_onramp_join(struct net *net, u8 owd);
 void timely_onramp_leave(struct net *net, u8 owd);
+struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple);
+bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple);
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
+
+/* For flow.c. */
+void timely_onramp_drop(struct timely_onramp *onramp);
 
 /* For the receiver, in softirq: see timely_acker.c. */
 bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire);
@@ -75,5 +104,12 @@ void timely_onramp_status(struct net *net, struct timely_onramp_status *status);
 int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key);
 int timely_onramp_key_del(struct net *net, u8 number);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
+/*
+ * Tell of the flows of a namespace from *position on, which is 0 at first. When
+ * tell() returns other than 0 that is returned at once, and *position stands for
+ * the flow that it refused: a dump goes on there.
+ */
+int timely_onramp_walk(struct net *net, unsigned long *position, timely_onramp_tell tell,
+		       void *arg);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

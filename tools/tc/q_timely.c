@@ -398,8 +398,8 @@ static bool parse_parts(const char *word, long double *value)
 
 static bool parse_fraction(const struct option *o, const char *word, struct given *given)
 {
-	struct range range = range_of(o->attr);
 	long double value;
+	struct range range = range_of(o->attr);
 
 	if (!parse_parts(word, &value) || value < range.min || value > range.max)
 		return refuse(o->word, word, "1/65536 to 1, such as 1/16 or .0625");
