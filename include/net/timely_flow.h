@@ -14,6 +14,10 @@
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
+#include <net/timely_orack.h>
+#include <net/timely_pause.h>
+#include <uapi/linux/timely.h>
+
 struct sock;
 struct tcp_congestion_ops;
 
@@ -25,7 +29,7 @@ struct tcp_congestion_ops;
 /**
  * struct timely_departure - when a segment was handed to the device
  * @time_ns: CLOCK_MONOTONIC; 0 while it is written
- * @end_seq: sequence number after its last byte
+ * @end_seq: sequence number after its last byte; of UDP, timely_udp_digest()
  * @bytes: on the wire
  */
 struct timely_departure {
@@ -35,13 +39,81 @@ struct timely_departure {
 };
 
 /**
+ * struct timely_sent - what On-Ramp wants to know of a departure besides
+ * @payload: bytes before @end_seq of the departure
+ * @asserted_ns: pauses asserted until then, the low bits
+ */
+struct timely_sent {
+	u32 payload;
+	u32 asserted_ns;
+};
+
+/**
+ * struct timely_onramp_law - what a qdisc wants of On-Ramp, and what came of it
+ * @pause: the controller's; a threshold of 0: On-Ramp is off
+ * @clock_error_ns: of clocks that are in step, added to the threshold
+ * @owd: TIMELY_OWD_*
+ * @b: average over signals, in 65536ths
+ * @signals: that counted
+ * @pauses: holds begun
+ * @paused_ns: what they add up to
+ * @delays: the signals, by their delay
+ *
+ * Settings are changed one by one while signals come.
+ */
+struct timely_onramp_law {
+	struct timely_pause_law pause;
+	u64 clock_error_ns;
+	u8 owd;
+	u32 b;
+	atomic64_t signals;
+	atomic64_t pauses;
+	atomic64_t paused_ns;
+	atomic64_t delays[TIMELY_ONRAMP_BINS];
+};
+
+struct timely_peer;
+
+/**
+ * struct timely_onramp - what On-Ramp knows of a flow
+ * @tuple: its addresses
+ * @by_tuple: anchor in the table of these
+ * @flow: whose it is
+ * @peer: its destination, NULL if there are too many
+ * @pause: the controller's state; under the flow's lock
+ * @green_ns: departure of the packet that the last signal was about
+ * @green_seq: its sequence number
+ * @delay_ns: its delay
+ * @signals: that counted
+ * @pauses: holds begun
+ * @paused_ns: what they add up to
+ * @sent: beside the flow's ring
+ */
+struct timely_onramp {
+	struct timely_tuple tuple;
+	struct rhash_head by_tuple;
+	struct timely_flow *flow;
+	struct timely_peer *peer;
+	struct timely_pause pause;
+	u64 green_ns;
+	u32 green_seq;
+	u64 delay_ns;
+	u64 signals;
+	u64 pauses;
+	u64 paused_ns;
+	struct timely_sent sent[TIMELY_DEPARTURES];
+};
+
+/**
  * struct timely_waiter - who holds packets of flows back, a qdisc
  * @changed: flows whose rate rose or whose pause changed while they wait
  * @wake: have the waiter look at @changed soon; called with BH off
+ * @onramp: by what rules flows are held while their path is overloaded
  */
 struct timely_waiter {
 	struct llist_head changed;
 	void (*wake)(struct timely_waiter *waiter);
+	struct timely_onramp_law onramp;
 };
 
 /**
@@ -55,8 +127,9 @@ struct timely_waiter {
  * @changed: anchor there
  * @waiter: who holds packets of it, NULL for nobody
  * @queue: the waiter's own name for it
- * @lock: guards @waiter, so that it is not woken after it has gone
- * @key: the socket, only as a number
+ * @lock: guards @waiter, so that it is not woken after it has gone, and @onramp
+ * @onramp: what On-Ramp knows of it, NULL while it does not care
+ * @key: the socket, only as a number; NULL if no congestion control asked for it
  * @hash: anchor in the table of all
  * @ref: references: the congestion control's, each qdisc's, a list's
  * @rcu: readers of the table may still look at it
@@ -71,7 +144,8 @@ struct timely_flow {
 	struct llist_node changed;
 	struct timely_waiter *waiter;
 	void *queue;
-	spinlock_t lock; /* of @waiter */
+	spinlock_t lock; /* of @waiter and @onramp */
+	struct timely_onramp *onramp;
 	const void *key;
 	struct rhash_head hash;
 	refcount_t ref;
@@ -87,6 +161,7 @@ int timely_flow_register(const struct tcp_congestion_ops *ops);
 void timely_flow_unregister(void);
 bool timely_flow_wanted_slow(const struct sock *sk);
 
+struct timely_flow *timely_flow_new(void);
 struct timely_flow *timely_flow_open(const struct sock *sk);
 void timely_flow_close(struct timely_flow *flow);
 struct timely_flow *timely_flow_get(const struct sock *sk);
@@ -100,7 +175,7 @@ void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
 void timely_flow_depart(struct timely_flow *flow,
-			const struct timely_departure *departure);
+			const struct timely_departure *departure, u32 payload);
 bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
 			   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);

@@ -26,6 +26,9 @@
 #define TIMELY_ORACK_IPV4_BYTES	(20 + 8 + TIMELY_ORACK_BYTES)
 #define TIMELY_ORACK_IPV6_BYTES	(40 + 8 + TIMELY_ORACK_BYTES)
 
+/* Of a UDP payload, timely_udp_digest() looks at no more. */
+#define TIMELY_UDP_DIGEST_BYTES	16
+
 /* Flags. */
 #define TIMELY_ORACK_HARDWARE	1	/* the NIC stamped the data */
 

@@ -28,6 +28,9 @@
  *  - GSO packets may be split into pieces that are paced one by one (section
  *    6, Fig. 16): tq_split().
  *  - Pure ACKs may jump the queue and be marked (section 2, Figs 4 and 5).
+ *  - Flows may be held while their path is overloaded (On-Ramp, NSDI'21): the
+ *    pause comes from net/timely/onramp.c by the flow's record, which every socket
+ *    that sends data has then.
  *  - A stamp of another clock cannot stall a flow: tq_check_stamp().
  */
 
@@ -45,6 +48,7 @@
 #include <net/tcp.h>
 
 #include <net/timely_flow.h>
+#include <net/timely_onramp.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_wheel.h>
 #include <uapi/linux/timely.h>
@@ -68,6 +72,9 @@ static inline u64 timely_clock_ns(void)
 
 /* While flows are due, so many packets may pass without a flow of their own. */
 #define TQ_FASTPATH_MAX		8
+
+/* And so many ACKs data that is held. */
+#define TQ_PASS_MAX		1000
 
 /* No stamp of the monotonic clock is that far ahead, or that long past; one of
  * the real-time clock is half a century ahead.
@@ -94,6 +101,8 @@ static inline u64 timely_clock_ns(void)
  * @burst: a piece that leaves at @time_ns, whatever the flow's rate
  * @waited: it has been in the wheel
  * @tcp: a TCP packet of a flow with a record, and no tunnel's
+ * @udp: likewise of UDP
+ * @data: it has a payload: On-Ramp may hold it
  * @charge: its flow has a rate: its time has to pass before the next packet
  */
 struct tq_skb_cb {
@@ -105,6 +114,8 @@ struct tq_skb_cb {
 	   burst:1,
 	   waited:1,
 	   tcp:1,
+	   udp:1,
+	   data:1,
 	   charge:1;
 };
 
@@ -242,6 +253,7 @@ struct tq_options {
  * @ack_first: pure ACKs jump the queue
  * @ack_special: some option of pure ACKs is set
  * @wrong_clock_drop: drop what another clock stamped
+ * @onramp: flows are held while their path is overloaded
  * @ack_dscp: of pure ACKs, or TIMELY_DSCP_KEEP
  * @ack_priority: of pure ACKs, or TIMELY_PRIORITY_KEEP
  * @prio2band: band of each priority
@@ -269,7 +281,8 @@ struct tq_config {
 	   horizon_drop:1,
 	   ack_first:1,
 	   ack_special:1,
-	   wrong_clock_drop:1;
+	   wrong_clock_drop:1,
+	   onramp:1;
 	u8 ack_dscp;
 	u8 ack_priority;
 	u8 prio2band[TC_PRIO_MAX + 1];
@@ -294,6 +307,7 @@ struct tq_config {
  * @stats: what is shown, but for what is computed then
  * @unthrottle_ns: average lateness of a flow's turn, ns
  * @options: as they are shown
+ * @joined: 1 + TIMELY_OWD_* if On-Ramp was joined, by that kind of delay
  * @sweep: next bucket to look for idle flows in
  * @sch: the qdisc it is the private part of
  */
@@ -316,6 +330,7 @@ struct tq_sched {
 	u64 unthrottle_ns;
 
 	struct tq_options options;
+	u8 joined;
 	u32 sweep;
 	struct Qdisc *sch;
 };
@@ -546,7 +561,7 @@ static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *s
 		rate_Bps = q->config.lazy ? tq_rate_Bps(q, f, skb) : f->rate_Bps;
 		due = max(due, f->clock_ns + tq_pace_ns(f, f->owed, rate_Bps));
 	}
-	if (f->recorded) {
+	if (f->recorded && cb->data) {
 		pause = READ_ONCE(f->record->pause_until_ns);
 		if (unlikely(pause > due)) {
 			due = pause;
@@ -589,18 +604,29 @@ static u32 tq_headers(const struct sk_buff *skb)
 	return offset + length;
 }
 
-/* Is it TCP's own packet, as the record counts them? */
-static bool tq_is_plain_tcp(const struct sk_buff *skb)
+/* The protocol of a socket's own packet, as the record counts them; 0 for others. */
+static u8 tq_plain_protocol(const struct sk_buff *skb)
 {
-	if (skb->encapsulation || !tq_headers(skb))
-		return false;
+	if (skb->encapsulation || !skb_transport_header_was_set(skb))
+		return 0;
 	switch (skb->protocol) {
 	case htons(ETH_P_IP):
-		return ip_hdr(skb)->protocol == IPPROTO_TCP;
+		return ip_hdr(skb)->protocol;
 	case htons(ETH_P_IPV6):
-		return ipv6_hdr(skb)->nexthdr == IPPROTO_TCP;
+		return ipv6_hdr(skb)->nexthdr;
 	}
-	return false;
+	return 0;
+}
+
+static bool tq_is_plain_tcp(const struct sk_buff *skb)
+{
+	return tq_plain_protocol(skb) == IPPROTO_TCP && tq_headers(skb);
+}
+
+static bool tq_is_plain_udp(const struct sk_buff *skb)
+{
+	return tq_plain_protocol(skb) == IPPROTO_UDP &&
+	       skb_headlen(skb) >= skb_transport_offset(skb) + sizeof(struct udphdr);
 }
 
 /* The packet left at @now, was due at @due: what follows has to wait.
@@ -660,41 +686,126 @@ static void tq_forget_record(struct tq_sched *q, struct tq_flow *f)
 	f->recorded = 0;
 }
 
+/* The flow's addresses. Ports are at the same place in both protocols. */
+static void tq_tuple(const struct sk_buff *skb, struct timely_tuple *tuple)
+{
+	memset(tuple, 0, sizeof(*tuple));
+	tuple->net = (unsigned long)sock_net(skb->sk);
+	tuple->sport = udp_hdr(skb)->source;
+	tuple->dport = udp_hdr(skb)->dest;
+	tuple->protocol = tq_plain_protocol(skb);
+	if (skb->protocol == htons(ETH_P_IPV6)) {
+		tuple->family = AF_INET6;
+		memcpy(tuple->saddr, &ipv6_hdr(skb)->saddr, sizeof(tuple->saddr));
+		memcpy(tuple->daddr, &ipv6_hdr(skb)->daddr, sizeof(tuple->daddr));
+	} else {
+		tuple->family = AF_INET;
+		tuple->saddr[0] = ip_hdr(skb)->saddr;
+		tuple->daddr[0] = ip_hdr(skb)->daddr;
+	}
+}
+
+/* Does the packet have a payload that On-Ramp may hold? */
+static bool tq_is_data(const struct sk_buff *skb)
+{
+	if (tq_is_plain_tcp(skb))
+		return tq_payload(skb);
+	return tq_is_plain_udp(skb);
+}
+
+/* Have On-Ramp know of the flow, and of us as who holds it. Return: false if there
+ * is no memory.
+ */
+static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
+			     const struct sk_buff *skb)
+{
+	struct timely_tuple tuple;
+
+	tq_tuple(skb, &tuple);
+	if (!f->record)
+		f->record = timely_onramp_flow(&tuple);
+	else if (!timely_onramp_add(f->record, &tuple))
+		return false;
+	if (!f->record)
+		return false;
+	timely_flow_attach(f->record, &q->waiter, f);
+	return true;
+}
+
+/* Is a record there, and the right one? */
+static bool tq_has_record(struct tq_sched *q, struct tq_flow *f, bool wanted, bool onramp)
+{
+	if (!f->recorded)
+		return false;
+	/* The congestion control has left, or come. */
+	if (unlikely(READ_ONCE(f->record->closed) || (wanted && !f->record->key))) {
+		tq_forget_record(q, f);
+		return false;
+	}
+	return !onramp || f->record->onramp;
+}
+
 /* The record is made when a connection is established, the flow with its first
  * SYN. Where there was no memory for one it is not looked for with every packet.
+ * On-Ramp wants one for whatever sends data.
  */
-static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f)
+static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
+			       const struct sk_buff *skb)
 {
-	if (f->recorded) {
-		if (likely(!READ_ONCE(f->record->closed)))
-			return;
-		tq_forget_record(q, f);
-	}
-	if (!timely_flow_wanted(f->sk) || f->looked == (u32)jiffies)
+	bool wanted = sk_is_tcp(f->sk) && timely_flow_wanted(f->sk);
+	bool onramp = unlikely(q->config.onramp) && tq_is_data(skb);
+
+	if (tq_has_record(q, f, wanted, onramp) || (!wanted && !onramp) ||
+	    f->looked == (u32)jiffies)
 		return;
-	f->record = timely_flow_get(f->sk);
-	if (!f->record) {
+	if (wanted && !f->recorded)
+		f->record = timely_flow_get(f->sk);
+	if ((!wanted || f->record) && onramp && !tq_onramp_record(q, f, skb))
 		f->looked = (u32)jiffies;
-		return;
-	}
-	f->recorded = 1;
+	f->recorded = !!f->record;
+	if (!f->recorded)
+		f->looked = (u32)jiffies;
+}
+
+/* As the receiver sees the first datagram of it. */
+static u32 tq_udp_digest(const struct sk_buff *skb)
+{
+	u32 offset = skb_transport_offset(skb) + sizeof(struct udphdr);
+	u32 bytes = skb_is_gso(skb) ? skb_shinfo(skb)->gso_size : skb->len - offset;
+	u8 payload[TIMELY_UDP_DIGEST_BYTES];
+
+	if (skb_copy_bits(skb, offset, payload, min_t(u32, bytes, sizeof(payload))))
+		return 0;
+	return timely_udp_digest(payload, bytes);
 }
 
 static void tq_record(struct tq_sched *q, struct tq_flow *f,
 		      const struct sk_buff *skb, u64 now)
 {
-	const struct tcphdr *th = tcp_hdr(skb);
-	u32 payload = tq_payload(skb);
 	struct timely_departure departure = {
 		.time_ns = now,
-		.end_seq = ntohl(th->seq) + payload + th->fin,
 		.bytes = qdisc_pkt_len(skb),
 	};
+	u32 payload = 0;
 
-	if (!payload)
-		return;
-	timely_flow_depart(f->record, &departure);
+	if (tq_cb(skb)->tcp) {
+		payload = tq_payload(skb);
+		if (!payload)
+			return;
+		departure.end_seq = ntohl(tcp_hdr(skb)->seq) + payload + tcp_hdr(skb)->fin;
+	} else {
+		departure.end_seq = tq_udp_digest(skb);
+	}
+	timely_flow_depart(f->record, &departure, payload);
 	q->stats.departures++;
+}
+
+/* Are pieces of a packet departures of their own? */
+static bool tq_departs(const struct tq_flow *f, const struct sk_buff *skb)
+{
+	if (!f->recorded || !(tq_cb(skb)->tcp | tq_cb(skb)->udp))
+		return false;
+	return !tq_cb(skb)->more || f->record->onramp;
 }
 
 static void tq_wake(struct timely_waiter *waiter)
@@ -936,6 +1047,8 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 		return false;
 	if (!skb->sk)
 		return true;
+	if (unlikely(q->config.onramp) && tq_is_socket(skb, key) && tq_is_data(skb))
+		return false;
 	if (!sk_is_tcp(skb->sk))
 		return READ_ONCE(skb->sk->sk_max_pacing_rate) == ~0UL;
 	return !tq_is_socket(skb, key) || !timely_flow_wanted(skb->sk);
@@ -964,8 +1077,9 @@ static struct tq_flow *tq_classify(struct Qdisc *sch, struct sk_buff *skb,
 	if (tq_is_socket(skb, key)) {
 		if (unlikely(f->socket_hash != key->sk_hash))
 			tq_renew_flow(q, f, key);
-		if (sk_is_tcp(key) && (f->recorded || timely_flow_wanted(key)))
-			tq_look_for_record(q, f);
+		if (f->recorded || q->config.onramp ||
+		    (sk_is_tcp(key) && timely_flow_wanted(key)))
+			tq_look_for_record(q, f, skb);
 	}
 	return f;
 }
@@ -1064,6 +1178,8 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 
 	if (now - f->node.due_ns > q->config.refill_ns)
 		f->credit = max_t(s32, f->credit, q->config.quantum);
+	if (unlikely(q->config.onramp) && f->recorded && tq_cb(skb)->data && f->record->onramp)
+		timely_onramp_recall(f->record, now);
 	due = tq_due(q, f, skb);
 	if (due <= ahead) {
 		tq_make_ready(q, f, &q->bands[f->band].new_flows);
@@ -1085,9 +1201,21 @@ static void tq_note(const struct tq_sched *q, const struct tq_flow *f,
 	/* Not before what was queued while stamps did count. */
 	if (tq_is_lazy(q, f))
 		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
-	cb->tcp = f->recorded && tq_is_plain_tcp(skb);
+	if (f->recorded) {
+		cb->tcp = tq_is_plain_tcp(skb);
+		cb->udp = !cb->tcp && tq_is_plain_udp(skb);
+		cb->data = cb->udp || (cb->tcp && tq_payload(skb));
+	}
 	cb->charge = q->config.pacing &&
 		     (f->recorded || tq_rate_Bps(q, f, skb) != TQ_UNLIMITED);
+}
+
+/* An ACK is not held: it passes the flow's data that is. */
+static bool tq_passes(const struct tq_sched *q, const struct tq_flow *f,
+		      const struct sk_buff *skb, u64 now)
+{
+	return f->recorded && f->qlen && READ_ONCE(f->record->pause_until_ns) > now &&
+	       skb_is_tcp_pure_ack(skb) && q->bypass_qlen < TQ_PASS_MAX;
 }
 
 static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -1131,6 +1259,10 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	f = tq_classify(sch, skb, key, bucket, now);
 	if (!f)
 		return tq_bypass(sch, q, skb);
+	if (unlikely(tq_passes(q, f, skb, now))) {
+		q->stats.onramp_acks_passed++;
+		return tq_bypass(sch, q, skb);
+	}
 	if (unlikely(f->qlen >= q->config.flow_limit)) {
 		q->stats.flows_plimit++;
 		return qdisc_drop(skb, sch, to_free);
@@ -1441,7 +1573,7 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 		f->paced = 0;
 	if (tq_cb(skb)->more)
 		tq_time_next_piece(q, f, skb, due);
-	if (tq_cb(skb)->tcp && f->recorded && !tq_cb(skb)->more)
+	if (tq_departs(f, skb))
 		tq_record(q, f, skb, max(now, due));
 	return skb;
 }
@@ -1755,6 +1887,7 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 		.wrong_clock_drop = value[TQ_O_wrong_clock_drop],
 		.ack_dscp = value[TQ_O_ack_dscp],
 		.ack_priority = value[TQ_O_ack_priority],
+		.onramp = !!value[TQ_O_onramp],
 	};
 	/* A slot until it comes out of the wheel, and one until it is its turn. */
 	config->late_ns = min_t(u64, 2 * value[TQ_O_slot] + value[TQ_O_timer_slack],
@@ -1768,6 +1901,29 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 				  value[TQ_O_segment_rate]);
 	memcpy(config->prio2band, options->priomap.priomap, sizeof(config->prio2band));
 	memcpy(config->weights, options->weights, sizeof(config->weights));
+}
+
+/* Signals read it while it is written, setting by setting. */
+static void tq_onramp_configure(struct timely_onramp_law *law, const struct tq_options *options)
+{
+	const u64 *value = options->value;
+
+	WRITE_ONCE(law->pause.pause_max_ns, value[TQ_O_onramp_pause_max]);
+	WRITE_ONCE(law->pause.gain, value[TQ_O_onramp_gain]);
+	WRITE_ONCE(law->pause.strawman, !!value[TQ_O_onramp_strawman]);
+	WRITE_ONCE(law->clock_error_ns, value[TQ_O_onramp_clock_error]);
+	WRITE_ONCE(law->owd, value[TQ_O_onramp_owd]);
+	WRITE_ONCE(law->pause.threshold_ns, value[TQ_O_onramp]);
+}
+
+/* On-Ramp has been switched off: holds end, and the records that it alone had. */
+static void tq_onramp_end(struct tq_sched *q, struct tq_flow *f)
+{
+	if (!f->recorded)
+		return;
+	WRITE_ONCE(f->record->pause_until_ns, 0);
+	if (!f->record->key)
+		tq_forget_record(q, f);
 }
 
 static u8 tq_slot_shift(const struct tq_options *options)
@@ -1878,6 +2034,9 @@ static void tq_change_waiting(struct tq_sched *q, struct timely_wheel **wheel,
 		timely_wheel_init(*wheel, shift, timely_clock_ns());
 		swap(*wheel, q->wheel);
 	}
+	if (!q->config.onramp)
+		tq_for_each_flow(&q->table, i, f)
+			tq_onramp_end(q, f);
 	tq_for_each_flow(&q->table, i, f)
 		if (f->state == TQ_THROTTLED)
 			timely_wheel_add(q->wheel, &f->node,
@@ -1896,26 +2055,63 @@ static void tq_trim(struct Qdisc *sch, struct tq_sched *q)
 		tq_trim_flow(sch, q, f);
 }
 
+static u8 tq_onramp_wanted(const struct tq_options *options)
+{
+	return options->value[TQ_O_onramp] ? 1 + options->value[TQ_O_onramp_owd] : 0;
+}
+
+static int tq_onramp_join(struct Qdisc *sch, u8 wanted, struct netlink_ext_ack *extack)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	int err = 0;
+
+	if (wanted && wanted != q->joined)
+		err = timely_onramp_join(dev_net(qdisc_dev(sch)), wanted - 1);
+	if (err == -EADDRINUSE)
+		NL_SET_ERR_MSG_MOD(extack, "onramp: a socket here has the UDP port of OR-ACKs already: close it, or load timely with another orack_port");
+	else if (err == -EOPNOTSUPP)
+		NL_SET_ERR_MSG_MOD(extack, "onramp: this kernel has no tracepoint tcp_probe, which owd rtt takes: use owd absolute or relative");
+	else if (err)
+		NL_SET_ERR_MSG_MOD(extack, "onramp: no socket for OR-ACKs");
+	return err;
+}
+
+static void tq_onramp_leave(struct Qdisc *sch, u8 joined)
+{
+	if (joined)
+		timely_onramp_leave(dev_net(qdisc_dev(sch)), joined - 1);
+}
+
 /* Put options into force, all of them or none. */
 static int tq_apply(struct Qdisc *sch, const struct tq_options *options,
 		    struct netlink_ext_ack *extack)
 {
 	struct tq_sched *q = qdisc_priv(sch);
+	u8 joined = q->joined, wanted = tq_onramp_wanted(options);
 	struct timely_wheel *wheel;
 	int err = tq_prepare(sch, options, &wheel, extack);
 
 	if (err)
 		return err;
+	err = tq_onramp_join(sch, wanted, extack);
+	if (err) {
+		kvfree(wheel);
+		return err;
+	}
 
 	sch_tree_lock(sch);
 	q->options = *options;
+	q->joined = wanted;
 	tq_configure(&q->config, options);
+	tq_onramp_configure(&q->waiter.onramp, options);
 	sch->limit = options->value[TQ_O_limit];
 	tq_add_buckets(&q->table, 1U << options->value[TQ_O_buckets_log]);
 	tq_change_waiting(q, &wheel, tq_slot_shift(options));
 	tq_trim(sch, q);
 	sch_tree_unlock(sch);
 	kvfree(wheel);
+	if (joined != wanted)
+		tq_onramp_leave(sch, joined);
 	/* The timer may be set for what was due before. */
 	tq_wake(&q->waiter);
 	return 0;
@@ -1953,6 +2149,8 @@ static void tq_destroy(struct Qdisc *sch)
 	u32 i;
 
 	tq_reset(sch);
+	tq_onramp_leave(sch, q->joined);
+	q->joined = 0;
 	for (i = 0; q->table.pages && i < TQ_PAGES; i++)
 		kfree(q->table.pages[i]);
 	kvfree(q->table.pages);
@@ -2001,6 +2199,7 @@ cancel:
 static int tq_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct tq_sched *q = qdisc_priv(sch);
+	const struct timely_onramp_law *law = &q->waiter.onramp;
 	struct tc_timely_stats stats;
 	u64 next;
 	u32 i;
@@ -2018,6 +2217,12 @@ static int tq_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.band_pkt_count[i] = q->bands[i].packets;
 	stats.buckets_log = ilog2(q->table.half);
 	sch_tree_unlock(sch);
+	stats.onramp_b = READ_ONCE(law->b);
+	stats.onramp_signals = atomic64_read(&law->signals);
+	stats.onramp_pauses = atomic64_read(&law->pauses);
+	stats.onramp_paused_ns = atomic64_read(&law->paused_ns);
+	for (i = 0; i < TIMELY_ONRAMP_BINS; i++)
+		stats.onramp_delays[i] = atomic64_read(&law->delays[i]);
 
 	return gnet_stats_copy_app(d, &stats, sizeof(stats));
 }

@@ -7,9 +7,10 @@
  *	the congestion control	reads that as t_send, and tells when the rate rose
  *	On-Ramp			sets a pause, kept apart from the pacing clock
  *
- * A record exists for sockets whose congestion control asked for it. It is
- * found by the socket under RCU and lives as long as anybody refers to it: the
- * qdisc may keep packets of a connection that is gone.
+ * A record exists for sockets whose congestion control asked for it, and is found
+ * by the socket under RCU. A qdisc with On-Ramp makes one for each socket that
+ * sends data, to be found by the flow's addresses (onramp.c). A record lives as long as anybody refers to it:
+ * the qdisc may keep packets of a connection that is gone.
  *
  * Departures go through a ring without a lock. Entries are written by the qdisc
  * that sends (two may, when a socket's route changes) and read by the
@@ -24,6 +25,7 @@
 #include <net/tcp.h>
 
 #include <net/timely_flow.h>
+#include <net/timely_onramp.h>
 
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 
@@ -50,14 +52,22 @@ static const struct rhashtable_params timely_flows_params = {
  */
 int timely_flow_init(void)
 {
+	int err;
+
 	timely_flow_cache = KMEM_CACHE(timely_flow, SLAB_HWCACHE_ALIGN);
-	return timely_flow_cache ? 0 : -ENOMEM;
+	if (!timely_flow_cache)
+		return -ENOMEM;
+	err = rhashtable_init(&timely_flows, &timely_flows_params);
+	if (err)
+		kmem_cache_destroy(timely_flow_cache);
+	return err;
 }
 
 /** timely_flow_exit() - all have been put */
 void timely_flow_exit(void)
 {
 	rcu_barrier();
+	rhashtable_destroy(&timely_flows);
 	kmem_cache_destroy(timely_flow_cache);
 }
 
@@ -65,17 +75,12 @@ void timely_flow_exit(void)
  * timely_flow_register() - a congestion control will ask for records
  * @ops: it; sockets that use it are recorded
  *
- * Return: 0, -EBUSY if there is one already, -ENOMEM.
+ * Return: 0, -EBUSY if there is one already.
  */
 int timely_flow_register(const struct tcp_congestion_ops *ops)
 {
-	int err;
-
 	if (timely_flow_ops)
 		return -EBUSY;
-	err = rhashtable_init(&timely_flows, &timely_flows_params);
-	if (err)
-		return err;
 	WRITE_ONCE(timely_flow_ops, ops);
 	static_branch_enable(&timely_flow_key);
 	return 0;
@@ -90,9 +95,8 @@ void timely_flow_unregister(void)
 {
 	static_branch_disable(&timely_flow_key);
 	WRITE_ONCE(timely_flow_ops, NULL);
-	/* Nobody is in the table's lookup any more. */
+	/* Nobody takes a socket for one of them any more. */
 	synchronize_rcu();
-	rhashtable_destroy(&timely_flows);
 }
 
 /**
@@ -108,6 +112,24 @@ bool timely_flow_wanted_slow(const struct sock *sk)
 }
 
 /**
+ * timely_flow_new() - make a record that cannot be found by its socket
+ *
+ * Return: the record, to be released with timely_flow_put(); NULL if there is
+ * no memory, and the flow does without.
+ */
+struct timely_flow *timely_flow_new(void)
+{
+	struct timely_flow *flow = kmem_cache_zalloc(timely_flow_cache,
+						     GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!flow)
+		return NULL;
+	refcount_set(&flow->ref, 1);
+	spin_lock_init(&flow->lock);
+	return flow;
+}
+
+/**
  * timely_flow_open() - make the record of a socket, for its congestion control
  * @sk: the socket, locked; it has none
  *
@@ -116,14 +138,11 @@ bool timely_flow_wanted_slow(const struct sock *sk)
  */
 struct timely_flow *timely_flow_open(const struct sock *sk)
 {
-	struct timely_flow *flow = kmem_cache_zalloc(timely_flow_cache,
-						     GFP_ATOMIC | __GFP_NOWARN);
+	struct timely_flow *flow = timely_flow_new();
 
 	if (!flow)
 		return NULL;
 	flow->key = sk;
-	refcount_set(&flow->ref, 1);
-	spin_lock_init(&flow->lock);
 	if (rhashtable_insert_fast(&timely_flows, &flow->hash, timely_flows_params)) {
 		kmem_cache_free(timely_flow_cache, flow);
 		return NULL;
@@ -165,8 +184,10 @@ struct timely_flow *timely_flow_get(const struct sock *sk)
 
 static void timely_flow_free(struct rcu_head *rcu)
 {
-	kmem_cache_free(timely_flow_cache,
-			container_of(rcu, struct timely_flow, rcu));
+	struct timely_flow *flow = container_of(rcu, struct timely_flow, rcu);
+
+	kfree(flow->onramp);
+	kmem_cache_free(timely_flow_cache, flow);
 }
 
 /**
@@ -175,8 +196,11 @@ static void timely_flow_free(struct rcu_head *rcu)
  */
 void timely_flow_put(struct timely_flow *flow)
 {
-	if (refcount_dec_and_test(&flow->ref))
-		call_rcu(&flow->rcu, timely_flow_free);
+	if (!refcount_dec_and_test(&flow->ref))
+		return;
+	if (flow->onramp)
+		timely_onramp_drop(flow->onramp);
+	call_rcu(&flow->rcu, timely_flow_free);
 }
 
 /**
@@ -266,17 +290,24 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
  * timely_flow_depart() - a segment is handed to the device
  * @flow: the record
  * @departure: which, how large, and when
+ * @payload: its bytes of sequence space
  */
 void timely_flow_depart(struct timely_flow *flow,
-			const struct timely_departure *departure)
+			const struct timely_departure *departure, u32 payload)
 {
 	u32 i = (u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES;
+	struct timely_onramp *onramp = READ_ONCE(flow->onramp);
 	struct timely_departure *entry = &flow->ring[i];
 
 	WRITE_ONCE(entry->time_ns, 0);
 	smp_wmb(); /* the old time is gone before the new sequence number */
 	WRITE_ONCE(entry->end_seq, departure->end_seq);
 	WRITE_ONCE(entry->bytes, departure->bytes);
+	if (onramp) {
+		WRITE_ONCE(onramp->sent[i].payload, payload);
+		WRITE_ONCE(onramp->sent[i].asserted_ns,
+			   (u32)READ_ONCE(onramp->pause.asserted_ns));
+	}
 	smp_wmb(); /* and that is there before the new time */
 	WRITE_ONCE(entry->time_ns, departure->time_ns);
 }

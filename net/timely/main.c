@@ -15,6 +15,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
+#include <net/timely_onramp.h>
 #include <net/timely_orack.h>
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
@@ -124,12 +125,17 @@ static int __init timely_load(void)
 	err = timely_nic_init();
 	if (err)
 		goto no_nic;
+	err = timely_onramp_init();
+	if (err)
+		goto no_onramp;
 	err = timely_netlink_init();
 	if (err)
 		goto no_netlink;
 	return 0;
 
 no_netlink:
+	timely_onramp_exit();
+no_onramp:
 	timely_nic_exit();
 no_nic:
 	timely_flow_exit();
@@ -139,6 +145,7 @@ no_nic:
 static void __exit timely_unload(void)
 {
 	timely_netlink_exit();
+	timely_onramp_exit();
 	timely_nic_exit();
 	timely_flow_exit();
 }

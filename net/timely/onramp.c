@@ -1,0 +1,1189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * On-Ramp (NSDI'21) in the sender: what OR-ACKs tell of a path's delay becomes a
+ * pause of the flow, which the qdisc keeps to.
+ *
+ *	OR-ACK -> whose is it, is it true -> one-way delay -> pause.c -> the flow
+ *
+ * An OR-ACK is an instruction from the network to stop sending. It counts only if
+ * its tag was made with a key of this network namespace, its flow is alive and
+ * held by a qdisc, the packet it names departed a short while ago and after the
+ * one that the last OR-ACK was about. What a flood of others may cost is bounded.
+ *
+ * The delay may be had in three ways:
+ *
+ *	absolute	receiver's time less ours, by clocks that are in step
+ *	relative	by clocks as they are: the receiver's is one more remote
+ *			clock that clock.c tells in our time, as OR-ACKs come back
+ *			and are never early. That is the way there with the least
+ *			way back; what it exceeds its own least by counts.
+ *	rtt		what RTTs that TCP sees exceed their least by: no receiver
+ *
+ * Notable difference from the paper: an OR-ACK is authenticated.
+ */
+
+#include <linux/bitmap.h>
+#include <linux/in.h>
+#include <linux/jhash.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/percpu.h>
+#include <linux/rhashtable.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/tracepoint.h>
+#include <linux/workqueue.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include <net/tcp.h>
+#include <net/udp.h>
+
+#include <net/timely_clock.h>
+#include <net/timely_flow.h>
+#include <net/timely_onramp.h>
+
+#include <timely_socket.h>
+
+/* The least of a path's delays is that of so long, twice. */
+#define ONRAMP_FLOOR_HALF_NS	(5ULL * NSEC_PER_SEC)
+
+/* Destinations remembered, and for how long after their last flow. */
+#define ONRAMP_PEERS		4096
+#define ONRAMP_PEER_AGE		(60 * HZ)
+
+/* Bad OR-ACKs from one of so many groups of addresses, in each period: about a
+ * tenth of a processor's time is what all of them together may cost.
+ */
+#define ONRAMP_BAD_GROUPS	256
+#define ONRAMP_BAD_MAX		8
+#define ONRAMP_BAD_NS		(4 * NSEC_PER_MSEC)
+
+static ushort orack_port = TIMELY_ORACK_PORT;
+module_param(orack_port, ushort, 0444);
+MODULE_PARM_DESC(orack_port, "UDP port of OR-ACKs, the same on all hosts [1 to 65535]");
+
+/**
+ * struct onramp_counters - of one CPU
+ * @count: by enum timely_onramp_counter
+ */
+struct onramp_counters {
+	u64 count[TIMELY_ONRAMP_COUNTER_COUNT];
+};
+
+/**
+ * struct onramp_key - a key, under RCU
+ * @key: the secret
+ * @rcu: readers may still look at it
+ */
+struct onramp_key {
+	struct timely_orack_key key;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct onramp_net - On-Ramp in a network namespace
+ * @counters: per CPU
+ * @lock: guards changes of what follows
+ * @listeners: qdiscs that want OR-ACKs
+ * @sockets: that receive them, of IPv4 and IPv6; NULL while nobody wants any
+ * @used: key that OR-ACKs are made with
+ * @unauthenticated: do without keys
+ * @bad_ns: when the present period began
+ * @bad: bad OR-ACKs since, by group of addresses
+ * @keys: by number
+ */
+struct onramp_net {
+	struct onramp_counters __percpu *counters;
+	struct mutex lock; /* of the settings */
+	u32 listeners;
+	struct socket *sockets[2];
+	u8 used;
+	bool unauthenticated;
+	u64 bad_ns;
+	u8 bad[ONRAMP_BAD_GROUPS];
+	struct onramp_key __rcu *keys[256];
+};
+
+/**
+ * struct timely_peer - a destination
+ * @net: network namespace, only as a number
+ * @addr: address, as in struct timely_tuple
+ * @family: AF_INET or AF_INET6
+ * @hash: anchor in the table
+ * @list: anchor in the list of all
+ * @flows: how many refer to it
+ * @left: jiffies when the last of them left
+ * @lock: of what follows
+ * @delay_ns: last delay measured by any flow
+ * @heard_ns: when
+ * @floor: least raw delay
+ * @batch: of pairs for @clock
+ * @clock: the destination's clock in our time, NULL until it is wanted
+ * @rcu: readers of the table may still look at it
+ */
+struct timely_peer {
+	struct_group(key,
+		unsigned long net;
+		__be32 addr[4];
+		u64 family;
+	);
+	struct rhash_head hash;
+	struct list_head list;
+	u32 flows;
+	unsigned long left;
+	spinlock_t lock; /* of what follows */
+	u64 delay_ns;
+	u64 heard_ns;
+	struct timely_floor floor;
+	struct timely_clock_batch batch;
+	struct timely_clock *clock;
+	struct rcu_head rcu;
+};
+
+static const struct rhashtable_params onramp_tuples_params = {
+	.key_len	= sizeof(struct timely_tuple),
+	.key_offset	= offsetof(struct timely_onramp, tuple),
+	.head_offset	= offsetof(struct timely_onramp, by_tuple),
+	.automatic_shrinking = true,
+};
+
+static const struct rhashtable_params onramp_peers_params = {
+	.key_len	= sizeof_field(struct timely_peer, key),
+	.key_offset	= offsetof(struct timely_peer, key),
+	.head_offset	= offsetof(struct timely_peer, hash),
+	.automatic_shrinking = true,
+};
+
+static struct rhashtable onramp_tuples;
+static struct rhashtable onramp_peers;
+/* Of @list, @flows and @left of peers, and their number. */
+static DEFINE_SPINLOCK(onramp_peers_lock);
+static LIST_HEAD(onramp_peer_list);
+static u32 onramp_peer_count;
+
+static unsigned int onramp_net_id __read_mostly;
+static u32 onramp_seed __read_mostly;
+
+static struct onramp_net *onramp_net(const struct net *net)
+{
+	return net_generic(net, onramp_net_id);
+}
+
+/* ---- counters ---- */
+
+#define ONRAMP_NAME(name, doc)	#name,
+
+const char * const timely_onramp_counter_names[TIMELY_ONRAMP_COUNTER_COUNT] = {
+	TIMELY_ONRAMP_COUNTERS(ONRAMP_NAME)
+};
+
+#define ONRAMP_DOC(name, doc)	doc,
+
+const char * const timely_onramp_counter_docs[TIMELY_ONRAMP_COUNTER_COUNT] = {
+	TIMELY_ONRAMP_COUNTERS(ONRAMP_DOC)
+};
+
+/**
+ * timely_onramp_count() - one more
+ * @net: network namespace
+ * @index: of what
+ */
+void timely_onramp_count(struct net *net, enum timely_onramp_counter index)
+{
+	this_cpu_inc(onramp_net(net)->counters->count[index]);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_count);
+
+/**
+ * timely_onramp_port() - the UDP port of OR-ACKs
+ *
+ * Return: that.
+ */
+u16 timely_onramp_port(void)
+{
+	return orack_port;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_port);
+
+/* ---- destinations ---- */
+
+static void onramp_peer_free(struct rcu_head *rcu)
+{
+	struct timely_peer *peer = container_of(rcu, struct timely_peer, rcu);
+
+	kfree(peer->clock);
+	kfree(peer);
+}
+
+/* Under the lock of all. */
+static void onramp_peer_forget(struct timely_peer *peer)
+{
+	rhashtable_remove_fast(&onramp_peers, &peer->hash, onramp_peers_params);
+	list_del(&peer->list);
+	onramp_peer_count--;
+	call_rcu(&peer->rcu, onramp_peer_free);
+}
+
+/* Those that had no flow for a while; all, if nobody refers to any. */
+static void onramp_peers_sweep(bool all)
+{
+	struct timely_peer *peer, *next;
+
+	spin_lock_bh(&onramp_peers_lock);
+	list_for_each_entry_safe(peer, next, &onramp_peer_list, list)
+		if (!peer->flows && (all || time_after(jiffies, peer->left + ONRAMP_PEER_AGE)))
+			onramp_peer_forget(peer);
+	spin_unlock_bh(&onramp_peers_lock);
+}
+
+static void onramp_peers_work(struct work_struct *work);
+static DECLARE_DELAYED_WORK(onramp_sweep, onramp_peers_work);
+
+static void onramp_peers_work(struct work_struct *work)
+{
+	onramp_peers_sweep(false);
+	if (READ_ONCE(onramp_peer_count))
+		schedule_delayed_work(&onramp_sweep, ONRAMP_PEER_AGE / 4);
+}
+
+static void onramp_peer_key(const struct timely_tuple *tuple, struct timely_peer *peer)
+{
+	peer->net = tuple->net;
+	memcpy(peer->addr, tuple->daddr, sizeof(peer->addr));
+	peer->family = tuple->family;
+}
+
+/* Under the lock of all. */
+static struct timely_peer *onramp_peer_new(const struct timely_tuple *tuple)
+{
+	struct timely_peer *peer;
+
+	if (onramp_peer_count >= ONRAMP_PEERS)
+		return NULL;
+	peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
+	if (!peer)
+		return NULL;
+	onramp_peer_key(tuple, peer);
+	spin_lock_init(&peer->lock);
+	timely_floor_init(&peer->floor);
+	if (rhashtable_insert_fast(&onramp_peers, &peer->hash, onramp_peers_params)) {
+		kfree(peer);
+		return NULL;
+	}
+	list_add(&peer->list, &onramp_peer_list);
+	if (!onramp_peer_count++)
+		schedule_delayed_work(&onramp_sweep, ONRAMP_PEER_AGE / 4);
+	return peer;
+}
+
+static struct timely_peer *onramp_peer_get(const struct timely_tuple *tuple)
+{
+	struct timely_peer sought, *peer;
+
+	onramp_peer_key(tuple, &sought);
+	spin_lock_bh(&onramp_peers_lock);
+	rcu_read_lock();
+	peer = rhashtable_lookup(&onramp_peers, &sought.key, onramp_peers_params);
+	rcu_read_unlock();
+	if (!peer)
+		peer = onramp_peer_new(tuple);
+	if (peer)
+		peer->flows++;
+	spin_unlock_bh(&onramp_peers_lock);
+	return peer;
+}
+
+static void onramp_peer_put(struct timely_peer *peer)
+{
+	if (!peer)
+		return;
+	spin_lock_bh(&onramp_peers_lock);
+	peer->left = jiffies;
+	peer->flows--;
+	spin_unlock_bh(&onramp_peers_lock);
+}
+
+/* ---- flows ---- */
+
+static struct timely_onramp *onramp_lookup(const struct timely_tuple *tuple)
+{
+	return rhashtable_lookup(&onramp_tuples, tuple, onramp_tuples_params);
+}
+
+/**
+ * timely_onramp_add() - let On-Ramp know of a flow that has a record
+ * @flow: the record
+ * @tuple: its addresses; what is there with the same is another qdisc's, or of a
+ *	connection that is gone, and is not found any more
+ *
+ * Return: false if there was no memory.
+ */
+bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple)
+{
+	struct timely_onramp *onramp = kzalloc(sizeof(*onramp), GFP_ATOMIC | __GFP_NOWARN);
+	struct timely_onramp *old;
+	bool there;
+
+	if (!onramp)
+		return false;
+	onramp->tuple = *tuple;
+	onramp->flow = flow;
+	timely_pause_init(&onramp->pause);
+	spin_lock_bh(&flow->lock);
+	there = flow->onramp;
+	if (!there)
+		WRITE_ONCE(flow->onramp, onramp);
+	spin_unlock_bh(&flow->lock);
+	if (there) {
+		kfree(onramp);
+		return true;
+	}
+	onramp->peer = onramp_peer_get(tuple);
+	rcu_read_lock();
+	old = onramp_lookup(tuple);
+	if (old)
+		rhashtable_remove_fast(&onramp_tuples, &old->by_tuple, onramp_tuples_params);
+	/* Without a place in the table no OR-ACK finds it: it is just not held. */
+	rhashtable_insert_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
+	rcu_read_unlock();
+	return true;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_add);
+
+/**
+ * timely_onramp_flow() - the record of a flow whose congestion control wants none
+ * @tuple: its addresses
+ *
+ * Return: the record, to be released with timely_flow_put(); NULL if there is no
+ * memory.
+ */
+struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple)
+{
+	struct timely_onramp *onramp;
+	struct timely_flow *flow = NULL;
+
+	rcu_read_lock();
+	onramp = onramp_lookup(tuple);
+	/* One that a congestion control has asked for is another connection's. */
+	if (onramp && !onramp->flow->key && refcount_inc_not_zero(&onramp->flow->ref))
+		flow = onramp->flow;
+	rcu_read_unlock();
+	if (flow)
+		return flow;
+	flow = timely_flow_new();
+	if (flow && !timely_onramp_add(flow, tuple)) {
+		timely_flow_put(flow);
+		flow = NULL;
+	}
+	return flow;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_flow);
+
+/**
+ * timely_onramp_drop() - the last reference to a flow has gone
+ * @onramp: what On-Ramp knew of it, freed after RCU readers have left
+ */
+void timely_onramp_drop(struct timely_onramp *onramp)
+{
+	rhashtable_remove_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
+	onramp_peer_put(onramp->peer);
+}
+
+/* The departure that holds a byte, or, where @whole, has just that number; of
+ * several the latest. Return: false if it is not known any more.
+ */
+static bool onramp_departure(const struct timely_flow *flow, u32 seq, bool whole,
+			     struct timely_departure *found, u32 *asserted_ns)
+{
+	const struct timely_onramp *onramp = flow->onramp;
+	const struct timely_departure *entry;
+	u64 time_ns;
+	u32 i, end, payload, asserted;
+
+	found->time_ns = 0;
+	for (i = 0; i < TIMELY_DEPARTURES; i++) {
+		entry = &flow->ring[i];
+		time_ns = READ_ONCE(entry->time_ns);
+		if (time_ns <= found->time_ns)
+			continue;
+		smp_rmb(); /* pairs with both of timely_flow_depart() */
+		end = READ_ONCE(entry->end_seq);
+		payload = READ_ONCE(onramp->sent[i].payload);
+		asserted = READ_ONCE(onramp->sent[i].asserted_ns);
+		smp_rmb(); /* likewise */
+		if (time_ns != READ_ONCE(entry->time_ns))
+			continue;
+		if (whole ? end != seq : end - seq - 1 >= payload)
+			continue;
+		found->time_ns = time_ns;
+		found->end_seq = end;
+		*asserted_ns = asserted;
+	}
+	return found->time_ns;
+}
+
+/* ---- a signal ---- */
+
+/**
+ * struct onramp_news - what came of a flow's packet
+ * @now_ns: when it was heard, CLOCK_MONOTONIC
+ * @sent_ns: when the packet departed
+ * @seq: its sequence number
+ * @asserted_ns: pauses asserted until then, the low bits
+ * @received_ns: when it was received, by the receiver's clock; 0: this is an RTT
+ * @turnaround_ns: of the receiver
+ */
+struct onramp_news {
+	u64 now_ns;
+	u64 sent_ns;
+	u32 seq;
+	u32 asserted_ns;
+	u64 received_ns;
+	u32 turnaround_ns;
+};
+
+/* The way there with the least way back, by the receiver's clock if that is known
+ * well, else with this one's.
+ */
+static u64 onramp_raw_ns(struct timely_peer *peer, const struct onramp_news *news)
+{
+	u64 rtt_ns = news->now_ns - news->sent_ns - news->turnaround_ns;
+	u64 left_ns = news->received_ns + news->turnaround_ns;
+	struct timely_clock *clock;
+	s64 residual;
+
+	if (!news->received_ns)
+		return rtt_ns;
+	if (!peer->clock) {
+		peer->clock = kmalloc(sizeof(*peer->clock), GFP_ATOMIC | __GFP_NOWARN);
+		if (!peer->clock)
+			return rtt_ns;
+		timely_clock_init(peer->clock);
+	}
+	clock = peer->clock;
+	residual = timely_clock_residual(&clock->line, left_ns, news->now_ns);
+	if (timely_clock_batch_note(&peer->batch, &clock->line, residual, left_ns, news->now_ns))
+		timely_clock_take(clock, &peer->batch);
+	if (timely_clock_uncertainty_ns(&clock->line, news->now_ns) == U32_MAX)
+		return rtt_ns;
+	residual = timely_clock_residual(&clock->line, news->received_ns, news->sent_ns);
+	return min_t(u64, max(-residual, 0LL), rtt_ns);
+}
+
+/* By clocks in step: the sum may be negative by their error. */
+static s64 onramp_absolute_ns(const struct onramp_news *news)
+{
+	return news->received_ns - (news->sent_ns + ktime_to_ns(ktime_mono_to_real(0)));
+}
+
+/* Return: false if it makes no sense. */
+static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onramp_law *law,
+			 const struct onramp_news *news, u64 *delay_ns)
+{
+	struct timely_peer *peer = onramp->peer;
+	s64 delay;
+	u64 raw;
+
+	if (law->owd == TIMELY_OWD_ABSOLUTE) {
+		delay = onramp_absolute_ns(news);
+		if (delay < -(s64)max(READ_ONCE(law->clock_error_ns), (u64)NSEC_PER_MSEC))
+			return false;
+		*delay_ns = max(delay, 0LL);
+	} else {
+		if (!peer)
+			return false;
+		spin_lock(&peer->lock);
+		raw = onramp_raw_ns(peer, news);
+		*delay_ns = raw - timely_floor_add(&peer->floor, news->now_ns,
+						   ONRAMP_FLOOR_HALF_NS, raw);
+		spin_unlock(&peer->lock);
+	}
+	return *delay_ns <= TIMELY_PAUSE_DELAY_MAX_NS;
+}
+
+static void onramp_statistics(struct timely_onramp_law *law, u64 delay_ns, u32 b)
+{
+	u32 bin = fls64(delay_ns / TIMELY_ONRAMP_FIRST_BIN_NS);
+	s32 off = (s32)b - (s32)READ_ONCE(law->b);
+
+	atomic64_inc(&law->signals);
+	atomic64_inc(&law->delays[min_t(u32, bin, TIMELY_ONRAMP_BINS - 1)]);
+	WRITE_ONCE(law->b, law->b + off / 16);
+}
+
+static struct timely_pause_law onramp_pause_law(const struct timely_onramp_law *law)
+{
+	struct timely_pause_law pause = {
+		.threshold_ns = READ_ONCE(law->pause.threshold_ns),
+		.pause_max_ns = READ_ONCE(law->pause.pause_max_ns),
+		.gain = READ_ONCE(law->pause.gain),
+		.strawman = READ_ONCE(law->pause.strawman),
+	};
+
+	if (READ_ONCE(law->owd) == TIMELY_OWD_ABSOLUTE)
+		pause.threshold_ns += READ_ONCE(law->clock_error_ns);
+	return pause;
+}
+
+/* What the controller has changed: the flow's accounts. */
+static void onramp_changed(struct timely_flow *flow, struct timely_onramp_law *law,
+			   u64 asserted_ns, bool begun)
+{
+	struct timely_onramp *onramp = flow->onramp;
+	u64 more = onramp->pause.asserted_ns - asserted_ns;
+
+	onramp->paused_ns += more;
+	atomic64_add(more, &law->paused_ns);
+	if (begun) {
+		onramp->pauses++;
+		atomic64_inc(&law->pauses);
+	}
+	WRITE_ONCE(flow->pause_until_ns, onramp->pause.until_ns);
+}
+
+/* Let the controller hear of a delay, with the flow's lock held. Return: true if
+ * the qdisc is to be told.
+ */
+static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *law,
+			   const struct onramp_news *news, u64 delay_ns)
+{
+	struct timely_onramp *onramp = flow->onramp;
+	struct timely_pause_law pause = onramp_pause_law(law);
+	u64 asserted_ns = onramp->pause.asserted_ns;
+	bool begun = news->now_ns >= onramp->pause.until_ns, changed;
+	struct timely_pause_signal signal = {
+		.now_ns = news->now_ns,
+		.delay_ns = delay_ns,
+		/* The low bits, and what has come since: less than 4 s. */
+		.asserted_ns = asserted_ns - (u32)max((s32)(asserted_ns - news->asserted_ns), 0),
+		.departures = atomic_read(&flow->next),
+	};
+
+	onramp->green_ns = news->sent_ns;
+	onramp->green_seq = news->seq;
+	onramp->delay_ns = delay_ns;
+	onramp->signals++;
+	if (onramp->peer) {
+		WRITE_ONCE(onramp->peer->delay_ns, delay_ns);
+		WRITE_ONCE(onramp->peer->heard_ns, news->now_ns);
+	}
+	if (!pause.threshold_ns)
+		return false;
+	changed = timely_pause_hear(&onramp->pause, &pause, &signal);
+	if (changed)
+		onramp_changed(flow, law, asserted_ns, begun);
+	onramp_statistics(law, delay_ns, onramp->pause.b);
+	return changed;
+}
+
+/* Is the packet one after that of the last signal? Of a segment several packets
+ * may be acknowledged.
+ */
+static bool onramp_is_later(const struct timely_onramp *onramp, const struct onramp_news *news)
+{
+	if (news->sent_ns != onramp->green_ns)
+		return news->sent_ns > onramp->green_ns;
+	return (s32)(news->seq - onramp->green_seq) > 0;
+}
+
+/* Return: what became of it. */
+static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct onramp_news *news)
+{
+	struct timely_onramp *onramp = flow->onramp;
+	enum timely_onramp_counter result = TIMELY_ONRAMP_accepted;
+	struct timely_onramp_law *law;
+	bool changed = false;
+	u64 delay_ns;
+
+	spin_lock_bh(&flow->lock);
+	law = flow->waiter ? &flow->waiter->onramp : NULL;
+	if (!law || !READ_ONCE(law->pause.threshold_ns) ||
+	    (READ_ONCE(law->owd) == TIMELY_OWD_RTT) == !!news->received_ns)
+		result = TIMELY_ONRAMP_no_flow;
+	else if (!onramp_is_later(onramp, news))
+		result = TIMELY_ONRAMP_old;
+	else if (news->now_ns - news->sent_ns > TIMELY_PAUSE_DELAY_MAX_NS ||
+		 news->turnaround_ns > news->now_ns - news->sent_ns ||
+		 !onramp_delay(onramp, law, news, &delay_ns))
+		result = TIMELY_ONRAMP_bad_time;
+	else
+		changed = onramp_control(flow, law, news, delay_ns);
+	spin_unlock_bh(&flow->lock);
+	if (changed)
+		timely_flow_changed(flow);
+	return result;
+}
+
+/**
+ * timely_onramp_recall() - a flow starts to send, or does so anew
+ * @flow: its record
+ * @now_ns: the time
+ *
+ * If others have found its path overloaded since it sent last, it begins with the
+ * pause that they would have had.
+ */
+void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
+{
+	struct timely_onramp *onramp = flow->onramp;
+	struct timely_peer *peer = onramp->peer;
+	struct timely_pause_signal signal = {
+		.now_ns = now_ns,
+		.departures = atomic_read(&flow->next),
+	};
+	struct timely_onramp_law *law;
+	struct timely_pause_law pause;
+	u64 asserted_ns, heard_ns;
+
+	if (!peer)
+		return;
+	heard_ns = READ_ONCE(peer->heard_ns);
+	signal.delay_ns = READ_ONCE(peer->delay_ns);
+	if (heard_ns <= READ_ONCE(onramp->green_ns) || heard_ns > now_ns ||
+	    now_ns - heard_ns > signal.delay_ns)
+		return;
+	spin_lock_bh(&flow->lock);
+	law = flow->waiter ? &flow->waiter->onramp : NULL;
+	if (law && law->pause.threshold_ns) {
+		pause = onramp_pause_law(law);
+		asserted_ns = onramp->pause.asserted_ns;
+		if (timely_pause_start(&onramp->pause, &pause, &signal, now_ns - heard_ns))
+			onramp_changed(flow, law, asserted_ns, true);
+	}
+	spin_unlock_bh(&flow->lock);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_recall);
+
+/* ---- OR-ACKs ---- */
+
+static enum timely_onramp_counter onramp_verify(struct onramp_net *on,
+						const struct timely_orack *orack, const u8 *wire)
+{
+	const struct onramp_key *key = NULL;
+
+	if (orack->key) {
+		key = rcu_dereference(on->keys[orack->key]);
+		if (!key)
+			return TIMELY_ONRAMP_unknown_key;
+	} else if (!READ_ONCE(on->unauthenticated)) {
+		return TIMELY_ONRAMP_unknown_key;
+	}
+	return timely_orack_verify(orack, wire, key ? &key->key : NULL) ?
+	       TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_bad_tag;
+}
+
+/* Under RCU. */
+static enum timely_onramp_counter onramp_take(const struct timely_orack *orack, u64 now_ns)
+{
+	struct onramp_news news = {
+		.now_ns = now_ns,
+		.seq = orack->seq,
+		.received_ns = orack->received_ns,
+		.turnaround_ns = orack->turnaround_ns,
+	};
+	struct timely_onramp *onramp = onramp_lookup(&orack->tuple);
+	struct timely_departure departure;
+
+	if (!onramp || READ_ONCE(onramp->flow->closed))
+		return TIMELY_ONRAMP_no_flow;
+	if (!orack->received_ns)
+		return TIMELY_ONRAMP_bad_time;
+	if (!onramp_departure(onramp->flow, orack->seq, orack->tuple.protocol == IPPROTO_UDP,
+			      &departure, &news.asserted_ns))
+		return TIMELY_ONRAMP_not_in_flight;
+	news.sent_ns = departure.time_ns;
+	return onramp_hear(onramp->flow, &news);
+}
+
+static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *skb)
+{
+	/* The data went the other way. */
+	if (skb->protocol == htons(ETH_P_IPV6)) {
+		tuple->family = AF_INET6;
+		memcpy(tuple->saddr, &ipv6_hdr(skb)->daddr, sizeof(tuple->saddr));
+		memcpy(tuple->daddr, &ipv6_hdr(skb)->saddr, sizeof(tuple->daddr));
+	} else {
+		tuple->family = AF_INET;
+		tuple->saddr[0] = ip_hdr(skb)->daddr;
+		tuple->daddr[0] = ip_hdr(skb)->saddr;
+	}
+}
+
+/* The count of bad ones that a sender's group of addresses may still add to; NULL
+ * if it is used up.
+ */
+static u8 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, u64 now_ns)
+{
+	u32 group = jhash2((const u32 *)tuple->daddr, ARRAY_SIZE(tuple->daddr), onramp_seed);
+	u8 *bad = &on->bad[group % ONRAMP_BAD_GROUPS];
+
+	/* CPUs may race here: then it is a few more. */
+	if (now_ns - READ_ONCE(on->bad_ns) >= ONRAMP_BAD_NS) {
+		WRITE_ONCE(on->bad_ns, now_ns);
+		memset(on->bad, 0, sizeof(on->bad));
+	}
+	return READ_ONCE(*bad) < ONRAMP_BAD_MAX ? bad : NULL;
+}
+
+static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
+{
+	struct onramp_net *on = onramp_net(net);
+	enum timely_onramp_counter result = TIMELY_ONRAMP_malformed;
+	struct timely_orack orack = { };
+	u8 wire[TIMELY_ORACK_BYTES], *bad;
+	u64 now_ns = ktime_get_ns();
+
+	onramp_addresses(&orack.tuple, skb);
+	bad = onramp_bad(on, &orack.tuple, now_ns);
+	if (!bad)
+		return TIMELY_ONRAMP_flooded;
+	if (skb->len == sizeof(wire) && !skb_copy_bits(skb, 0, wire, sizeof(wire)) &&
+	    timely_orack_decode(&orack, wire, sizeof(wire)))
+		result = onramp_verify(on, &orack, wire);
+	if (result == TIMELY_ONRAMP_accepted) {
+		orack.tuple.net = (unsigned long)net;
+		result = onramp_take(&orack, now_ns);
+	}
+	/* Whoever has a key may be late, or ahead, or wrong. */
+	if (result != TIMELY_ONRAMP_accepted &&
+	    (result <= TIMELY_ONRAMP_bad_tag || !orack.key))
+		WRITE_ONCE(*bad, *bad + 1);
+	return result;
+}
+
+/* Called in softirq for each packet that the socket is given. */
+static void onramp_data_ready(struct sock *sk)
+{
+	struct net *net = sock_net(sk);
+	struct sk_buff *skb;
+	int err;
+
+	for (;;) {
+		skb = skb_recv_udp(sk, MSG_DONTWAIT, &err);
+		if (!skb)
+			break;
+		timely_onramp_count(net, TIMELY_ONRAMP_received);
+		rcu_read_lock();
+		if (udp_lib_checksum_complete(skb))
+			timely_onramp_count(net, TIMELY_ONRAMP_malformed);
+		else
+			timely_onramp_count(net, onramp_judge(net, skb));
+		rcu_read_unlock();
+		consume_skb(skb);
+	}
+}
+
+/**
+ * timely_onramp_sign() - write an OR-ACK, with the namespace's key
+ * @net: network namespace of the receiver
+ * @orack: what it says; the key's number is filled in
+ * @wire: room for TIMELY_ORACK_BYTES
+ *
+ * Return: false if no key is used and the namespace does not do without.
+ */
+bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire)
+{
+	struct onramp_net *on = onramp_net(net);
+	const struct onramp_key *key = NULL;
+	bool may;
+
+	rcu_read_lock();
+	orack->key = READ_ONCE(on->used);
+	if (orack->key)
+		key = rcu_dereference(on->keys[orack->key]);
+	may = key || (!orack->key && READ_ONCE(on->unauthenticated));
+	if (may)
+		timely_orack_encode(wire, orack, key ? &key->key : NULL);
+	rcu_read_unlock();
+	return may;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_sign);
+
+/* ---- RTTs, without a receiver ---- */
+
+/* The receiver may keep back the ACK of a lone packet: its wait is no queue's. */
+static bool onramp_ack_delayed(const struct tcp_sock *tp, u32 ack)
+{
+	return ack == tp->snd_nxt && ack - tp->snd_una <= tp->mss_cache;
+}
+
+static void onramp_tuple(struct timely_tuple *tuple, const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(tuple, 0, sizeof(*tuple));
+	tuple->net = (unsigned long)sock_net(sk);
+	tuple->sport = inet->inet_sport;
+	tuple->dport = inet->inet_dport;
+	tuple->protocol = IPPROTO_TCP;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		tuple->family = AF_INET6;
+		memcpy(tuple->saddr, &inet6_sk(sk)->saddr, sizeof(tuple->saddr));
+		memcpy(tuple->daddr, &sk->sk_v6_daddr, sizeof(tuple->daddr));
+		return;
+	}
+#endif
+	tuple->family = AF_INET;
+	tuple->saddr[0] = inet->inet_saddr;
+	tuple->daddr[0] = inet->inet_daddr;
+}
+
+/* A packet of an established connection is about to be processed. */
+static void onramp_probe(void *unused, struct sock *sk, const struct sk_buff *skb)
+{
+	const struct tcphdr *th = tcp_hdr(skb);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct onramp_news news = { .now_ns = ktime_get_ns() };
+	u32 ack = ntohl(th->ack_seq);
+	struct timely_departure departure;
+	struct timely_onramp *onramp;
+	struct timely_tuple tuple;
+
+	if (!th->ack || !after(ack, tp->snd_una) || after(ack, tp->snd_nxt) ||
+	    onramp_ack_delayed(tp, ack))
+		return;
+	onramp_tuple(&tuple, sk);
+	rcu_read_lock();
+	onramp = onramp_lookup(&tuple);
+	if (onramp && READ_ONCE(onramp->flow->waiter) &&
+	    onramp_departure(onramp->flow, ack - 1, false, &departure, &news.asserted_ns)) {
+		news.sent_ns = departure.time_ns;
+		news.seq = ack - 1;
+		if (onramp_hear(onramp->flow, &news) == TIMELY_ONRAMP_accepted)
+			timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtts);
+	}
+	rcu_read_unlock();
+}
+
+static DEFINE_MUTEX(onramp_probe_lock);
+static struct tracepoint *onramp_tracepoint;
+static u32 onramp_probe_users;
+
+static void onramp_find_tracepoint(struct tracepoint *tracepoint, void *unused)
+{
+	if (!strcmp(tracepoint->name, "tcp_probe"))
+		onramp_tracepoint = tracepoint;
+}
+
+static int onramp_probe_join(void)
+{
+	int err = 0;
+
+	mutex_lock(&onramp_probe_lock);
+	if (!onramp_probe_users) {
+		for_each_kernel_tracepoint(onramp_find_tracepoint, NULL);
+		err = onramp_tracepoint ?
+		      tracepoint_probe_register(onramp_tracepoint, onramp_probe, NULL) : -EOPNOTSUPP;
+	}
+	if (!err)
+		onramp_probe_users++;
+	mutex_unlock(&onramp_probe_lock);
+	return err;
+}
+
+static void onramp_probe_leave(void)
+{
+	mutex_lock(&onramp_probe_lock);
+	if (!--onramp_probe_users) {
+		tracepoint_probe_unregister(onramp_tracepoint, onramp_probe, NULL);
+		tracepoint_synchronize_unregister();
+	}
+	mutex_unlock(&onramp_probe_lock);
+}
+
+/* ---- listening ---- */
+
+static int onramp_listen(struct net *net, int family, struct socket **result)
+{
+	union {
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} addr = { };
+	struct socket *sock;
+	int err;
+
+	err = sock_create_kern(net, family, SOCK_DGRAM, IPPROTO_UDP, &sock);
+	if (err)
+		return err;
+	if (family == AF_INET6) {
+		err = ip6_sock_set_v6only(sock->sk);
+		addr.v6.sin6_family = AF_INET6;
+		addr.v6.sin6_port = htons(orack_port);
+	} else {
+		addr.v4.sin_family = AF_INET;
+		addr.v4.sin_port = htons(orack_port);
+	}
+	/* Not the process's own: softirqs hand packets over. */
+	sock->sk->sk_allocation = GFP_ATOMIC;
+	if (!err)
+		err = timely_kernel_bind(sock, &addr, family == AF_INET6 ? sizeof(addr.v6) :
+									   sizeof(addr.v4));
+	if (err) {
+		sock_release(sock);
+		return err;
+	}
+	write_lock_bh(&sock->sk->sk_callback_lock);
+	sock->sk->sk_data_ready = onramp_data_ready;
+	write_unlock_bh(&sock->sk->sk_callback_lock);
+	*result = sock;
+	return 0;
+}
+
+static void onramp_deafen(struct onramp_net *on)
+{
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(on->sockets); i++) {
+		if (on->sockets[i])
+			sock_release(on->sockets[i]);
+		on->sockets[i] = NULL;
+	}
+}
+
+static int onramp_listen_all(struct net *net, struct onramp_net *on)
+{
+	int err = onramp_listen(net, AF_INET, &on->sockets[0]);
+
+	if (!err)
+		err = onramp_listen(net, AF_INET6, &on->sockets[1]);
+	/* Without IPv6 there is nothing to be missed. */
+	if (err == -EAFNOSUPPORT)
+		err = 0;
+	if (err)
+		onramp_deafen(on);
+	return err;
+}
+
+/**
+ * timely_onramp_join() - a qdisc is going to hold flows
+ * @net: network namespace of its device
+ * @owd: TIMELY_OWD_*: what it takes for a delay
+ *
+ * Return: 0; -EADDRINUSE if another socket has the port of OR-ACKs; another error
+ * of making one; -EOPNOTSUPP if the kernel has no tracepoint for RTTs.
+ */
+int timely_onramp_join(struct net *net, u8 owd)
+{
+	struct onramp_net *on = onramp_net(net);
+	int err = 0;
+
+	if (owd == TIMELY_OWD_RTT)
+		return onramp_probe_join();
+	mutex_lock(&on->lock);
+	if (!on->listeners)
+		err = onramp_listen_all(net, on);
+	if (!err)
+		on->listeners++;
+	mutex_unlock(&on->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_join);
+
+/**
+ * timely_onramp_leave() - and no more
+ * @net: as for timely_onramp_join()
+ * @owd: likewise
+ */
+void timely_onramp_leave(struct net *net, u8 owd)
+{
+	struct onramp_net *on = onramp_net(net);
+
+	if (owd == TIMELY_OWD_RTT) {
+		onramp_probe_leave();
+		return;
+	}
+	mutex_lock(&on->lock);
+	if (!--on->listeners)
+		onramp_deafen(on);
+	mutex_unlock(&on->lock);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_leave);
+
+/* ---- for netlink ---- */
+
+/**
+ * timely_onramp_status() - On-Ramp in a network namespace
+ * @net: the namespace
+ * @status: filled in
+ */
+void timely_onramp_status(struct net *net, struct timely_onramp_status *status)
+{
+	struct onramp_net *on = onramp_net(net);
+	u32 i;
+	int cpu;
+
+	memset(status, 0, sizeof(*status));
+	mutex_lock(&on->lock);
+	status->used = on->used;
+	status->unauthenticated = on->unauthenticated;
+	for (i = 1; i < ARRAY_SIZE(on->keys); i++)
+		if (rcu_access_pointer(on->keys[i]))
+			__set_bit(i, status->keys);
+	mutex_unlock(&on->lock);
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < TIMELY_ONRAMP_COUNTER_COUNT; i++)
+			status->counters[i] +=
+				READ_ONCE(per_cpu_ptr(on->counters, cpu)->count[i]);
+}
+
+static struct onramp_key *onramp_key_swap(struct onramp_net *on, u8 number,
+					  struct onramp_key *key)
+{
+	return rcu_replace_pointer(on->keys[number], key, lockdep_is_held(&on->lock));
+}
+
+static void onramp_key_free(struct rcu_head *rcu)
+{
+	kfree_sensitive(container_of(rcu, struct onramp_key, rcu));
+}
+
+/**
+ * timely_onramp_key_set() - know a key, or know it anew
+ * @net: network namespace
+ * @number: its number, 1 to 255
+ * @key: the secret
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key)
+{
+	struct onramp_net *on = onramp_net(net);
+	struct onramp_key *new = kmalloc(sizeof(*new), GFP_KERNEL), *old;
+
+	if (!new)
+		return -ENOMEM;
+	new->key = *key;
+	mutex_lock(&on->lock);
+	old = onramp_key_swap(on, number, new);
+	mutex_unlock(&on->lock);
+	if (old)
+		call_rcu(&old->rcu, onramp_key_free);
+	return 0;
+}
+
+/**
+ * timely_onramp_key_del() - forget a key
+ * @net: network namespace
+ * @number: its number
+ *
+ * Return: 0; -ENOENT if it is not known; -EBUSY if OR-ACKs are made with it.
+ */
+int timely_onramp_key_del(struct net *net, u8 number)
+{
+	struct onramp_net *on = onramp_net(net);
+	struct onramp_key *old = NULL;
+	int err = 0;
+
+	mutex_lock(&on->lock);
+	if (!rcu_access_pointer(on->keys[number]))
+		err = -ENOENT;
+	else if (on->used == number)
+		err = -EBUSY;
+	else
+		old = onramp_key_swap(on, number, NULL);
+	mutex_unlock(&on->lock);
+	if (old)
+		call_rcu(&old->rcu, onramp_key_free);
+	return err;
+}
+
+/**
+ * timely_onramp_set() - change settings, all or none
+ * @net: network namespace
+ * @used: number of the key that OR-ACKs are made with, 0 for none; NULL leaves it
+ * @unauthenticated: whether OR-ACKs without a key count; NULL leaves it
+ *
+ * Return: 0, -ENOENT if the key is not known.
+ */
+int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated)
+{
+	struct onramp_net *on = onramp_net(net);
+	int err = 0;
+
+	mutex_lock(&on->lock);
+	if (used && *used && !rcu_access_pointer(on->keys[*used])) {
+		err = -ENOENT;
+	} else {
+		if (used)
+			WRITE_ONCE(on->used, *used);
+		if (unauthenticated)
+			WRITE_ONCE(on->unauthenticated, *unauthenticated);
+	}
+	mutex_unlock(&on->lock);
+	return err;
+}
+
+/* ---- loading ---- */
+
+static int __net_init onramp_net_init(struct net *net)
+{
+	struct onramp_net *on = onramp_net(net);
+
+	mutex_init(&on->lock);
+	on->counters = alloc_percpu(struct onramp_counters);
+	return on->counters ? 0 : -ENOMEM;
+}
+
+static void __net_exit onramp_net_exit(struct net *net)
+{
+	struct onramp_net *on = onramp_net(net);
+	u32 i;
+
+	/* Devices have left, and their qdiscs with them. */
+	onramp_deafen(on);
+	for (i = 0; i < ARRAY_SIZE(on->keys); i++)
+		kfree_sensitive(rcu_dereference_protected(on->keys[i], true));
+	free_percpu(on->counters);
+}
+
+static struct pernet_operations onramp_net_ops = {
+	.init = onramp_net_init,
+	.exit = onramp_net_exit,
+	.id = &onramp_net_id,
+	.size = sizeof(struct onramp_net),
+};
+
+/**
+ * timely_onramp_init() - make ready
+ *
+ * Return: 0; -EINVAL for a port that is none; -ENOMEM.
+ */
+int timely_onramp_init(void)
+{
+	int err;
+
+	if (!orack_port) {
+		pr_err("timely: orack_port=0 refused: allowed are 1 to 65535\n");
+		return -EINVAL;
+	}
+	get_random_bytes(&onramp_seed, sizeof(onramp_seed));
+	err = rhashtable_init(&onramp_tuples, &onramp_tuples_params);
+	if (err)
+		return err;
+	err = rhashtable_init(&onramp_peers, &onramp_peers_params);
+	if (err)
+		goto no_peers;
+	err = register_pernet_subsys(&onramp_net_ops);
+	if (err)
+		goto no_net;
+	return 0;
+
+no_net:
+	rhashtable_destroy(&onramp_peers);
+no_peers:
+	rhashtable_destroy(&onramp_tuples);
+	return err;
+}
+
+/** timely_onramp_exit() - all qdiscs have gone, and all flows been put */
+void timely_onramp_exit(void)
+{
+	unregister_pernet_subsys(&onramp_net_ops);
+	cancel_delayed_work_sync(&onramp_sweep);
+	onramp_peers_sweep(true);
+	rcu_barrier();
+	rhashtable_destroy(&onramp_peers);
+	rhashtable_destroy(&onramp_tuples);
+}
