@@ -1115,6 +1115,65 @@ int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticat
 	return err;
 }
 
+static void onramp_flow_status(struct timely_onramp *onramp,
+			       struct timely_onramp_flow_status *status)
+{
+	struct timely_flow *flow = onramp->flow;
+	u64 now_ns = ktime_get_ns();
+
+	spin_lock_bh(&flow->lock);
+	*status = (struct timely_onramp_flow_status) {
+		.tuple = onramp->tuple,
+		.delay_ns = onramp->delay_ns,
+		.signals = onramp->signals,
+		.pauses = onramp->pauses,
+		.paused_ns = onramp->paused_ns,
+		.left_ns = max((s64)(onramp->pause.until_ns - now_ns), 0LL),
+		.b = onramp->pause.b,
+	};
+	spin_unlock_bh(&flow->lock);
+}
+
+/**
+ * timely_onramp_walk() - tell of the flows of a network namespace
+ * @net: the namespace
+ * @position: where to begin, 0 at first; set to the flow that @tell refused
+ * @tell: called for each, under RCU
+ * @arg: for @tell
+ *
+ * Flows that come or go between two calls may be told of twice or not at all.
+ *
+ * Return: 0 at the end, or what @tell returned other than 0.
+ */
+int timely_onramp_walk(struct net *net, unsigned long *position, timely_onramp_tell tell,
+		       void *arg)
+{
+	struct timely_onramp_flow_status status;
+	struct rhashtable_iter iter;
+	struct timely_onramp *onramp;
+	unsigned long at = 0;
+	int err = 0;
+
+	rhashtable_walk_enter(&onramp_tuples, &iter);
+	rhashtable_walk_start(&iter);
+	while (!err && (onramp = rhashtable_walk_next(&iter))) {
+		/* The table is being resized: begun again, some come twice. */
+		if (IS_ERR(onramp)) {
+			if (PTR_ERR(onramp) == -EAGAIN)
+				continue;
+			break;
+		}
+		if (onramp->tuple.net != (unsigned long)net || at++ < *position)
+			continue;
+		onramp_flow_status(onramp, &status);
+		err = tell(&status, arg);
+	}
+	*position = err ? at - 1 : at;
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	return err;
+}
+
 /* ---- loading ---- */
 
 static int __net_init onramp_net_init(struct net *net)
