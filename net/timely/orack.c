@@ -27,7 +27,8 @@
 #define ORACK_PSEUDO_BYTES	(2 + 2 * ORACK_ADDRESS_BYTES)
 
 /* So much of a UDP payload is in its digest: a header, or a nonce. */
-#define DIGEST_BYTES		16U
+#define DIGEST_WORDS		4
+#define DIGEST_BYTES		(4U * DIGEST_WORDS)
 
 static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 		     const struct timely_orack_key *key)
@@ -140,10 +141,19 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
  * @bytes: its length; no more than the first 16 are looked at
  *
  * To tell packets of a flow apart, not to keep anybody from making the same.
+ * Sender and receiver compute it, so it must not depend on the byte order of
+ * either, as jhash() does.
  *
  * Return: a digest, never 0.
  */
 u32 timely_udp_digest(const u8 *payload, u32 bytes)
 {
-	return jhash(payload, min(bytes, DIGEST_BYTES), bytes) ?: 1;
+	u8 text[DIGEST_BYTES] = {};
+	u32 words[DIGEST_WORDS];
+	u32 i;
+
+	memcpy(text, payload, min(bytes, DIGEST_BYTES));
+	for (i = 0; i < DIGEST_WORDS; i++)
+		words[i] = get_unaligned_le32(text + 4 * i);
+	return jhash2(words, DIGEST_WORDS, bytes) ?: 1;
 }
