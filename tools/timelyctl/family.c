@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The netlink family of module timely, see <linux/timely.h>.
+ * The netlink families of modules timely and timely_acker, see <linux/timely.h>:
+ * what their requests share, NICs, and counters. On-Ramp is in onramp.c, acker.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,9 +14,6 @@
 #include <linux/timely.h>
 
 #include "timelyctl.h"
-
-/* Zeroed where it is used: libmnl leaves the bytes between attributes as they are. */
-#define REQUEST_BYTES 256
 
 static struct nlmsghdr *new_request(char *buffer, __u16 type, __u16 flags, __u8 command)
 {
@@ -30,13 +28,21 @@ static struct nlmsghdr *new_request(char *buffer, __u16 type, __u16 flags, __u8 
 	return request;
 }
 
+struct nlmsghdr *family_request(const struct family *family, char *buffer, __u16 flags,
+				__u8 command)
+{
+	return new_request(buffer, family->id, flags, command);
+}
+
 /* ---- numbers, of the width that they come in ---- */
 
-static __u64 read_unsigned(const struct nlattr *attr)
+__u64 attr_unsigned(const struct nlattr *attr)
 {
 	switch (mnl_attr_get_payload_len(attr)) {
 	case 1:
 		return mnl_attr_get_u8(attr);
+	case 2:
+		return mnl_attr_get_u16(attr);
 	case 4:
 		return mnl_attr_get_u32(attr);
 	case 8:
@@ -61,7 +67,7 @@ static void read_id(const struct nlmsghdr *message, void *data)
 }
 
 /* Without the module there is no family, and id is 0: that is no error. */
-int family_open(struct family *family)
+int family_open(struct family *family, const char *name)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *request;
@@ -72,7 +78,7 @@ int family_open(struct family *family)
 	if (err)
 		return err;
 	request = new_request(buffer, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, TIMELY_GENL_NAME);
+	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, name);
 	err = talk_ask(&family->talk, request, read_id, &family->id);
 	return err == -ENOENT ? 0 : err;
 }
@@ -88,44 +94,44 @@ static void read_record(struct record *record, const struct nlattr *attr)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case TIMELY_A_IFINDEX:
-		record->ifindex = read_unsigned(attr);
+		record->ifindex = attr_unsigned(attr);
 		break;
 	case TIMELY_A_NIC_STATE:
-		record->state = read_unsigned(attr);
+		record->state = attr_unsigned(attr);
 		break;
 	case TIMELY_A_NIC_USE:
-		record->use = read_unsigned(attr);
+		record->use = attr_unsigned(attr);
 		break;
 	case TIMELY_A_LINE_KBPS:
-		record->line_kbps = read_unsigned(attr);
+		record->line_kbps = attr_unsigned(attr);
 		break;
 	case TIMELY_A_LINE_OVERRIDE_KBPS:
-		record->override_kbps = read_unsigned(attr);
+		record->override_kbps = attr_unsigned(attr);
 		break;
 	case TIMELY_A_UNCERTAINTY_NS:
-		record->uncertainty_ns = read_unsigned(attr);
+		record->uncertainty_ns = attr_unsigned(attr);
 		record->has_line = true;
 		break;
 	case TIMELY_A_DRIFT_PPB:
-		record->drift_ppb = read_unsigned(attr);
+		record->drift_ppb = attr_unsigned(attr);
 		break;
 	case TIMELY_A_LINE_NIC_NS:
-		record->nic_ns = read_unsigned(attr);
+		record->nic_ns = attr_unsigned(attr);
 		break;
 	case TIMELY_A_LINE_HOST_NS:
-		record->host_ns = read_unsigned(attr);
+		record->host_ns = attr_unsigned(attr);
 		break;
 	case TIMELY_A_LINE_DRIFT_Q32:
-		record->drift_q32 = read_unsigned(attr);
+		record->drift_q32 = attr_unsigned(attr);
 		break;
 	case TIMELY_A_PAIRS:
-		record->pairs = read_unsigned(attr);
+		record->pairs = attr_unsigned(attr);
 		break;
 	case TIMELY_A_BRACKETS:
-		record->brackets = read_unsigned(attr);
+		record->brackets = attr_unsigned(attr);
 		break;
 	case TIMELY_A_STEPS:
-		record->steps = read_unsigned(attr);
+		record->steps = attr_unsigned(attr);
 		break;
 	}
 }
@@ -176,6 +182,15 @@ int family_set(struct family *family, int ifindex, const struct change *change)
 
 /* ---- counters ---- */
 
+/* A question without attributes, of one answer. */
+int family_get(struct family *family, __u8 command, talk_each each, void *data)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+
+	return talk_ask(&family->talk, new_request(buffer, family->id, NLM_F_ACK, command), each,
+			data);
+}
+
 static void read_counter(struct counter *counter, const struct nlattr *nest)
 {
 	const struct nlattr *attr;
@@ -189,42 +204,42 @@ static void read_counter(struct counter *counter, const struct nlattr *nest)
 			attr_text(counter->doc, sizeof(counter->doc), attr);
 			break;
 		case TIMELY_A_COUNTER_VALUE:
-			counter->value = read_unsigned(attr);
+			counter->value = attr_unsigned(attr);
 			break;
 		}
 	}
 }
 
+void counters_add(struct counters *counters, const struct nlattr *nest)
+{
+	struct counter *counter = reallocarray(counters->counter, counters->count + 1,
+					       sizeof(*counter));
+
+	if (!counter)
+		out_of_memory();
+	counters->counter = counter;
+	counter += counters->count++;
+	memset(counter, 0, sizeof(*counter));
+	read_counter(counter, nest);
+}
+
 static void add_counters(const struct nlmsghdr *message, void *data)
 {
 	struct counters *counters = data;
-	struct counter *counter;
 	const struct nlattr *attr;
 
 	if (!message) {
 		counters->count = 0;
 		return;
 	}
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
-		if (mnl_attr_get_type(attr) != TIMELY_A_COUNTER)
-			continue;
-		counter = reallocarray(counters->counter, counters->count + 1, sizeof(*counter));
-		if (!counter)
-			out_of_memory();
-		counters->counter = counter;
-		counter += counters->count++;
-		memset(counter, 0, sizeof(*counter));
-		read_counter(counter, attr);
-	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == TIMELY_A_COUNTER)
+			counters_add(counters, attr);
 }
 
 /* The caller frees them. */
 int family_counters(struct family *family, struct counters *counters)
 {
-	char buffer[REQUEST_BYTES] = { 0 };
-
 	memset(counters, 0, sizeof(*counters));
-	return talk_ask(&family->talk,
-			new_request(buffer, family->id, NLM_F_ACK, TIMELY_CMD_RTT_GET),
-			add_counters, counters);
+	return family_get(family, TIMELY_CMD_RTT_GET, add_counters, counters);
 }

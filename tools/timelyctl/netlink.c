@@ -49,7 +49,7 @@ void talk_close(struct talk *talk)
 /* The text behind a refusal; `offset` bytes of the message come before it. */
 static void note_why(struct talk *talk, const struct nlmsghdr *message, size_t offset)
 {
-	static const char prefix[] = "timely: ";
+	static const char * const prefixes[] = { "timely: ", "timely_acker: " };
 	const struct nlattr *attr;
 
 	if (!(message->nlmsg_flags & NLM_F_ACK_TLVS))
@@ -60,10 +60,13 @@ static void note_why(struct talk *talk, const struct nlmsghdr *message, size_t o
 
 		if (mnl_attr_get_type(attr) != NLMSGERR_ATTR_MSG || bytes < 1)
 			continue;
-		if ((size_t)bytes > sizeof(prefix) &&
-		    memcmp(text, prefix, sizeof(prefix) - 1) == 0) {
-			text += sizeof(prefix) - 1;
-			bytes -= sizeof(prefix) - 1;
+		for (size_t i = 0; i < ARRAY_SIZE(prefixes); i++) {
+			int length = strlen(prefixes[i]);
+
+			if (bytes > length && memcmp(text, prefixes[i], length) == 0) {
+				text += length;
+				bytes -= length;
+			}
 		}
 		snprintf(talk->why, sizeof(talk->why), "%.*s", bytes, text);
 	}

@@ -195,24 +195,13 @@ static void row(const char *title)
 	printf("    %-15s ", title);
 }
 
-static const char *ns_text(char *text, size_t size, __u32 ns)
-{
-	if (ns < 10000)
-		snprintf(text, size, "%u ns", ns);
-	else if (ns < 10000000)
-		snprintf(text, size, "%u us", ns / 1000);
-	else
-		snprintf(text, size, "%u ms", ns / 1000000);
-	return text;
-}
-
 static void print_line(const struct record *record)
 {
 	char text[32];
 
 	if (record->has_line)
 		printf("clock line good to %s, drift %+.1f ppm, ",
-		       ns_text(text, sizeof(text), record->uncertainty_ns),
+		       time_text(text, sizeof(text), record->uncertainty_ns),
 		       record->drift_ppb / 1000.0);
 	printf("%llu pair%s, %u step%s", (unsigned long long)record->pairs,
 	       record->pairs == 1 ? "" : "s", record->steps, record->steps == 1 ? "" : "s");
@@ -474,7 +463,7 @@ static void ask_module(struct module *module)
 	struct family family;
 
 	memset(module, 0, sizeof(*module));
-	module->err = family_open(&family);
+	module->err = family_open(&family, TIMELY_GENL_NAME);
 	if (module->err)
 		return;
 	module->loaded = family.id;

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include <arpa/inet.h>
+
 #include "timelyctl.h"
 
 /* ---- messages ---- */
@@ -38,6 +40,18 @@ void tell_info(const char *format, ...)
 	vprintf(format, args);
 	va_end(args);
 	putchar('\n');
+}
+
+int usage_err(const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	tell_err("%s; see timelyctl help", text);
+	return STATUS_USAGE;
 }
 
 void out_of_memory(void)
@@ -184,7 +198,73 @@ void json_bool(const char *key, bool value)
 	fputs(value ? "true" : "false", stdout);
 }
 
-/* ---- rates ---- */
+void json_fraction(const char *key, __u32 parts)
+{
+	json_key(key);
+	printf("%g", parts / 65536.0);
+}
+
+/* ---- counters ---- */
+
+void counters_print(const struct counters *counters)
+{
+	int width = 0;
+
+	for (size_t i = 0; i < counters->count; i++) {
+		int length = strlen(counters->counter[i].name);
+
+		width = length > width ? length : width;
+	}
+	for (size_t i = 0; i < counters->count; i++)
+		tell_info("%-*s %14llu  %s", width, counters->counter[i].name,
+			  (unsigned long long)counters->counter[i].value, counters->counter[i].doc);
+}
+
+void counters_json(const char *key, const struct counters *counters)
+{
+	json_open(key, '{');
+	for (size_t i = 0; i < counters->count; i++)
+		json_unsigned(counters->counter[i].name, counters->counter[i].value);
+	json_close('}');
+}
+
+/* ---- numbers, addresses, rates and times ---- */
+
+/* Into INET6_ADDRSTRLEN bytes; of IPv4 by 4 bytes, of IPv6 by 16, "?" by any other. */
+const char *address_text(char *text, const unsigned char *address, unsigned int bytes)
+{
+	int family = bytes == 4 ? AF_INET : bytes == 16 ? AF_INET6 : AF_UNSPEC;
+
+	if (!inet_ntop(family, address, text, INET6_ADDRSTRLEN))
+		memcpy(text, "?", sizeof("?"));
+	return text;
+}
+
+/* Decimal, and nothing beside it. */
+bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value)
+{
+	char *end;
+
+	if (!strchr("-0123456789", word[0]))
+		return false;
+	errno = 0;
+	*value = strtoll(word, &end, 10);
+	return end != word && !*end && !errno && *value >= min && *value <= max;
+}
+
+/* Three digits or more, to be read at a glance. */
+const char *time_text(char *text, size_t size, __u64 ns)
+{
+	if (ns < 10000)
+		snprintf(text, size, "%llu ns", (unsigned long long)ns);
+	else if (ns < 10000000)
+		snprintf(text, size, "%llu us", (unsigned long long)ns / 1000);
+	else if (ns < 10000000000)
+		snprintf(text, size, "%llu ms", (unsigned long long)ns / 1000000);
+	else
+		snprintf(text, size, "%llu s", (unsigned long long)ns / 1000000000);
+	return text;
+}
 
 /* In kbit/s. To tc a number without a unit is in bit/s, and "bps" are bytes. */
 static const struct {

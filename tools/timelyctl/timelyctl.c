@@ -1,34 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * timelyctl: see what RTTs of TIMELY end with, and have them end with stamps of
- * the NIC's hardware. timelyctl(8) is the manual.
+ * the NIC's hardware; On-Ramp's keys, receiver and state. timelyctl(8) is the
+ * manual.
  *
- * This file has the command line and what changes something; the parts are in
+ * This file has the command line and what changes a NIC; the parts are in
  * timelyctl.h.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <linux/timely.h>
+
 #include "timelyctl.h"
 
 #define VERSION "1"
-
-[[gnu::format(printf, 1, 2)]]
-static int usage_err(const char *format, ...)
-{
-	char text[256];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	tell_err("%s; see timelyctl help", text);
-	return STATUS_USAGE;
-}
 
 static int show_help(FILE *to)
 {
@@ -37,6 +26,15 @@ static int show_help(FILE *to)
 	      "       timelyctl nic disable IFACE\n"
 	      "       timelyctl nic set IFACE [ line-rate { RATE | auto } ] [ hardware { on | off } ]\n"
 	      "       timelyctl [ -j ] rtt\n"
+	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
+	      "       timelyctl onramp unauthenticated { on | off }\n"
+	      "       timelyctl [ -j ] key [ list ]\n"
+	      "       timelyctl key add NUMBER [ FILE | - ]\n"
+	      "       timelyctl key { use { NUMBER | none } | del NUMBER | generate }\n"
+	      "       timelyctl [ -j ] acker [ show ]\n"
+	      "       timelyctl acker { add | del } { PREFIX[/LENGTH] | any } [ port FIRST[-LAST] ]\n"
+	      "       timelyctl acker set [ every BYTES ] [ rate NUMBER ]\n"
+	      "                 [ test-clock-offset NS ] [ test-clock-drift PPB ]\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
 	      "nic show     whether RTTs end with a NIC's hardware stamps, and what that depends on\n"
@@ -45,7 +43,11 @@ static int show_help(FILE *to)
 	      "nic set      line-rate: what counts in the place of the link's speed, as 25gbit\n"
 	      "             hardware: may its stamps be used? (root, module timely)\n"
 	      "rtt          what RTTs ended with and why ACKs gave none, counted (module timely)\n"
-	      "-j           JSON, for show and rtt\n"
+	      "onramp       On-Ramp here: keys, what became of OR-ACKs; flows: who was held (root)\n"
+	      "key          secrets that OR-ACKs are made and verified with; add reads 32 hex digits\n"
+	      "             from the file or standard input, generate makes some (root)\n"
+	      "acker        data that comes here and is answered by OR-ACKs (module timely_acker)\n"
+	      "-j           JSON, for what shows something\n"
 	      "\n"
 	      "Exit status: 0 done, 1 the kernel or the device refused, 2 wrong usage,\n"
 	      "3 the NIC cannot stamp all packets. Manual: man timelyctl\n", to);
@@ -361,7 +363,7 @@ static int apply_settings(const struct target *target, const struct settings *se
 {
 	struct family family;
 	int status = STATUS_OK;
-	int err = family_open(&family);
+	int err = family_open(&family, TIMELY_GENL_NAME);
 
 	if (link_is_upper(target->link)) {
 		name_lower(target, "set");
@@ -384,34 +386,11 @@ static int apply_settings(const struct target *target, const struct settings *se
 
 /* ---- rtt ---- */
 
-static void print_counters(const struct counters *counters)
-{
-	int width = 0;
-
-	for (size_t i = 0; i < counters->count; i++) {
-		int length = strlen(counters->counter[i].name);
-
-		width = length > width ? length : width;
-	}
-	for (size_t i = 0; i < counters->count; i++)
-		tell_info("%-*s %14llu  %s", width, counters->counter[i].name,
-			  (unsigned long long)counters->counter[i].value, counters->counter[i].doc);
-}
-
-static void json_counters(const struct counters *counters)
-{
-	json_open(NULL, '{');
-	for (size_t i = 0; i < counters->count; i++)
-		json_unsigned(counters->counter[i].name, counters->counter[i].value);
-	json_close('}');
-	json_end();
-}
-
 static int show_counters(bool json)
 {
 	struct counters counters;
 	struct family family;
-	int err = family_open(&family);
+	int err = family_open(&family, TIMELY_GENL_NAME);
 
 	if (!err && !family.id) {
 		family_close(&family);
@@ -423,10 +402,12 @@ static int show_counters(bool json)
 		tell_err("cannot ask module timely: %s",
 			 family.talk.why[0] ? family.talk.why : error_text(err));
 	} else {
-		if (json)
-			json_counters(&counters);
-		else
-			print_counters(&counters);
+		if (json) {
+			counters_json(NULL, &counters);
+			json_end();
+		} else {
+			counters_print(&counters);
+		}
 		free(counters.counter);
 	}
 	family_close(&family);
@@ -500,39 +481,49 @@ static int command(char **words, int count, bool json)
 			return usage_err("rtt: what is \"%s\"?", plain(words[1]));
 		return show_counters(json);
 	}
+	if (strcmp(words[0], "onramp") == 0)
+		return command_onramp(words + 1, count - 1, json);
+	if (strcmp(words[0], "key") == 0)
+		return command_key(words + 1, count - 1, json);
+	if (strcmp(words[0], "acker") == 0)
+		return command_acker(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
 	return usage_err("what is \"%s\"?", plain(words[0]));
 }
 
+/*
+ * An option may stand anywhere. Not so "-", which is standard input, and negative
+ * numbers, which getopt would take for options.
+ */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] && (word[1] < '0' || word[1] > '9');
+}
+
 int main(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{}
-	};
 	bool json = false;
-	int option;
+	int count = 0;
 	int status;
 
-	while ((option = getopt_long(argc, argv, "jhV", options, NULL)) != -1) {
-		switch (option) {
-		case 'j':
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!is_option(word)) {
+			argv[count++] = argv[i];
+		} else if (strcmp(word, "-j") == 0 || strcmp(word, "--json") == 0) {
 			json = true;
-			break;
-		case 'h':
+		} else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
 			return show_help(stdout);
-		case 'V':
+		} else if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
 			puts("timelyctl " VERSION);
 			return STATUS_OK;
-		default:
-			/* getopt has said which. */
-			return STATUS_USAGE;
+		} else {
+			return usage_err("unrecognized option \"%s\"", plain(word));
 		}
 	}
-	status = command(argv + optind, argc - optind, json);
+	status = command(argv, count, json);
 	/* A full disk, a closed pipe. */
 	if (fflush(stdout) || ferror(stdout)) {
 		tell_err("cannot write: %s", error_text(errno));

@@ -41,6 +41,8 @@ struct hints {
 [[gnu::format(printf, 1, 2)]] void tell_err(const char *format, ...);
 /* To standard output. */
 [[gnu::format(printf, 1, 2)]] void tell_info(const char *format, ...);
+/* As tell_err(), and where the right usage is; returns STATUS_USAGE. */
+[[gnu::format(printf, 1, 2)]] int usage_err(const char *format, ...);
 [[gnu::noreturn]] void out_of_memory(void);
 const char *error_text(int err);
 /* A name with nothing in it that a terminal obeys; good until its fourth use. */
@@ -57,9 +59,18 @@ void json_string(const char *key, const char *text);
 void json_signed(const char *key, __s64 value);
 void json_unsigned(const char *key, __u64 value);
 void json_bool(const char *key, bool value);
+/* Of parts in 65536. */
+void json_fraction(const char *key, __u32 parts);
 
+struct counters;
+void counters_print(const struct counters *counters);
+void counters_json(const char *key, const struct counters *counters);
+
+const char *address_text(char *text, const unsigned char *address, unsigned int bytes);
+bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value);
 bool parse_rate_kbps(const char *word, __u32 *kbps);
 const char *rate_text(char *text, size_t size, __u64 kbps);
+const char *time_text(char *text, size_t size, __u64 ns);
 
 /* ---- netlink.c: a request and its answer ---- */
 
@@ -174,7 +185,10 @@ int hardware_set_config(int fd, const char *name, struct hwtstamp_config *config
 const char *filter_name(int filter);
 const char *tx_name(int tx_type);
 
-/* ---- family.c: what the module knows ---- */
+/* ---- family.c: what the modules know ---- */
+
+/* Zeroed where it is used: libmnl leaves the bytes between attributes as they are. */
+#define REQUEST_BYTES 256
 
 /**
  * struct record - what the module knows of a NIC
@@ -211,7 +225,7 @@ struct record {
 };
 
 /**
- * struct family - the module's netlink family
+ * struct family - a module's netlink family
  * @talk: the socket
  * @id: the family's number; 0: the module is not loaded
  */
@@ -242,11 +256,46 @@ struct change {
 	const __u8 *use;
 };
 
-int family_open(struct family *family);
+int family_open(struct family *family, const char *name);
 void family_close(struct family *family);
 int family_nics(struct family *family, struct records *records);
 int family_set(struct family *family, int ifindex, const struct change *change);
 int family_counters(struct family *family, struct counters *counters);
+int family_get(struct family *family, __u8 command, talk_each each, void *data);
+void counters_add(struct counters *counters, const struct nlattr *nest);
+
+/* For other requests, with attributes of their own. */
+struct nlmsghdr *family_request(const struct family *family, char *buffer, __u16 flags,
+				__u8 command);
+__u64 attr_unsigned(const struct nlattr *attr);
+
+/* ---- onramp.c: On-Ramp in this network namespace ---- */
+
+/**
+ * struct onramp - On-Ramp in a network namespace
+ * @port: UDP port of OR-ACKs
+ * @unauthenticated: OR-ACKs without a key count
+ * @used: the key that OR-ACKs are made with, 0 for none
+ * @keys: those that are known
+ * @key_count: how many
+ * @counters: what became of OR-ACKs
+ */
+struct onramp {
+	__u16 port;
+	bool unauthenticated;
+	__u8 used;
+	__u8 keys[255];
+	unsigned int key_count;
+	struct counters counters;
+};
+
+int onramp_get(struct family *family, struct onramp *onramp);
+int command_onramp(char **words, int count, bool json);
+int command_key(char **words, int count, bool json);
+
+/* ---- acker.c: the receiver ---- */
+
+int command_acker(char **words, int count, bool json);
 
 /* ---- show.c ---- */
 

@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * On-Ramp's receiver in this network namespace, of module timely_acker:
+ * `timelyctl acker` shows and changes which data is answered by OR-ACKs, and how
+ * often.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+
+#include <linux/timely.h>
+
+#include "timelyctl.h"
+
+/**
+ * struct rule - data that OR-ACKs are sent for
+ * @address_bytes: 4 or 16
+ * @prefix: where it comes from
+ * @length: bits of the prefix that count
+ * @first: its ports here, 0 for all
+ * @last: the last of them
+ */
+struct rule {
+	unsigned int address_bytes;
+	unsigned char prefix[16];
+	__u8 length;
+	__u16 first;
+	__u16 last;
+};
+
+/**
+ * struct acker - the receiver in a network namespace
+ * @every: bytes of a flow for each OR-ACK
+ * @rate: OR-ACKs a second to each peer
+ * @offset_ns: the pretended clock is ahead by this
+ * @drift_ppb: and goes faster by this
+ * @rule: the rules
+ * @count: how many
+ */
+struct acker {
+	__u32 every;
+	__u32 rate;
+	__s64 offset_ns;
+	__s32 drift_ppb;
+	struct rule *rule;
+	size_t count;
+};
+
+/* ---- the module ---- */
+
+static bool open_module(struct family *family)
+{
+	int err = family_open(family, TIMELY_ACKER_GENL_NAME);
+
+	if (!err && family->id)
+		return true;
+	if (err)
+		tell_err("cannot ask the kernel: %s", error_text(err));
+	else
+		tell_err("module timely_acker is not loaded: modprobe timely_acker");
+	family_close(family);
+	return false;
+}
+
+static int failed(const struct family *family, const char *verb, int err)
+{
+	if (err == -EPERM || err == -EACCES)
+		tell_err("it takes root (CAP_NET_ADMIN): sudo timelyctl acker %s ...", verb);
+	else
+		tell_err("%s", family->talk.why[0] ? family->talk.why : error_text(err));
+	return STATUS_FAILED;
+}
+
+static void read_rule(struct rule *rule, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	unsigned int bytes;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		switch (mnl_attr_get_type(attr)) {
+		case TIMELY_A_RULE_PREFIX:
+			bytes = mnl_attr_get_payload_len(attr);
+			if (bytes != 4 && bytes != 16)
+				break;
+			memcpy(rule->prefix, mnl_attr_get_payload(attr), bytes);
+			rule->address_bytes = bytes;
+			break;
+		case TIMELY_A_RULE_LENGTH:
+			rule->length = attr_unsigned(attr);
+			break;
+		case TIMELY_A_RULE_PORT_FIRST:
+			rule->first = attr_unsigned(attr);
+			break;
+		case TIMELY_A_RULE_PORT_LAST:
+			rule->last = attr_unsigned(attr);
+			break;
+		}
+	}
+}
+
+static void add_rule(struct acker *acker, const struct nlattr *nest)
+{
+	struct rule *rule = reallocarray(acker->rule, acker->count + 1, sizeof(*rule));
+
+	if (!rule)
+		out_of_memory();
+	acker->rule = rule;
+	rule += acker->count++;
+	memset(rule, 0, sizeof(*rule));
+	read_rule(rule, nest);
+}
+
+static void read_acker(const struct nlmsghdr *message, void *data)
+{
+	struct acker *acker = data;
+	const struct nlattr *attr;
+
+	if (!message) {
+		acker->count = 0;
+		return;
+	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
+		switch (mnl_attr_get_type(attr)) {
+		case TIMELY_A_ACKER_EVERY:
+			acker->every = attr_unsigned(attr);
+			break;
+		case TIMELY_A_ACKER_RATE:
+			acker->rate = attr_unsigned(attr);
+			break;
+		case TIMELY_A_ACKER_TEST_OFFSET_NS:
+			acker->offset_ns = attr_unsigned(attr);
+			break;
+		case TIMELY_A_ACKER_TEST_DRIFT_PPB:
+			acker->drift_ppb = attr_unsigned(attr);
+			break;
+		case TIMELY_A_RULE:
+			add_rule(acker, attr);
+			break;
+		}
+	}
+}
+
+/* ---- acker show ---- */
+
+/* Without a key, and without what can do without one, nothing is sent. */
+static void hint_keys(struct hints *hints)
+{
+	struct onramp onramp = {};
+	struct family family;
+
+	if (!family_open(&family, TIMELY_GENL_NAME) && family.id && !onramp_get(&family, &onramp)) {
+		if (onramp.unauthenticated && !onramp.used)
+			hint_info(hints, "WARNING: OR-ACKs are sent without a key: senders that take them can be stopped by forged ones");
+		else if (!onramp.used)
+			hint_info(hints, "no key is used, so no OR-ACKs are sent: timelyctl key add NUMBER FILE; timelyctl key use NUMBER");
+	}
+	free(onramp.counters.counter);
+	family_close(&family);
+}
+
+static void hint_acker(struct hints *hints, const struct acker *acker)
+{
+	if (!acker->count)
+		hint_info(hints, "no data is answered: timelyctl acker add PREFIX/LENGTH");
+	if (acker->offset_ns || acker->drift_ppb)
+		hint_info(hints, "WARNING: OR-ACKs tell a wrong time on purpose, for tests: timelyctl acker set test-clock-offset 0 test-clock-drift 0");
+	hint_keys(hints);
+}
+
+static void print_rule(const struct rule *rule)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	printf("    %s/%u", address_text(text, rule->prefix, rule->address_bytes), rule->length);
+	if (rule->first && rule->first == rule->last)
+		printf(" port %u", rule->first);
+	else if (rule->first)
+		printf(" port %u-%u", rule->first, rule->last);
+	putchar('\n');
+}
+
+static void print_acker(const struct acker *acker, const struct hints *hints)
+{
+	tell_info("an OR-ACK for each %u bytes of a flow, at most %u a second to each peer, for data from",
+		  acker->every, acker->rate);
+	for (size_t i = 0; i < acker->count; i++)
+		print_rule(&acker->rule[i]);
+	if (!acker->count)
+		tell_info("    nowhere");
+	if (acker->offset_ns || acker->drift_ppb)
+		tell_info("pretended clock: %+lld ns, %+d ppb", (long long)acker->offset_ns,
+			  acker->drift_ppb);
+	for (unsigned int i = 0; i < hints->count; i++)
+		printf("    * %s\n", hints->text[i]);
+}
+
+static void json_rule(const struct rule *rule)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	json_open(NULL, '{');
+	json_string("prefix", address_text(text, rule->prefix, rule->address_bytes));
+	json_unsigned("length", rule->length);
+	if (rule->first) {
+		json_unsigned("port_first", rule->first);
+		json_unsigned("port_last", rule->last);
+	} else {
+		json_null("port_first");
+		json_null("port_last");
+	}
+	json_close('}');
+}
+
+static void json_acker(const struct acker *acker, const struct hints *hints)
+{
+	json_open(NULL, '{');
+	json_unsigned("every_bytes", acker->every);
+	json_unsigned("rate", acker->rate);
+	json_signed("test_clock_offset_ns", acker->offset_ns);
+	json_signed("test_clock_drift_ppb", acker->drift_ppb);
+	json_open("rules", '[');
+	for (size_t i = 0; i < acker->count; i++)
+		json_rule(&acker->rule[i]);
+	json_close(']');
+	json_open("hints", '[');
+	for (unsigned int i = 0; i < hints->count; i++)
+		json_string(NULL, hints->text[i]);
+	json_close(']');
+	json_close('}');
+	json_end();
+}
+
+static int show_acker(bool json)
+{
+	struct acker acker = {};
+	struct hints hints = {};
+	struct family family;
+	int status = STATUS_OK;
+	int err;
+
+	if (!open_module(&family))
+		return STATUS_FAILED;
+	err = family_get(&family, TIMELY_CMD_ACKER_GET, read_acker, &acker);
+	if (err) {
+		status = failed(&family, "show", err);
+	} else {
+		hint_acker(&hints, &acker);
+		if (json)
+			json_acker(&acker, &hints);
+		else
+			print_acker(&acker, &hints);
+	}
+	hints_free(&hints);
+	free(acker.rule);
+	family_close(&family);
+	return status;
+}
+
+/* ---- acker add, acker del ---- */
+
+/* The bits beyond the length must be 0: else something else was meant. */
+static bool is_prefix(const struct rule *rule)
+{
+	for (unsigned int bit = rule->length; bit < rule->address_bytes * 8; bit++)
+		if (rule->prefix[bit / 8] & 0x80 >> bit % 8)
+			return false;
+	return true;
+}
+
+/* PREFIX or PREFIX/LENGTH */
+static bool parse_prefix(const char *word, struct rule *rule)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+	size_t bytes = strcspn(word, "/");
+	__s64 length;
+
+	if (bytes >= sizeof(text))
+		return false;
+	memcpy(text, word, bytes);
+	if (inet_pton(AF_INET, text, rule->prefix) == 1)
+		rule->address_bytes = 4;
+	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
+		rule->address_bytes = 16;
+	else
+		return false;
+	length = rule->address_bytes * 8;
+	if (word[bytes] && !parse_number(word + bytes + 1, 0, length, &length))
+		return false;
+	rule->length = length;
+	return true;
+}
+
+/* FIRST or FIRST-LAST */
+static bool parse_ports(const char *word, struct rule *rule)
+{
+	const char *dash = strchr(word, '-');
+	char text[8] = "";
+	__s64 first, last;
+
+	if (dash && (size_t)(dash - word) < sizeof(text))
+		memcpy(text, word, dash - word);
+	if (!parse_number(dash ? text : word, 1, 65535, &first))
+		return false;
+	last = first;
+	if (dash && !parse_number(dash + 1, first, 65535, &last))
+		return false;
+	rule->first = first;
+	rule->last = last;
+	return true;
+}
+
+/* Returns an exit status, having told what is wrong; "any" is no address at all. */
+static int parse_rule(const char *verb, char **words, int count, struct rule *rule)
+{
+	memset(rule, 0, sizeof(*rule));
+	if (!count)
+		return usage_err("acker %s: data from where? PREFIX/LENGTH or any", verb);
+	if (strcmp(words[0], "any") != 0 && !parse_prefix(words[0], rule))
+		return usage_err("acker %s: allowed are any and prefixes as 10.0.0.0/8, not \"%s\"",
+				 verb, plain(words[0]));
+	if (!is_prefix(rule))
+		return usage_err("acker %s: %s has bits beyond the length", verb, words[0]);
+	if (count == 1)
+		return STATUS_OK;
+	if (strcmp(words[1], "port") != 0)
+		return usage_err("acker %s: what is \"%s\"?", verb, plain(words[1]));
+	if (count == 2)
+		return usage_err("acker %s: port: a value is missing", verb);
+	if (!parse_ports(words[2], rule))
+		return usage_err("acker %s: port: allowed are 1 to 65535, 80-90, not \"%s\"", verb,
+				 plain(words[2]));
+	if (count > 3)
+		return usage_err("acker %s: what is \"%s\"?", verb, plain(words[3]));
+	return STATUS_OK;
+}
+
+static int send_rule(struct family *family, __u8 command, const struct rule *rule)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = family_request(family, buffer, NLM_F_ACK, command);
+
+	mnl_attr_put(request, TIMELY_A_RULE_PREFIX, rule->address_bytes, rule->prefix);
+	mnl_attr_put_u8(request, TIMELY_A_RULE_LENGTH, rule->length);
+	if (rule->first) {
+		mnl_attr_put_u16(request, TIMELY_A_RULE_PORT_FIRST, rule->first);
+		mnl_attr_put_u16(request, TIMELY_A_RULE_PORT_LAST, rule->last);
+	}
+	return talk_ask(&family->talk, request, NULL, NULL);
+}
+
+/* "any" is a rule of each family; done, if either was still to do. */
+static int send_any(struct family *family, __u8 command, struct rule rule)
+{
+	int done = command == TIMELY_CMD_RULE_ADD ? -EEXIST : -ENOENT;
+	int err, other;
+
+	rule.address_bytes = 4;
+	err = send_rule(family, command, &rule);
+	if (err && err != done)
+		return err;
+	rule.address_bytes = 16;
+	other = send_rule(family, command, &rule);
+	return other == done ? err : other;
+}
+
+static int change_rule(const char *verb, char **words, int count)
+{
+	bool is_add = strcmp(verb, "add") == 0;
+	__u8 command = is_add ? TIMELY_CMD_RULE_ADD : TIMELY_CMD_RULE_DEL;
+	struct family family;
+	struct rule rule;
+	int status = parse_rule(verb, words, count, &rule);
+	int err;
+
+	if (status)
+		return status;
+	if (!open_module(&family))
+		return STATUS_FAILED;
+	if (rule.address_bytes)
+		err = send_rule(&family, command, &rule);
+	else
+		err = send_any(&family, command, rule);
+	if (err)
+		status = failed(&family, verb, err);
+	family_close(&family);
+	return status;
+}
+
+/* ---- acker set ---- */
+
+static const struct setting {
+	const char *word;
+	int attr;
+	unsigned int bytes;
+	__s64 min;
+	__s64 max;
+} settings[] = {
+	{ "every", TIMELY_A_ACKER_EVERY, 4, 0, UINT32_MAX },
+	{ "rate", TIMELY_A_ACKER_RATE, 4, 0, UINT32_MAX },
+	{ "test-clock-offset", TIMELY_A_ACKER_TEST_OFFSET_NS, 8, INT64_MIN, INT64_MAX },
+	{ "test-clock-drift", TIMELY_A_ACKER_TEST_DRIFT_PPB, 4, INT32_MIN, INT32_MAX },
+};
+
+/* What else is out of range the kernel refuses, with the range. */
+static int put_setting(struct nlmsghdr *request, const char *word, const char *value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
+		const struct setting *setting = &settings[i];
+		__s64 number;
+
+		if (strcmp(word, setting->word) != 0)
+			continue;
+		if (!value)
+			return usage_err("acker set: %s: a value is missing", word);
+		if (!parse_number(value, setting->min, setting->max, &number))
+			return usage_err("acker set: %s: %lld to %lld are allowed, not \"%s\"",
+					 word, (long long)setting->min, (long long)setting->max,
+					 plain(value));
+		if (setting->bytes == 8)
+			mnl_attr_put_u64(request, setting->attr, number);
+		else
+			mnl_attr_put_u32(request, setting->attr, number);
+		return STATUS_OK;
+	}
+	return usage_err("acker set: what is \"%s\"?", plain(word));
+}
+
+static int set_acker(char **words, int count)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct family family = {};
+	struct nlmsghdr *request = family_request(&family, buffer, NLM_F_ACK, TIMELY_CMD_ACKER_SET);
+	int status;
+	int err;
+
+	if (!count)
+		return usage_err("acker set: what? every, rate, or a test-clock of the two");
+	if (count > 2 * (int)ARRAY_SIZE(settings))
+		return usage_err("acker set: each once");
+	for (int i = 0; i < count; i += 2) {
+		status = put_setting(request, words[i], i + 1 < count ? words[i + 1] : NULL);
+		if (status)
+			return status;
+	}
+	if (!open_module(&family))
+		return STATUS_FAILED;
+	request->nlmsg_type = family.id;
+	err = talk_ask(&family.talk, request, NULL, NULL);
+	status = err ? failed(&family, "set", err) : STATUS_OK;
+	family_close(&family);
+	return status;
+}
+
+/* ---- the command line ---- */
+
+int command_acker(char **words, int count, bool json)
+{
+	const char *verb = count ? words[0] : "show";
+
+	if (strcmp(verb, "show") == 0) {
+		if (count > 1)
+			return usage_err("acker show: what is \"%s\"?", plain(words[1]));
+		return show_acker(json);
+	}
+	if (json)
+		return usage_err("-j is for what shows something");
+	if (strcmp(verb, "add") == 0 || strcmp(verb, "del") == 0)
+		return change_rule(verb, words + 1, count - 1);
+	if (strcmp(verb, "set") == 0)
+		return set_acker(words + 1, count - 1);
+	return usage_err("acker: what is \"%s\"?", plain(verb));
+}
