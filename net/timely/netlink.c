@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The generic netlink family "timely": what is known of the NICs whose stamps
- * end RTTs, what may be changed about them, and the counters of RTT measurement.
+ * end RTTs, what may be changed about them, and the counters of RTT measurement;
+ * keys, settings, counters and flows of On-Ramp.
  *
- * <linux/timely.h> describes the messages. A request sees the devices of its
- * sender's network namespace only; anyone may ask, to change something takes
- * CAP_NET_ADMIN there. Nothing is kept here: each answer is made of what
- * net/timely/nic.c and rtt.c know.
+ * <linux/timely.h> describes the messages. A request sees the devices and flows of
+ * its sender's network namespace only; anyone may ask, to change something takes
+ * CAP_NET_ADMIN there, and so do flows, which tell who talks to whom. Nothing is
+ * kept here: each answer is made of what net/timely/nic.c, rtt.c and onramp.c know.
  */
 
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <net/genetlink.h>
 #include <net/net_namespace.h>
@@ -20,10 +23,16 @@
 #include <net/timely_counters.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
+#include <net/timely_onramp.h>
+#include <timely_unaligned.h>
+
 #include <uapi/linux/timely.h>
 
 /* Line rates that may be set: up to 1 Tb/s. */
 #define TN_MAX_LINE_KBPS	1000000000
+
+/* Of a key: struct timely_orack_key as its owner writes it. */
+#define TN_SECRET_BYTES		16
 
 /**
  * struct tn_dump - where a dump goes on, in netlink_callback's ctx
@@ -257,15 +266,14 @@ static int tn_nic_set(struct sk_buff *request, struct genl_info *info)
 
 /* ---- RTT measurement ---- */
 
-static int tn_put_counter(struct sk_buff *skb, unsigned int index)
+static int tn_put_counter(struct sk_buff *skb, const char *name, const char *doc, u64 value)
 {
 	struct nlattr *nest = nla_nest_start(skb, TIMELY_A_COUNTER);
 
 	if (!nest ||
-	    nla_put_string(skb, TIMELY_A_COUNTER_NAME, timely_rtt_counter_names[index]) ||
-	    nla_put_string(skb, TIMELY_A_COUNTER_DOC, timely_rtt_counter_docs[index]) ||
-	    nla_put_u64_64bit(skb, TIMELY_A_COUNTER_VALUE, timely_rtt_counter(index),
-			      TIMELY_A_PAD))
+	    nla_put_string(skb, TIMELY_A_COUNTER_NAME, name) ||
+	    nla_put_string(skb, TIMELY_A_COUNTER_DOC, doc) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_COUNTER_VALUE, value, TIMELY_A_PAD))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -276,37 +284,266 @@ static size_t tn_text_bytes(const char *text)
 	return nla_total_size(strlen(text) + 1);
 }
 
-/* Room for the answer, which has a nest for each counter. */
-static size_t tn_counters_bytes(void)
+/* Room for an answer that has a nest for each counter. */
+static size_t tn_counters_bytes(const char * const *names, const char * const *docs,
+				unsigned int count)
 {
 	size_t bytes = 0;
 	unsigned int i;
 
-	for (i = 0; i < TIMELY_RTT_COUNTER_COUNT; i++)
-		bytes += nla_total_size(tn_text_bytes(timely_rtt_counter_names[i]) +
-					tn_text_bytes(timely_rtt_counter_docs[i]) +
+	for (i = 0; i < count; i++)
+		bytes += nla_total_size(tn_text_bytes(names[i]) + tn_text_bytes(docs[i]) +
 					nla_total_size_64bit(sizeof(u64)));
 	return bytes;
 }
 
-static int tn_rtt_get(struct sk_buff *request, struct genl_info *info)
+static int tn_put_rtt(struct sk_buff *skb)
 {
-	struct sk_buff *reply = genlmsg_new(tn_counters_bytes(), GFP_KERNEL);
-	void *header;
 	unsigned int i;
 	int err = 0;
+
+	for (i = 0; !err && i < TIMELY_RTT_COUNTER_COUNT; i++)
+		err = tn_put_counter(skb, timely_rtt_counter_names[i],
+				     timely_rtt_counter_docs[i], timely_rtt_counter(i));
+	return err;
+}
+
+static int tn_rtt_get(struct sk_buff *request, struct genl_info *info)
+{
+	struct sk_buff *reply = genlmsg_new(tn_counters_bytes(timely_rtt_counter_names,
+							      timely_rtt_counter_docs,
+							      TIMELY_RTT_COUNTER_COUNT),
+					    GFP_KERNEL);
+	void *header;
 
 	if (!reply)
 		return -ENOMEM;
 	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_RTT_GET);
-	for (i = 0; header && !err && i < TIMELY_RTT_COUNTER_COUNT; i++)
-		err = tn_put_counter(reply, i);
-	if (!header || err) {
+	if (!header || tn_put_rtt(reply)) {
 		nlmsg_free(reply);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(reply, header);
 	return genlmsg_reply(reply, info);
+}
+
+/* ---- On-Ramp: settings and keys ---- */
+
+static const struct nla_policy tn_onramp_set_policy[] = {
+	[TIMELY_A_UNAUTHENTICATED] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TIMELY_A_KEY_USED] = { .type = NLA_U8 },
+};
+
+/* What a policy would refuse without a word that helps is looked at below. */
+static const struct nla_policy tn_key_set_policy[] = {
+	[TIMELY_A_KEY] = { .type = NLA_U8 },
+	[TIMELY_A_KEY_SECRET] = { .type = NLA_BINARY },
+};
+
+static const struct nla_policy tn_key_del_policy[] = {
+	[TIMELY_A_KEY] = { .type = NLA_U8 },
+};
+
+static size_t tn_onramp_bytes(void)
+{
+	return nla_total_size(sizeof(u16)) + 2 * nla_total_size(sizeof(u8)) +
+	       U8_MAX * nla_total_size(sizeof(u8)) +
+	       tn_counters_bytes(timely_onramp_counter_names, timely_onramp_counter_docs,
+				 TIMELY_ONRAMP_COUNTER_COUNT);
+}
+
+static int tn_put_onramp(struct sk_buff *skb, const struct timely_onramp_status *status)
+{
+	unsigned long number;
+	unsigned int i;
+	int err = 0;
+
+	if (nla_put_u16(skb, TIMELY_A_ORACK_PORT, timely_onramp_port()) ||
+	    nla_put_u8(skb, TIMELY_A_UNAUTHENTICATED, status->unauthenticated) ||
+	    nla_put_u8(skb, TIMELY_A_KEY_USED, status->used))
+		return -EMSGSIZE;
+	for_each_set_bit(number, status->keys, U8_MAX + 1)
+		if (nla_put_u8(skb, TIMELY_A_KEY, number))
+			return -EMSGSIZE;
+	for (i = 0; !err && i < TIMELY_ONRAMP_COUNTER_COUNT; i++)
+		err = tn_put_counter(skb, timely_onramp_counter_names[i],
+				     timely_onramp_counter_docs[i], status->counters[i]);
+	return err;
+}
+
+static int tn_onramp_get(struct sk_buff *request, struct genl_info *info)
+{
+	struct sk_buff *reply = genlmsg_new(tn_onramp_bytes(), GFP_KERNEL);
+	struct timely_onramp_status status;
+	void *header;
+
+	if (!reply)
+		return -ENOMEM;
+	timely_onramp_status(genl_info_net(info), &status);
+	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_ONRAMP_GET);
+	if (!header || tn_put_onramp(reply, &status)) {
+		nlmsg_free(reply);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(reply, header);
+	return genlmsg_reply(reply, info);
+}
+
+static int tn_onramp_set(struct sk_buff *request, struct genl_info *info)
+{
+	const struct nlattr *flag = info->attrs[TIMELY_A_UNAUTHENTICATED];
+	const struct nlattr *key = info->attrs[TIMELY_A_KEY_USED];
+	bool unauthenticated = flag && nla_get_u8(flag);
+	u8 used = key ? nla_get_u8(key) : 0;
+	int err;
+
+	if (!flag && !key) {
+		GENL_SET_ERR_MSG(info, "timely: nothing to set: UNAUTHENTICATED or KEY_USED");
+		return -EINVAL;
+	}
+	err = timely_onramp_set(genl_info_net(info), key ? &used : NULL,
+				flag ? &unauthenticated : NULL);
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, key,
+				    "timely: that key is not known here: add it first");
+	return err;
+}
+
+/* Which key a request is about, 0 if it does not say so rightly. */
+static u8 tn_key_number(struct genl_info *info)
+{
+	const struct nlattr *attr = info->attrs[TIMELY_A_KEY];
+	u8 number = attr ? nla_get_u8(attr) : 0;
+
+	if (!number)
+		GENL_SET_ERR_MSG(info, "timely: KEY: allowed are 1 to 255");
+	return number;
+}
+
+/* The message is wiped as well: it may stay in memory for long. */
+static bool tn_read_secret(struct nlattr *attr, struct timely_orack_key *key)
+{
+	u8 *secret = attr ? nla_data(attr) : NULL;
+
+	if (!attr || nla_len(attr) != TN_SECRET_BYTES || !memchr_inv(secret, 0, TN_SECRET_BYTES))
+		return false;
+	key->words[0] = get_unaligned_le64(secret);
+	key->words[1] = get_unaligned_le64(secret + sizeof(u64));
+	memzero_explicit(secret, TN_SECRET_BYTES);
+	return true;
+}
+
+static int tn_key_set(struct sk_buff *request, struct genl_info *info)
+{
+	struct timely_orack_key key;
+	u8 number = tn_key_number(info);
+	int err;
+
+	if (!number)
+		return -EINVAL;
+	if (!tn_read_secret(info->attrs[TIMELY_A_KEY_SECRET], &key)) {
+		GENL_SET_ERR_MSG(info, "timely: KEY_SECRET: 16 random bytes, not all 0");
+		return -EINVAL;
+	}
+	err = timely_onramp_key_set(genl_info_net(info), number, &key);
+	memzero_explicit(&key, sizeof(key));
+	return err;
+}
+
+static int tn_key_del(struct sk_buff *request, struct genl_info *info)
+{
+	u8 number = tn_key_number(info);
+	int err;
+
+	if (!number)
+		return -EINVAL;
+	err = timely_onramp_key_del(genl_info_net(info), number);
+	if (err == -ENOENT)
+		GENL_SET_ERR_MSG(info, "timely: no such key");
+	else if (err == -EBUSY)
+		GENL_SET_ERR_MSG(info, "timely: this key is used: use another, or none, first");
+	return err;
+}
+
+/* ---- On-Ramp: flows ---- */
+
+/**
+ * struct tn_flows - where a dump of flows goes on, in netlink_callback's ctx
+ * @position: timely_onramp_walk()'s
+ */
+struct tn_flows {
+	unsigned long position;
+};
+
+/**
+ * struct tn_dump_to - what a flow is told to
+ * @skb: a message of the dump
+ * @cb: the dump
+ */
+struct tn_dump_to {
+	struct sk_buff *skb;
+	struct netlink_callback *cb;
+};
+
+static int tn_put_tuple(struct sk_buff *skb, const struct timely_tuple *tuple)
+{
+	int bytes = tuple->family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
+
+	if (nla_put(skb, TIMELY_A_SADDR, bytes, tuple->saddr) ||
+	    nla_put(skb, TIMELY_A_DADDR, bytes, tuple->daddr) ||
+	    nla_put_be16(skb, TIMELY_A_SPORT, tuple->sport) ||
+	    nla_put_be16(skb, TIMELY_A_DPORT, tuple->dport) ||
+	    nla_put_u8(skb, TIMELY_A_PROTOCOL, tuple->protocol))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int tn_put_flow(struct sk_buff *skb, const struct timely_onramp_flow_status *status)
+{
+	if (tn_put_tuple(skb, &status->tuple) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_DELAY_NS, status->delay_ns, TIMELY_A_PAD) ||
+	    nla_put_u32(skb, TIMELY_A_B, status->b) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_SIGNALS, status->signals, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_PAUSES, status->pauses, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_PAUSED_NS, status->paused_ns, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_PAUSE_LEFT_NS, status->left_ns, TIMELY_A_PAD))
+		return -EMSGSIZE;
+	return 0;
+}
+
+static int tn_tell_flow(const struct timely_onramp_flow_status *status, void *arg)
+{
+	struct tn_dump_to *to = arg;
+	void *header = genlmsg_put(to->skb, NETLINK_CB(to->cb->skb).portid,
+				   to->cb->nlh->nlmsg_seq, &tn_family, NLM_F_MULTI,
+				   TIMELY_CMD_FLOW_GET);
+
+	if (!header)
+		return -EMSGSIZE;
+	if (tn_put_flow(to->skb, status)) {
+		genlmsg_cancel(to->skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(to->skb, header);
+	return 0;
+}
+
+static int tn_flow_dump_start(struct netlink_callback *cb)
+{
+	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
+		return 0;
+	NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all flows: give no attribute");
+	return -EINVAL;
+}
+
+/* Flows come and go meanwhile: one may be missed or told twice then. */
+static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+	struct tn_dump_to to = { .skb = skb, .cb = cb };
+
+	timely_onramp_walk(sock_net(skb->sk), &flows->position, tn_tell_flow, &to);
+	return skb->len;
 }
 
 /* ---- the family ---- */
@@ -330,6 +567,37 @@ static const struct genl_ops tn_ops[] = {
 	{
 		.cmd = TIMELY_CMD_RTT_GET,
 		.doit = tn_rtt_get,
+	},
+	{
+		.cmd = TIMELY_CMD_ONRAMP_GET,
+		.doit = tn_onramp_get,
+	},
+	{
+		.cmd = TIMELY_CMD_ONRAMP_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_onramp_set_policy,
+		.maxattr = ARRAY_SIZE(tn_onramp_set_policy) - 1,
+		.doit = tn_onramp_set,
+	},
+	{
+		.cmd = TIMELY_CMD_KEY_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_key_set_policy,
+		.maxattr = ARRAY_SIZE(tn_key_set_policy) - 1,
+		.doit = tn_key_set,
+	},
+	{
+		.cmd = TIMELY_CMD_KEY_DEL,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_key_del_policy,
+		.maxattr = ARRAY_SIZE(tn_key_del_policy) - 1,
+		.doit = tn_key_del,
+	},
+	{
+		.cmd = TIMELY_CMD_FLOW_GET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.start = tn_flow_dump_start,
+		.dumpit = tn_flow_dump,
 	},
 };
 
