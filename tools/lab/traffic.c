@@ -20,6 +20,10 @@
  *	ping from= to= addr= port= start= every= size= tos= seed=
  *	incast cc= start= every= size=    ask all members at once for size bytes
  *	member from= to= addr= port=      of the last incast: "to" asks, "from" answers
+ *	workload cc= cdf= every= start= stop= seed= port= pool=
+ *	                                  messages between any two nodes, every so many ns
+ *	                                  on average, of sizes as the file cdf says
+ *	node ns= addr=                    of the last workload
  *	queue ns= dev= handle= every= [ring=]
  *	                                  sample a qdisc, handle is hexadecimal, and
  *	                                  the "bytes frames" that the file ring tells
@@ -41,6 +45,7 @@
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <linux/types.h>
+#include <math.h>
 #include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
@@ -49,6 +54,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -62,6 +68,9 @@
 #define REQUEST_SIZE	64		/* bytes, of an incast's request */
 #define SETTLE_NS	(100 * 1000000)	/* until the start, for the plan's own doings */
 #define RATE_TICK_NS	1000000		/* of senders limited by their application */
+#define FAR_NS		(NSEC_PER_SEC << 30)	/* 34 years */
+#define NODES		64		/* of a workload, at most */
+#define CDF_POINTS	128		/* at most */
 
 /* What epoll hands back: whom to call when the descriptor is ready. */
 struct source {
@@ -87,18 +96,45 @@ struct flow {
 	__u64 message, got[2];		/* bytes; of a pingpong, at either end */
 	int connected;
 	struct incast *incast;		/* or NULL: bulk */
+	struct workload *workload;	/* or NULL */
+	__u64 to_send, to_come;		/* bytes of its message, or answer */
+	int blocked, lowat;
+	size_t row;			/* of its message in the workload's series */
+	unsigned int pair;
 	struct series samples;
-	struct flow *next;
+	struct flow *next, *next_idle;
 };
 
 struct incast {
 	struct source timer;
-	const char *cc;
+	const char *cc, *to;
 	__u64 start, every, size;
 	__u64 issued, left, skipped;	/* ns, bytes, requests */
 	unsigned int members;
 	struct series requests;
 	struct incast *next;
+};
+
+/* Messages of random sizes at random times. A connection carries one at a time: a message
+ * takes an idle one of its pair, or opens another.
+ */
+struct workload {
+	struct source timer;
+	const char *cc;
+	double every;			/* ns, mean */
+	__u64 due, stop;
+	unsigned short rng[3];
+	__u16 port;			/* the next listener's */
+	unsigned int pool, nodes, points;
+	struct {
+		const char *ns, *addr;
+	} node[NODES];
+	struct {
+		double size, percent;
+	} cdf[CDF_POINTS];
+	struct flow *idle[NODES * NODES];
+	struct series messages;
+	struct workload *next;
 };
 
 struct ping {
@@ -128,10 +164,11 @@ struct event {
 
 static struct flow *flows, **last_flow = &flows;
 static struct incast *incasts;
+static struct workload *workloads;
 static struct ping *pings;
 static struct queue *queues;
 static struct series flow_times = { .columns = 1, .names = "t_ns" };
-static struct source sampler, finish;
+static struct source sampler, finish, far;
 static const char *result_path;
 static int epfd, zeros;
 static __u64 t0;
@@ -155,6 +192,18 @@ static __u64 now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec - t0;
+}
+
+/* Time that costs none: a timer's rest is read with interrupts off. For what happens
+ * so often that a reading of the clock each time would keep the engine busy.
+ */
+static __u64 cheap_now(void)
+{
+	struct itimerspec its;
+
+	if (timerfd_gettime(far.fd, &its))
+		die("timerfd_gettime: %m");
+	return FAR_NS - its.it_value.tv_sec * NSEC_PER_SEC - its.it_value.tv_nsec - t0;
 }
 
 /* Append one row; returns it. */
@@ -210,6 +259,10 @@ static void set_timer(struct source *src, void (*ready)(void *obj), void *obj,
 	src->ready = ready;
 	if (timerfd_settime(src->fd, TFD_TIMER_ABSTIME, &its, NULL))
 		die("timerfd_settime: %m");
+}
+
+static void never(void *obj)
+{
 }
 
 /* Returns how often the timer has expired since the last call. */
@@ -343,16 +396,59 @@ static void flow_start(void *obj)
 		set_timer(&f->timer, flow_stop, f, f->stop, 0);
 }
 
+/* --- Messages of known lengths --- */
+
+static void poll_for(struct source *src, __u32 events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = src };
+
+	if (epoll_ctl(epfd, EPOLL_CTL_MOD, src->fd, &ev))
+		die("epoll_ctl: %m");
+}
+
+/* The socket takes what it has room for, and is polled for room for the rest. */
+static void send_some(struct flow *f, __u32 events)
+{
+	ssize_t n;
+	off_t off;
+
+	while (f->to_send) {
+		off = 0;
+		n = sendfile(f->snd.fd, zeros, &off, f->to_send < CHUNK ? f->to_send : CHUNK);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0)
+			die("%s cannot send: %m", f->from);
+		f->to_send -= n;
+	}
+	if (f->blocked == !!f->to_send)
+		return;
+	f->blocked = !f->blocked;
+	poll_for(&f->snd, f->blocked ? events | EPOLLOUT : events);
+}
+
+/* The receiver wakes when it has all that is to come, or a good part of it. */
+static void expect(struct flow *f)
+{
+	int lowat = f->to_come < SINK_LOWAT ? f->to_come : SINK_LOWAT;
+
+	if (f->rcv.fd <= 0 || !lowat || lowat == f->lowat)
+		return;
+	SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int, lowat);
+	f->lowat = lowat;
+}
+
 static void incast_answer(void *obj)
 {
 	struct flow *f = obj;
 	char request[REQUEST_SIZE];
-	off_t off = 0;
+	ssize_t n = recv(f->snd.fd, request, sizeof(request), 0);
 
-	if (recv(f->snd.fd, request, sizeof(request), 0) != sizeof(request))
+	if (n == sizeof(request))
+		f->to_send += f->incast->size;
+	else if (n >= 0 || errno != EAGAIN)
 		die("incast: %s got less than a request: %m", f->from);
-	if (sendfile(f->snd.fd, zeros, &off, f->incast->size) != (ssize_t)f->incast->size)
-		die("incast: %s cannot send a whole answer: %m", f->from);
+	send_some(f, EPOLLIN);
 }
 
 /* --- Messages back and forth --- */
@@ -401,6 +497,109 @@ static void pingpong_start(void *obj)
 	send_message(f->from, f->snd.fd, f->message);
 }
 
+/* --- Workload --- */
+
+static void workload_send(void *obj)
+{
+	send_some(obj, 0);
+}
+
+static void put_idle(struct flow *f)
+{
+	struct flow **head = &f->workload->idle[f->pair];
+
+	f->next_idle = *head;
+	*head = f;
+}
+
+/* A message may wait for the connection, or the connection for a message. */
+static void workload_connected(struct flow *f)
+{
+	watch(&f->snd, workload_send, f, 0);
+	if (f->to_send)
+		send_some(f, 0);
+	else
+		put_idle(f);
+}
+
+static void workload_received(struct flow *f, size_t n)
+{
+	__u64 *row;
+
+	if (n > f->to_come)
+		die("workload: more data than was sent");
+	f->to_come -= n;
+	if (f->to_come) {
+		expect(f);
+		return;
+	}
+	row = f->workload->messages.v + f->row;
+	row[2] = cheap_now() - row[0];
+	put_idle(f);
+}
+
+static void flow_setup(struct flow *f);
+
+static struct flow *workload_open(struct workload *w, unsigned int from, unsigned int to,
+				  __u64 at)
+{
+	struct flow *f = zalloc(sizeof(*f));
+
+	f->workload = w;
+	f->cc = w->cc;
+	f->from = w->node[from].ns;
+	f->to = w->node[to].ns;
+	f->addr = w->node[to].addr;
+	f->port = w->port++;
+	f->pair = from * NODES + to;
+	f->connect = at;
+	flow_setup(f);
+	return f;
+}
+
+static __u64 workload_size(struct workload *w)
+{
+	double percent = 100 * erand48(w->rng), share;
+	unsigned int i = 1;
+
+	while (i < w->points - 1 && w->cdf[i].percent < percent)
+		i++;
+	share = (percent - w->cdf[i - 1].percent) / (w->cdf[i].percent - w->cdf[i - 1].percent);
+	return 1 + w->cdf[i - 1].size + share * (w->cdf[i].size - w->cdf[i - 1].size);
+}
+
+/* Arrivals depend on the seed alone, so that runs can be compared message by message. */
+static void workload_arrival(void *obj)
+{
+	struct workload *w = obj;
+	unsigned int from = w->nodes * erand48(w->rng);
+	unsigned int to = (w->nodes - 1) * erand48(w->rng);
+	__u64 size = workload_size(w), *row;
+	struct flow *f;
+
+	timer_ack(&w->timer);
+	to += to >= from;
+	f = w->idle[from * NODES + to];
+	if (f)
+		w->idle[from * NODES + to] = f->next_idle;
+	else
+		f = workload_open(w, from, to, w->due);
+	f->row = w->messages.len;
+	row = push(&w->messages);
+	row[0] = w->due;
+	row[1] = size;
+	row[3] = from + 1;
+	row[4] = to + 1;
+	f->to_send = size;
+	f->to_come = size;
+	expect(f);
+	if (f->connected)
+		send_some(f, 0);
+	w->due += 1 - w->every * log(1 - erand48(w->rng));
+	if (w->due < w->stop)
+		set_timer(&w->timer, workload_arrival, w, w->due, 0);
+}
+
 static void connected(void *obj)
 {
 	struct flow *f = obj;
@@ -415,6 +614,8 @@ static void connected(void *obj)
 	unwatch(&f->snd);
 	if (f->incast)
 		watch(&f->snd, incast_answer, f, EPOLLIN);
+	else if (f->workload)
+		workload_connected(f);
 	else if (f->message)
 		set_timer(&f->timer, pingpong_start, f, f->start, 0);
 	else
@@ -430,7 +631,7 @@ static void flow_connect(void *obj)
 	f->snd.fd = open_socket(f->from, AF_INET, SOCK_STREAM, 0);
 	set_cc(f->from, f->snd.fd, f->cc);
 	SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, int, NOTSENT_LOWAT);
-	if (f->incast || f->message)
+	if (f->incast || f->workload || f->message)
 		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->pace)
 		SET(f->from, f->snd.fd, SOL_SOCKET, SO_MAX_PACING_RATE, __u64, f->pace);
@@ -440,13 +641,16 @@ static void flow_connect(void *obj)
 }
 
 /* The last byte of the last member's answer completes a request. */
-static void incast_received(struct incast *inc, size_t n)
+static void incast_received(struct flow *f, size_t n)
 {
+	struct incast *inc = f->incast;
 	__u64 *row;
 
-	if (n > inc->left)
+	if (n > f->to_come)
 		die("incast: more data than was sent");
+	f->to_come -= n;
 	inc->left -= n;
+	expect(f);
 	if (inc->left)
 		return;
 	row = push(&inc->requests);
@@ -465,7 +669,9 @@ static void sink(void *obj)
 	if (!n)
 		unwatch(&f->rcv);
 	if (n > 0 && f->incast)
-		incast_received(f->incast, n);
+		incast_received(f, n);
+	else if (n > 0 && f->workload)
+		workload_received(f, n);
 }
 
 static void accepted(void *obj)
@@ -478,9 +684,10 @@ static void accepted(void *obj)
 	check_cc(f->to, f->rcv.fd, f->cc);
 	if (f->message)
 		SET(f->to, f->rcv.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
+	else if (f->incast || f->workload)
+		expect(f);
 	else
-		SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int,
-		    f->incast ? (int)f->incast->size : SINK_LOWAT);
+		SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int, SINK_LOWAT);
 	watch(&f->rcv, f->message ? pong_side : sink, f, EPOLLIN);
 	unwatch(&f->listener);
 	close(f->listener.fd);
@@ -522,6 +729,8 @@ static void incast_tick(void *obj)
 			continue;
 		if (!f->connected)
 			die("incast: %s is not connected by the first request", f->from);
+		f->to_come = inc->size;
+		expect(f);
 		if (send(f->rcv.fd, request, sizeof(request), 0) != sizeof(request))
 			die("incast: %s cannot send a request: %m", f->to);
 	}
@@ -545,7 +754,7 @@ static void sample_flows(void *obj)
 	timer_ack(obj);
 	*push(&flow_times) = now();
 	for (f = flows; f; f = f->next) {
-		if (f->incast)
+		if (f->incast || f->workload)
 			continue;
 		get_info(f->connected ? f->snd.fd : -1, &snd);
 		get_info(f->rcv.fd, &rcv);
@@ -801,6 +1010,7 @@ static void plan_flow(struct incast *inc, int pingpong)
 	f->incast = inc;
 	if (inc) {
 		f->cc = inc->cc;
+		inc->to = f->to;
 		inc->members++;
 	} else {
 		f->cc = arg("cc");
@@ -819,16 +1029,72 @@ static void plan_incast(void)
 	struct incast *inc = zalloc(sizeof(*inc));
 
 	inc->cc = arg("cc");
+	inc->to = "";
 	inc->start = to_u64(arg("start"));
 	inc->every = to_u64(arg("every"));
 	inc->size = to_u64(arg("size"));
 	inc->requests.columns = 2;
 	inc->requests.names = "issued_ns took_ns";
-	if (!inc->every || !inc->size || inc->size > CHUNK)
-		die("plan, line %d: incast wants every > 0 and 0 < size <= %d", line.number, CHUNK);
+	if (!inc->every || !inc->size)
+		die("plan, line %d: incast wants every > 0 and size > 0", line.number);
 	set_timer(&inc->timer, incast_tick, inc, inc->start, inc->every);
 	inc->next = incasts;
 	incasts = inc;
+}
+
+static void read_cdf(struct workload *w, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	double size, percent, before = -1;
+
+	if (!file)
+		die("cannot read %s: %m", path);
+	while (fscanf(file, "%lf %lf", &size, &percent) == 2) {
+		if (w->points == CDF_POINTS || percent <= before)
+			die("%s: at most %d lines, in rising order", path, CDF_POINTS);
+		w->cdf[w->points].size = size;
+		w->cdf[w->points++].percent = before = percent;
+	}
+	if (w->points < 2 || w->cdf[0].percent || before != 100)
+		die("%s: sizes have to go from 0 to 100 percent", path);
+	fclose(file);
+}
+
+static void plan_workload(void)
+{
+	struct workload *w = zalloc(sizeof(*w));
+
+	w->cc = arg("cc");
+	read_cdf(w, arg("cdf"));
+	w->every = to_u64(arg("every"));
+	w->due = to_u64(arg("start"));
+	w->stop = to_u64(arg("stop"));
+	w->rng[0] = to_u64(arg("seed"));
+	w->port = to_u64(arg("port"));
+	w->pool = to_u64(arg("pool"));
+	w->messages.columns = 5;
+	w->messages.names = "arrived_ns size took_ns from to";
+	if (!w->every)
+		die("plan, line %d: workload wants every > 0", line.number);
+	set_timer(&w->timer, workload_arrival, w, w->due, 0);
+	w->next = workloads;
+	workloads = w;
+}
+
+/* Connections to and from all the nodes before it. */
+static void plan_node(struct workload *w)
+{
+	unsigned int i, n, new = w->nodes++;
+
+	if (w->nodes > NODES)
+		die("plan, line %d: a workload has %d nodes at most", line.number, NODES);
+	w->node[new].ns = arg("ns");
+	w->node[new].addr = arg("addr");
+	for (i = 0; i < new; i++)
+		for (n = 0; n < w->pool; n++) {
+			workload_open(w, i, new, 0);
+			workload_open(w, new, i, 0);
+		}
 }
 
 static void plan_ping(void)
@@ -923,6 +1189,10 @@ static void plan_line(char *text)
 		plan_incast();
 	else if (!strcmp(line.verb, "member") && incasts)
 		plan_flow(incasts, 0);
+	else if (!strcmp(line.verb, "workload"))
+		plan_workload();
+	else if (!strcmp(line.verb, "node") && workloads)
+		plan_node(workloads);
 	else if (!strcmp(line.verb, "ping"))
 		plan_ping();
 	else if (!strcmp(line.verb, "queue"))
@@ -989,7 +1259,7 @@ static void put_flows(FILE *out)
 
 	fputs("\"flows\":[", out);
 	for (f = flows; f; f = f->next) {
-		if (f->incast)
+		if (f->incast || f->workload)
 			continue;
 		if (f->rcv.fd <= 0)
 			die("flow %s -> %s never connected", f->from, f->to);
@@ -1041,10 +1311,39 @@ static void put_incasts(FILE *out)
 
 	fputs("\"incasts\":[", out);
 	for (inc = incasts; inc; inc = inc->next) {
-		fprintf(out, "%s\n{\"members\":%u,\"size\":%llu,", sep, inc->members, inc->size);
+		fprintf(out, "%s\n{\"to\":\"%s\",", sep, inc->to);
+		fprintf(out, "\"members\":%u,\"size\":%llu,", inc->members, inc->size);
 		fprintf(out, "\"skipped\":%llu,\"unfinished_since_ns\":%llu,", inc->skipped,
 			inc->left ? inc->issued : 0);
 		put_series(out, "requests", &inc->requests);
+		fputs("}", out);
+		sep = ",";
+	}
+	fputs("],\n", out);
+}
+
+/* A message that was under way at the end took 0. */
+static void put_workloads(FILE *out)
+{
+	unsigned long connections, retrans;
+	const char *sep = "";
+	struct workload *w;
+	struct tcp_info info;
+	struct flow *f;
+
+	fputs("\"workloads\":[", out);
+	for (w = workloads; w; w = w->next) {
+		connections = retrans = 0;
+		for (f = flows; f; f = f->next) {
+			if (f->workload != w || !f->connected)
+				continue;
+			get_info(f->snd.fd, &info);
+			retrans += info.tcpi_total_retrans;
+			connections++;
+		}
+		fprintf(out, "%s\n{\"connections\":%lu,\"retrans\":%lu,", sep, connections,
+			retrans);
+		put_series(out, "messages", &w->messages);
 		fputs("}", out);
 		sep = ",";
 	}
@@ -1064,6 +1363,7 @@ static void done(void *obj)
 	put_pings(out);
 	put_queues(out);
 	put_incasts(out);
+	put_workloads(out);
 	if (fclose(out))
 		die("cannot write %s: %m", result_path);
 	exit(0);
@@ -1071,6 +1371,7 @@ static void done(void *obj)
 
 int main(int argc, char **argv)
 {
+	struct rlimit files = { 1 << 16, 1 << 16 };
 	struct epoll_event ev[64];
 	int i, n;
 
@@ -1079,8 +1380,10 @@ int main(int argc, char **argv)
 	result_path = argv[2];
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	zeros = memfd_create("zeros", MFD_CLOEXEC);
-	if (epfd < 0 || zeros < 0 || ftruncate(zeros, CHUNK))
+	if (epfd < 0 || zeros < 0 || ftruncate(zeros, CHUNK) ||
+	    setrlimit(RLIMIT_NOFILE, &files))
 		die("cannot start: %m");
+	set_timer(&far, never, NULL, FAR_NS, 0);
 	t0 = now() + SETTLE_NS;
 	read_plan(argv[1]);
 	for (;;) {
