@@ -680,6 +680,29 @@ static void noise__rises_and_falls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
+/* A line that many pairs have shown is known less and less well by few. */
+static void rate__that_falls(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 good = 0, beyond = 0;
+	u32 i;
+
+	for (i = 0; i < 40; i++) {
+		clock_model_init(m, 80 + i, 30000);
+		m->span_ns = 30000;
+		m->drift_ppb = 50000;
+		clock_model_run(m, 60 * NSEC_PER_MSEC);
+		clock_model_recount(m);
+		m->rate = 3000;
+		clock_model_run(m, 200 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+		good += m->good;
+		beyond += m->beyond;
+	}
+	KUNIT_EXPECT_GE(test, good, 20000);
+	KUNIT_EXPECT_LE(test, beyond * 100, good * 5);
+}
+
 static void pause__of_a_tenth_of_a_second(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -804,6 +827,31 @@ static void bracket__ends_a_doubt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_SURE);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.doubts, 1);
+}
+
+/* One of a line's errors in a hundred is larger than it says: no clock was stepped. */
+static void bracket__within_twice_the_error(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u64 before;
+	s64 low;
+
+	model_sure(test, m, 32);
+	low = 2 * timely_clock_uncertainty_ns(&m->line, m->now_ns);
+	before = m->now_ns - timely_clock_residual(&m->line, m->nic_ns, m->now_ns);
+	KUNIT_EXPECT_TRUE(test, timely_clock_bracket(&m->clock, before + low, m->nic_ns,
+						     before + low + 200));
+	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	/* The line goes through it. */
+	low = timely_clock_residual(&m->clock.line, m->nic_ns, before + low);
+	KUNIT_EXPECT_LE(test, low, 0);
+	KUNIT_EXPECT_GE(test, low, -200);
+	model_sure(test, m, 32);
+	low = 2 * timely_clock_uncertainty_ns(&m->line, m->now_ns) + 300;
+	KUNIT_EXPECT_TRUE(test, timely_clock_bracket(&m->clock, before + low, m->nic_ns,
+						     before + low + 200));
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
 }
 
 static void bracket__tells_of_a_step(struct kunit *test)
@@ -978,12 +1026,14 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(hiccup__and_the_host_is_set_back),
 	KUNIT_CASE(hiccup__that_lasts_is_forgotten),
 	KUNIT_CASE(noise__rises_and_falls),
+	KUNIT_CASE(rate__that_falls),
 	KUNIT_CASE(pause__of_a_tenth_of_a_second),
 	KUNIT_CASE(pause__of_a_second_and_more),
 	KUNIT_CASE(forget__until_seen_again),
 	KUNIT_CASE(bracket__tells_the_floor),
 	KUNIT_CASE(bracket__of_a_floor_that_sinks),
 	KUNIT_CASE(bracket__ends_a_doubt),
+	KUNIT_CASE(bracket__within_twice_the_error),
 	KUNIT_CASE(bracket__tells_of_a_step),
 	KUNIT_CASE(bracket__that_is_none),
 	KUNIT_CASE(stray__is_no_step),

@@ -48,6 +48,8 @@
 #define CLOCK_MAX_X_NS		(1LL << 34)
 #define CLOCK_MAX_Y_NS		(1LL << 27)
 #define CLOCK_MAX_PAIRS		(1U << 20)
+/* Ages in units of 65 us, so that squares of those of all pairs fit. */
+#define CLOCK_AGE_SHIFT		16
 
 /* A block's length, and that of the first ones; how far back blocks are kept. */
 #define CLOCK_BLOCK_NS		(2 * NSEC_PER_MSEC)
@@ -177,6 +179,8 @@ struct fit_range {
  * struct fit_work - how far a fit has come
  * @hull: points on the hull so far
  * @pairs: behind all points so far
+ * @age: of all these pairs, summed up, in units of CLOCK_AGE_SHIFT
+ * @age_square: and their squares
  * @scatter: of neighbours, summed up
  * @scatters: how many
  * @density: of the newest neighbours
@@ -188,6 +192,8 @@ struct fit_range {
 struct fit_work {
 	u32 hull;
 	u64 pairs;
+	u64 age;
+	u64 age_square;
 	u64 scatter;
 	u32 scatters;
 	u64 density;
@@ -378,7 +384,11 @@ static void fit_scatter(const struct timely_clock *clock, struct fit_work *work,
 /* Another point: the density and the lower hull with it. */
 static void fit_add(struct timely_clock *clock, struct fit_work *work, u32 i)
 {
+	u64 age = (u64)-clock->x[i] >> CLOCK_AGE_SHIFT;
+
 	work->pairs += clock->n[i];
+	work->age += age * clock->n[i];
+	work->age_square += age * age * clock->n[i];
 	if (i)
 		fit_scatter(clock, work, i);
 	while (work->hull >= 2 && fit_above(clock, clock->hull[work->hull - 2],
@@ -406,6 +416,24 @@ static u64 fit_bend_ns(const struct timely_clock *clock, u64 ns)
 	return div_u64(fit_bend_ppb(clock, ns) * (ns >> 10), CLOCK_PPB >> 10);
 }
 
+/* The error of a line is what it is for pairs that come evenly. If most are old, as
+ * the rate has fallen, the line must be drawn further from where it is known, and
+ * if they are close together it turns more easily: in proportion to how far pairs are
+ * from now, and to how close to each other.
+ */
+static void fit_uneven(const struct fit_work *work, u64 stretch_ns, struct clock_fit *fit)
+{
+	u64 mean = div64_u64(work->age, work->pairs);
+	u64 square = div64_u64(work->age_square, work->pairs);
+	u64 age = stretch_ns >> CLOCK_AGE_SHIFT, variance, times;
+
+	variance = max(square - mean * mean, 1ULL);
+	times = clamp(div64_u64(square << 8, 4 * variance), 1ULL << 8, 1ULL << 16);
+	fit->error_ns = (min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * times) >> 8;
+	times = clamp(div64_u64((age * age) << 8, 12 * variance), 1ULL << 8, 1ULL << 16);
+	fit->slope_ppb = (fit->slope_ppb * times) >> 8;
+}
+
 /* The edge of the hull under the middle of the first @count points. */
 static void fit_edge(const struct timely_clock *clock, const struct fit_work *work,
 		     u32 count, struct clock_fit *fit)
@@ -426,6 +454,7 @@ static void fit_edge(const struct timely_clock *clock, const struct fit_work *wo
 	fit->error_ns = fit_error(fit->density, work->pairs, count, CLOCK_EDGE_ERROR);
 	fit->slope_ppb = div64_u64(min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * 2 * CLOCK_PPB,
 				   -x[count - 1]);
+	fit_uneven(work, -x[count - 1], fit);
 }
 
 /* A line under the lowest point, of the slope that the present one has. */
@@ -511,6 +540,15 @@ static bool fit_line(struct timely_clock *clock, struct clock_fit *best)
 }
 
 /* ---- the line ---- */
+
+/* How far from the truth it is at a time, 99 %. */
+static u32 line_off_ns(const struct timely_clock_line *line, u64 now_ns)
+{
+	s64 age_ns = (s64)(now_ns - line->host_ns);
+
+	return line->uncertainty_ns +
+	       (u32)div_u64((u64)max(age_ns, 0LL) * line->growth_ppb, CLOCK_PPB);
+}
 
 /* How fast the drift changes: by what it did since it was marked, less what may be
  * an error.
@@ -966,8 +1004,8 @@ bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
 	struct timely_clock_line *line = &clock->line;
 	s64 low = timely_clock_residual(line, nic_ns, before_ns);
 	u64 width = after_ns - before_ns, host_ns = before_ns + width / 2;
-	s64 error = line->uncertainty_ns, drift_q32;
 	u64 drift_ppb = 0;
+	s64 error, drift_q32;
 	bool doubt;
 
 	if (width > CLOCK_MAX_BRACKET_NS || line->state == TIMELY_CLOCK_NONE)
@@ -986,6 +1024,10 @@ bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
 		}
 		return clock_anchor(clock, nic_ns, host_ns, width, 0);
 	}
+	/* A line is wrong by more than its error once in a hundred times: as long as
+	 * that may be chance the bracket mends the line, and nothing was stepped.
+	 */
+	error = 2 * (s64)line_off_ns(line, after_ns) + CLOCK_BELOW_NS;
 	if (low > (s64)clock->floor_ns + error ||
 	    low + (s64)width < (s64)clock->floor_ns - CLOCK_MAX_FLOOR_NS - error) {
 		/* Or it is the drift that has changed: the next one tells. */
@@ -1090,6 +1132,5 @@ u32 timely_clock_uncertainty_ns(const struct timely_clock_line *line, u64 now_ns
 
 	if (line->state != TIMELY_CLOCK_SURE || age_ns > (s64)line->sure_ns)
 		return U32_MAX;
-	return line->uncertainty_ns +
-	       (u32)div_u64((u64)max(age_ns, 0LL) * line->growth_ppb, CLOCK_PPB);
+	return line_off_ns(line, now_ns);
 }
