@@ -739,8 +739,10 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 	if (!bad)
 		return TIMELY_ONRAMP_flooded;
 	if (skb->len == sizeof(wire) && !skb_copy_bits(skb, 0, wire, sizeof(wire)) &&
-	    timely_orack_decode(&orack, wire, sizeof(wire)))
+	    timely_orack_decode(&orack, wire, sizeof(wire))) {
+		onramp_addresses(&orack.tuple, skb);
 		result = onramp_verify(on, &orack, wire);
+	}
 	if (result == TIMELY_ONRAMP_accepted) {
 		orack.tuple.net = (unsigned long)net;
 		result = onramp_take(&orack, now_ns);
