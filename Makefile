@@ -18,6 +18,7 @@ install: modules
 	$(MAKE) -C tools/tc install DESTDIR=$(INSTALL_MOD_PATH)
 	$(MAKE) -C tools/timelyctl install DESTDIR=$(INSTALL_MOD_PATH)
 	install -D -m 644 man/tcp_timely.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/tcp_timely.7
+	install -D -m 644 man/timely-onramp.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/timely-onramp.7
 	install -D -m 644 man/tc-timely.8 $(INSTALL_MOD_PATH)/usr/local/share/man/man8/tc-timely.8
 
 kdir:

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# timelyctl without a NIC: its command line, and what it says and does with every
-# kind of driver, of which fake.c is one. Built with the address and
+# timelyctl without a NIC and without modules: its command line, and what it says
+# and does with every kind of driver, of which fake.c is one, and with On-Ramp, of
+# which fake_family.c is the kernel's side. Built with the address and
 # undefined-behaviour sanitizers. TAP on standard output.
 #
 # With the kernel and the module it is tested in selftests/net/timely/timelyctl.sh.
@@ -115,8 +116,54 @@ command_line() {
 		ends 1 && warns 'no device "a?\[2Jb"' && set_was ""
 		result $? "$verb: nothing in a name reaches the terminal"
 	done
+	onramp_command_line
 	! "$real" -j nic show $dev >/dev/full 2>"$work/errors" && warns 'cannot write'
 	result $? "output that cannot be written is an error"
+}
+
+onramp_command_line() {
+	usage 'onramp: what is "flow"' onramp flow
+	usage 'onramp flows: what is "x"' onramp flows x
+	usage 'on or off' onramp unauthenticated
+	usage 'allowed are on and off, not "1"' onramp unauthenticated 1
+	usage '-j is for' -j onramp unauthenticated on
+	usage 'key: what is "rotate"' key rotate
+	usage 'key list: what is "x"' key list x
+	usage 'key generate: what is "x"' key generate x
+	usage '-j is for' -j key generate
+	usage 'which number' key add
+	usage 'which number' key use
+	usage 'which number' key del
+	for key in 0 256 -1 1x '' none; do
+		usage 'key add: allowed are 1 to 255, not' key add "$key"
+		usage 'key del: allowed are 1 to 255, not' key del "$key"
+	done
+	usage 'key use: allowed are 1 to 255 and none, not "0"' key use 0
+	usage 'key use: what is "2"' key use 1 2
+	usage 'key add: what is "x"' key add 1 - x
+	usage 'acker: what is "rules"' acker rules
+	usage 'acker show: what is "x"' acker show x
+	usage '-j is for' -j acker add any
+	usage 'data from where' acker add
+	for prefix in '' 10 10.0.0.0.0 10.0.0.0/33 10.0.0.0/-1 10.0.0.0/ 10.0.0.0/8x fd00::/129 fd00::g Any \
+		fd00:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000; do
+		usage 'acker add: allowed are any and prefixes' acker add "$prefix"
+	done
+	usage '10.0.0.1/8 has bits beyond the length' acker del 10.0.0.1/8
+	usage 'fd00::1/127 has bits beyond the length' acker add fd00::1/127
+	usage 'what is "ports"' acker add any ports 5
+	usage 'port: a value is missing' acker add any port
+	for ports in 0 65536 5-4 5- -5 x 1-2-3 100000-5 ''; do
+		usage 'port: allowed are 1 to 65535, 80-90, not' acker add any port "$ports"
+	done
+	usage 'acker add: what is "x"' acker add any port 5 x
+	usage 'acker set: what?' acker set
+	usage 'what is "speed"' acker set speed 5
+	usage 'every: a value is missing' acker set rate 5 every
+	usage 'every: 0 to 4294967295 are allowed, not "-1"' acker set every -1
+	usage 'rate: 0 to 4294967295 are allowed, not "1.5"' acker set rate 1.5
+	usage 'test-clock-drift: -2147483648 to' acker set test-clock-drift 2147483648
+	usage 'each once' acker set rate 1 rate 1 rate 1 rate 1 rate 1
 }
 
 # ---- show ----
@@ -251,6 +298,194 @@ rx 0 tx 1" 'the driver chose ptpv2-event'
 	does "rx=1 set_errno=1" disable 1 "" 'sudo timelyctl nic disable lo'
 }
 
+# ---- On-Ramp ----
+
+# onramp "KEY=NUMBER..." STATUS TEXT ARG...: the fake family's knobs, what is said
+onramp() {
+	knobs=$1
+	wanted=$2
+	text=$3
+	shift 3
+	FAKE_FAMILY=$knobs
+	export FAKE_FAMILY
+	run "" "$@"
+	unset FAKE_FAMILY
+	ends "$wanted" && cat "$work/output" "$work/errors" | grep -q -- "${text:-^$}" ||
+		{ [ -z "$text" ] && ends "$wanted" && quiet && [ ! -s "$work/output" ]; }
+	result $? "$*: $knobs: status $wanted, $text"
+}
+
+# sends "KEY=NUMBER..." "COMMAND ATTR=HEX..." ARG...: and is content
+sends() {
+	knobs=$1
+	request=$2
+	shift 2
+	FAKE_FAMILY=$knobs
+	export FAKE_FAMILY
+	run "" "$@"
+	unset FAKE_FAMILY
+	ends 0 && quiet && set_was "$request"
+	result $? "$*: sends $request"
+}
+
+# onramp_json "KEY=NUMBER..." EXPRESSION ARG...: true of what is shown, n
+onramp_json() {
+	knobs=$1
+	expression=$2
+	shift 2
+	FAKE_FAMILY=$knobs
+	export FAKE_FAMILY
+	run "" -j "$@"
+	unset FAKE_FAMILY
+	ends 0 && quiet && "$python" -I -c '
+import json, sys
+n = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2]), n' "$work/output" "$expression" 2>>"$work/errors"
+	result $? "-j $*: $knobs: $expression"
+}
+
+show_onramp() {
+	onramp "" 0 'OR-ACKs at UDP port 20306' onramp
+	onramp "" 0 'keys             none$' onramp show
+	onramp "keys=3 used=2" 0 'keys             1, 2 (used), 3$' onramp
+	onramp "" 0 'no key is known: no OR-ACK counts and none is sent' onramp
+	onramp "keys=1" 0 'no key is used: this host sends no OR-ACKs' onramp
+	onramp "unauthenticated=1" 0 'unauthenticated  ON$' onramp
+	onramp "unauthenticated=1" 0 'WARNING: unauthenticated OR-ACKs count: whoever' onramp
+	onramp "count=18446744073709551615" 0 'sent .* 9223372036854775807  what it counts$' onramp
+	onramp "count=7" 0 'do all hosts have the same keys' onramp
+	onramp "count=7" 0 'are the clocks in step' onramp
+	onramp "timely=0" 1 'not loaded: modprobe sch_timely where data is sent, timely_acker' onramp
+	onramp "errno=95" 1 'has no On-Ramp: it is older' onramp
+	onramp "" 0 'knows no flow' onramp flows
+	onramp "flows=2" 0 'tcp   \[a00:1::1\]:1001       \[ac00:1::1\]:80 .*50 us  0.50        10        1   1000 us     20 us$' onramp flows
+	onramp "flows=1" 0 'udp   10.0.0.0:1000         172.0.0.0:80 .*0 ns         -$' onramp flows
+	onramp "flows=5 interrupted=3" 0 '1004' onramp flows
+	onramp "flows=5 interrupted=99" 1 'Interrupted' onramp flows
+	onramp "errno=1" 1 'sudo timelyctl onramp flows' onramp flows
+	onramp "errno=22 why=1" 1 'timelyctl: because of the moon$' onramp flows
+	onramp "keys=2 used=1" 0 '^1 (used), 2$' key
+	onramp "" 0 '^none$' key list
+
+	onramp_json "keys=2 used=1 count=5" 'n["keys"] == [1, 2] and n["used"] == 1 and n["port"] == 20306' onramp
+	onramp_json "count=5" 'n["counters"]["sent"] == 5 and n["used"] is None and n["keys"] == []' onramp
+	onramp_json "unauthenticated=1" 'n["unauthenticated"] and len(n["hints"]) == 1' onramp
+	onramp_json "" 'n == []' onramp flows
+	onramp_json "flows=40 interrupted=2" '[f["paused_ns"] for f in n] == [1000000 * i for i in range(39, -1, -1)]' onramp flows
+	onramp_json "flows=1" 'n[0]["source"] == "10.0.0.0" and n[0]["source_port"] == 1000 and n[0]["b"] == .5' onramp flows
+	onramp_json "keys=255 used=255" 'len(n["keys"]) == 255 and n["used"] == 255' key list
+}
+
+secret=000102030405060708090a0b0c0d0eFf
+wire=000102030405060708090a0b0c0d0eff
+
+keys() {
+	umask 077
+	echo $secret >"$work/key"
+	printf ' %s\r\n' $secret >"$work/key2"
+	printf %s $secret >"$work/key3"
+	for file in key key2 key3; do
+		sends "" "key-set key=07 secret=$wire" key add 7 "$work/$file"
+	done
+	sends "" "key-set key=ff secret=$wire" key add 255 - <"$work/key"
+	sends "" "key-set key=01 secret=$wire" key add 1 <"$work/key"
+	onramp "keys=7" 1 'key 7 exists: .*KEY ROTATION' key add 7 "$work/key" && set_was ""
+	result $? "key add: replaces none"
+	for bad in '' 00 ${secret}0 "$secret $secret" "g${secret#?}" "$secret
+$secret"; do
+		printf '%s\n' "$bad" >"$work/bad"
+		case $bad in
+		*"
+"*)	sends "" "key-set key=01 secret=$wire" key add 1 "$work/bad" ;;
+		*)	onramp "" 1 'a key is one line of 32 hex digits' key add 1 "$work/bad" ;;
+		esac
+		[ -z "$bad" ] || ! grep -q -- "$bad" "$work/output" "$work/errors"
+		result $? "key add: what was read is not told"
+	done
+	onramp "" 1 'a key is one line of 32 hex digits' key add 1 /dev/null
+	onramp "" 1 'cannot read "/nonexistent": No such file' key add 1 /nonexistent
+	onramp "" 1 'can be read by everyone in ps' key add 1 $secret
+	! grep -qi $secret "$work/output" "$work/errors"
+	result $? "key add: a key on the command line is not told again"
+	chmod 644 "$work/key"
+	onramp "" 0 'others may read ".*/key": chmod 600' key add 1 "$work/key"
+	sends "keys=7" "onramp-set used=07" key use 7
+	sends "keys=7" "onramp-set used=00" key use none
+	sends "keys=7" "key-del key=07" key del 7
+	onramp "errno=16 why=1" 1 'because of the moon' key del 7
+	onramp "errno=1" 1 'sudo timelyctl key use' key use 7
+	onramp "timely=0" 1 'module timely is not loaded' key add 7
+	onramp "" 0 'WARNING: OR-ACKs without a key count now' onramp unauthenticated on
+	set_was "onramp-set unauthenticated=01"
+	result $? "onramp unauthenticated on"
+	sends "" "onramp-set unauthenticated=00" onramp unauthenticated off
+	run "" key generate
+	ends 0 && quiet && grep -qxE '[0-9a-f]{32}' "$work/output" && cp "$work/output" "$work/first"
+	result $? "key generate: 32 hex digits"
+	run "" key generate
+	! cmp -s "$work/output" "$work/first"
+	result $? "key generate: another one each time"
+}
+
+acker() {
+	onramp "rules=3 keys=1 used=1" 0 '^an OR-ACK for each 15000 bytes of a flow, at most 1000000 a second' acker
+	onramp "rules=3" 0 '^    10.0.0.0/8$' acker
+	onramp "rules=3" 0 '^    a00::/8 port 80$' acker show
+	onramp "rules=3" 0 '^    10.0.0.0/8 port 80-81$' acker
+	onramp "" 0 'no data is answered: timelyctl acker add' acker
+	onramp "rules=1" 0 'no key is used, so no OR-ACKs are sent' acker
+	onramp "rules=1 unauthenticated=1" 0 'WARNING: OR-ACKs are sent without a key' acker
+	onramp "offset=-500 drift=-7" 0 'pretended clock: -500 ns, -7 ppb$' acker
+	onramp "acker=0" 1 'not loaded: modprobe timely_acker' acker
+	onramp "errno=1" 1 'sudo timelyctl acker add' acker add any
+	onramp "errno=22 why=1" 1 'because of the moon' acker set every 5
+	onramp_json "rules=2 used=1 keys=1 offset=-500 drift=-7" \
+		'n["rules"][0] == {"prefix": "10.0.0.0", "length": 8, "port_first": None, "port_last": None}' acker
+	onramp_json "rules=3 used=1 keys=1" '(n["rules"][2]["port_first"], n["rules"][2]["port_last"]) == (80, 81)' acker
+	onramp_json "rules=3 used=1 keys=1" 'n["hints"] == [] and n["every_bytes"] == 15000 and n["rate"] == 1000000' acker
+	onramp_json "offset=-500 drift=-7" 'n["test_clock_offset_ns"] == -500 and n["test_clock_drift_ppb"] == -7' acker
+
+	sends "" "rule-add prefix=0a000000 length=08" acker add 10.0.0.0/8
+	sends "" "rule-add prefix=0a000001 length=20" acker add 10.0.0.1
+	sends "" "rule-del prefix=fd000000000000000000000000000001 length=80" acker del fd00::1
+	sends "" "rule-add prefix=0a000000 length=08 first=5000 last=5a00" acker add 10.0.0.0/8 port 80-90
+	sends "" "rule-add prefix=00000000 length=00 first=ffff last=ffff" acker add 0.0.0.0/0 port 65535
+	sends "" "rule-add prefix=00000000 length=00
+rule-add prefix=00000000000000000000000000000000 length=00" acker add any
+	# EEXIST and ENOENT of one of the two
+	sends "exists4=17" "rule-add prefix=00000000 length=00
+rule-add prefix=00000000000000000000000000000000 length=00" acker add any
+	onramp "exists6=17" 0 '' acker add any
+	onramp "exists4=17 exists6=17" 1 'File exists' acker add any
+	onramp "exists4=2" 0 '' acker del any
+	onramp "exists4=2 exists6=2" 1 'No such file' acker del any
+	onramp "exists6=28" 1 'No space' acker add any
+	sends "" "acker-set every=b80b0000" acker set every 3000
+	sends "" "acker-set every=dc050000 rate=01000000 offset=0cfeffffffffffff drift=f9ffffff" \
+		acker set every 1500 rate 1 test-clock-offset -500 test-clock-drift -7
+}
+
+# Whatever the kernel answers: no fault, valid JSON, and nothing a terminal obeys.
+onramp_noise() {
+	seed=0
+	bad=0
+	while [ $seed -lt 200 ] && [ $bad -eq 0 ]; do
+		seed=$((seed + 1))
+		export FAKE_FAMILY="random=$seed flows=$((seed % 30))"
+		for args in "onramp" "onramp flows" "key" "acker"; do
+			# shellcheck disable=SC2086 # words
+			run "" -j $args
+			ends 0 && "$python" -I -m json.tool "$work/output" >/dev/null 2>>"$work/errors" || bad=$((bad + 1))
+			# shellcheck disable=SC2086
+			run "" $args
+			ends 0 && ! LC_ALL=C grep -q '[^ -~]' "$work/output" || bad=$((bad + 1))
+		done
+	done
+	unset FAKE_FAMILY
+	[ $bad -eq 0 ]
+	result $? "On-Ramp: answers of noise, 200 seeds"
+}
+
 # ---- the shell ----
 
 # offers "WORD..." WORD...: of what is offered for the last word, all of the first
@@ -274,7 +509,15 @@ offers() {
 }
 
 completion() {
-	offers "nic rtt help" timelyctl ''
+	offers "nic rtt onramp key acker help" timelyctl ''
+	offers "show flows unauthenticated" timelyctl onramp ''
+	offers "on off" timelyctl onramp unauthenticated ''
+	offers "list add use del generate" timelyctl key ''
+	offers "none" timelyctl key use ''
+	offers "show add del set" timelyctl acker ''
+	offers "any" timelyctl acker add ''
+	offers "port" timelyctl acker add any ''
+	offers "every rate test-clock-offset test-clock-drift" timelyctl acker set ''
 	offers "nic" timelyctl -j n
 	offers "show enable disable set" timelyctl nic ''
 	offers "line-rate hardware" timelyctl nic set eth0 ''
@@ -284,7 +527,8 @@ completion() {
 
 # Each word that the program knows is in the manual.
 manual() {
-	for word in 'nic enable' 'nic disable' line-rate 'hardware off' rtt json hwts_filter; do
+	for word in 'nic enable' 'nic disable' line-rate 'hardware off' rtt json hwts_filter \
+		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
 	run "" -j nic show $dev
@@ -299,13 +543,26 @@ page = open(sys.argv[2]).read()
 missing = [key for key in keys(json.load(open(sys.argv[1]))[0]) if key not in page]
 assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"$work/errors" && quiet
 	result $? "the manual names all keys of JSON"
+	for args in onramp "onramp flows" key acker; do
+		export FAKE_FAMILY="keys=1 flows=1 rules=1"
+		# shellcheck disable=SC2086 # words
+		run "" -j $args
+		unset FAKE_FAMILY
+		tr '{,[' '\n' <"$work/output" | sed -n 's/^"\([^"]*\)":.*/\1/p' |
+			grep -vxE 'sent|unknown_key|bad_time' | while read -r key; do
+			grep -q -- "$key" "$here/../../../man/timelyctl.8" || echo "$key is not in the manual"
+		done >"$work/errors"
+		[ -s "$work/output" ] && quiet
+		result $? "the manual names all keys of JSON: $args"
+	done
 }
 
 echo "TAP version 13"
 make -s -C "$here/.." OUT="$work/real" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
 result $? "timelyctl builds"
-make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES=test/fake.c \
-	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl -fsanitize=address,undefined -fno-sanitize-recover=all" \
+make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_family.c" \
+	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom \
+	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
 result $? "timelyctl builds with the fake driver, under sanitizers"
 : >"$work/output"
@@ -316,6 +573,10 @@ command_line
 show
 noise
 changes
+show_onramp
+keys
+acker
+onramp_noise
 completion
 manual
 echo "1..$number"

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The netlink families of modules timely and timely_acker for timelyctl's tests:
+ * linked with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom it answers in
+ * the place of the kernel, so that On-Ramp's commands can be tried without modules
+ * and without root.
+ *
+ * FAKE_FAMILY has words KEY=NUMBER: see the table; without it the kernel answers.
+ * What would change something is written to the file FAKE_LOG: the command, then
+ * its attributes as NAME=HEX.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/genetlink.h>
+#include <sys/socket.h>
+
+#include <linux/timely.h>
+
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+
+#define TIMELY_ID	0x21
+#define ACKER_ID	0x22
+
+static struct {
+	const char *key;
+	long value;
+} knobs[] = {
+	{ "timely", 1 },	/* the module is loaded */
+	{ "acker", 1 },
+	{ "errno", 0 },		/* of all that is asked */
+	{ "why", 0 },		/* with a reason in words */
+	{ "keys", 0 },		/* the numbers 1 to that are known */
+	{ "used", 0 },
+	{ "unauthenticated", 0 },
+	{ "count", 0 },		/* of each counter */
+	{ "flows", 0 },		/* half of them of IPv6 */
+	{ "interrupted", 0 },	/* dumps before one that holds */
+	{ "rules", 0 },
+	{ "offset", 0 },
+	{ "drift", 0 },
+	{ "exists4", 0 },	/* errno of what is about IPv4 alone */
+	{ "exists6", 0 },
+	{ "random", 0 },	/* seed: answers are noise */
+};
+
+static char answer[60000];
+static size_t answer_bytes;
+
+static long *knob(const char *key)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(knobs); i++)
+		if (strcmp(knobs[i].key, key) == 0)
+			return &knobs[i].value;
+	fprintf(stderr, "fake: what is %s?\n", key);
+	abort();
+}
+
+/* False: the kernel answers. */
+static int read_knobs(void)
+{
+	static char text[256];
+	char *given = getenv("FAKE_FAMILY");
+
+	if (!given)
+		return 0;
+	if (text[0])
+		return 1;
+	snprintf(text, sizeof(text), "%s ", given);
+	for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+		char *value = strchr(word, '=');
+
+		*value++ = 0;
+		*knob(word) = strtol(value, NULL, 0);
+	}
+	text[0] = '.';
+	srandom(*knob("random"));
+	return 1;
+}
+
+/* ---- messages of an answer ---- */
+
+static struct nlmsghdr *add_message(const struct nlmsghdr *request, unsigned int portid, int type)
+{
+	struct nlmsghdr *message = mnl_nlmsg_put_header(answer + answer_bytes);
+
+	message->nlmsg_type = type;
+	message->nlmsg_seq = request->nlmsg_seq;
+	message->nlmsg_pid = portid;
+	return message;
+}
+
+static struct nlmsghdr *add_genl(const struct nlmsghdr *request, unsigned int portid)
+{
+	struct nlmsghdr *message = add_message(request, portid, request->nlmsg_type);
+	struct genlmsghdr *header = mnl_nlmsg_put_extra_header(message, sizeof(*header));
+
+	header->version = 1;
+	return message;
+}
+
+static void close_message(const struct nlmsghdr *message)
+{
+	answer_bytes += MNL_ALIGN(message->nlmsg_len);
+}
+
+static void end(const struct nlmsghdr *request, unsigned int portid, int err)
+{
+	struct nlmsghdr *message = add_message(request, portid, NLMSG_ERROR);
+	struct nlmsgerr *error = mnl_nlmsg_put_extra_header(message, sizeof(*error));
+
+	error->error = err;
+	error->msg = *request;
+	message->nlmsg_flags = NLM_F_CAPPED;
+	if (err && *knob("why")) {
+		message->nlmsg_flags |= NLM_F_ACK_TLVS;
+		mnl_attr_put_strz(message, NLMSGERR_ATTR_MSG, "timely: because of the moon");
+	}
+	close_message(message);
+}
+
+static void end_dump(const struct nlmsghdr *request, unsigned int portid)
+{
+	struct nlmsghdr *message = add_message(request, portid, NLMSG_DONE);
+	int *err = mnl_nlmsg_put_extra_header(message, sizeof(*err));
+
+	*err = 0;
+	message->nlmsg_flags = NLM_F_MULTI;
+	if ((*knob("interrupted"))-- > 0)
+		message->nlmsg_flags |= NLM_F_DUMP_INTR;
+	close_message(message);
+}
+
+/* ---- what is in them ---- */
+
+/* Attributes of any type, length and content, and lengths that are wrong. */
+static void put_noise(struct nlmsghdr *message)
+{
+	for (int i = random() % 40; i > 0; i--) {
+		unsigned char data[64];
+		struct nlattr *attr = mnl_nlmsg_get_payload_tail(message);
+
+		for (size_t byte = 0; byte < sizeof(data); byte++)
+			data[byte] = random() % 3 ? random() : 0xff;
+		mnl_attr_put(message, random() % (TIMELY_A_MAX + 5), random() % 48, data);
+		if (random() % 50 == 0)
+			attr->nla_len = random();
+	}
+}
+
+static void put_counter(struct nlmsghdr *message, const char *name)
+{
+	struct nlattr *nest = mnl_attr_nest_start(message, TIMELY_A_COUNTER);
+
+	mnl_attr_put_strz(message, TIMELY_A_COUNTER_NAME, name);
+	mnl_attr_put_strz(message, TIMELY_A_COUNTER_DOC, "what it counts");
+	mnl_attr_put_u64(message, TIMELY_A_COUNTER_VALUE, *knob("count"));
+	mnl_attr_nest_end(message, nest);
+}
+
+static void put_onramp(struct nlmsghdr *message)
+{
+	mnl_attr_put_u16(message, TIMELY_A_ORACK_PORT, 20306);
+	mnl_attr_put_u8(message, TIMELY_A_UNAUTHENTICATED, *knob("unauthenticated"));
+	mnl_attr_put_u8(message, TIMELY_A_KEY_USED, *knob("used"));
+	for (int i = 1; i <= *knob("keys"); i++)
+		mnl_attr_put_u8(message, TIMELY_A_KEY, i);
+	put_counter(message, "sent");
+	put_counter(message, "unknown_key");
+	put_counter(message, "bad_time");
+}
+
+/* The last one was held the longest. */
+static void put_flow(struct nlmsghdr *message, int i)
+{
+	unsigned char address[16] = { 10, 0, 0, i, [15] = 1 };
+
+	mnl_attr_put(message, TIMELY_A_SADDR, i % 2 ? 16 : 4, address);
+	address[0] = 172;
+	mnl_attr_put(message, TIMELY_A_DADDR, i % 2 ? 16 : 4, address);
+	mnl_attr_put_u16(message, TIMELY_A_SPORT, htons(1000 + i));
+	mnl_attr_put_u16(message, TIMELY_A_DPORT, htons(80));
+	mnl_attr_put_u8(message, TIMELY_A_PROTOCOL, i % 3 ? IPPROTO_TCP : IPPROTO_UDP);
+	mnl_attr_put_u64(message, TIMELY_A_DELAY_NS, 50000 + i);
+	mnl_attr_put_u32(message, TIMELY_A_B, 32768);
+	mnl_attr_put_u64(message, TIMELY_A_SIGNALS, 10 * i);
+	mnl_attr_put_u64(message, TIMELY_A_PAUSES, i);
+	mnl_attr_put_u64(message, TIMELY_A_PAUSED_NS, 1000000 * i);
+	mnl_attr_put_u64(message, TIMELY_A_PAUSE_LEFT_NS, i == 1 ? 20000 : 0);
+}
+
+static void put_rule(struct nlmsghdr *message, int i)
+{
+	struct nlattr *nest = mnl_attr_nest_start(message, TIMELY_A_RULE);
+	unsigned char address[16] = { 10 };
+
+	mnl_attr_put(message, TIMELY_A_RULE_PREFIX, i % 2 ? 16 : 4, address);
+	mnl_attr_put_u8(message, TIMELY_A_RULE_LENGTH, 8);
+	if (i) {
+		mnl_attr_put_u16(message, TIMELY_A_RULE_PORT_FIRST, 80);
+		mnl_attr_put_u16(message, TIMELY_A_RULE_PORT_LAST, 79 + i);
+	}
+	mnl_attr_nest_end(message, nest);
+}
+
+static void put_acker(struct nlmsghdr *message)
+{
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_EVERY, 15000);
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_RATE, 1000000);
+	mnl_attr_put_u64(message, TIMELY_A_ACKER_TEST_OFFSET_NS, *knob("offset"));
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_TEST_DRIFT_PPB, *knob("drift"));
+	for (int i = 0; i < *knob("rules"); i++)
+		put_rule(message, i);
+}
+
+/* ---- requests ---- */
+
+static const char * const commands[] = {
+	[TIMELY_CMD_ONRAMP_SET] = "onramp-set",
+	[TIMELY_CMD_KEY_SET] = "key-set",
+	[TIMELY_CMD_KEY_DEL] = "key-del",
+	[TIMELY_CMD_ACKER_SET] = "acker-set",
+	[TIMELY_CMD_RULE_ADD] = "rule-add",
+	[TIMELY_CMD_RULE_DEL] = "rule-del",
+};
+
+static const char * const attributes[] = {
+	[TIMELY_A_UNAUTHENTICATED] = "unauthenticated",
+	[TIMELY_A_KEY] = "key",
+	[TIMELY_A_KEY_SECRET] = "secret",
+	[TIMELY_A_KEY_USED] = "used",
+	[TIMELY_A_RULE_PREFIX] = "prefix",
+	[TIMELY_A_RULE_LENGTH] = "length",
+	[TIMELY_A_RULE_PORT_FIRST] = "first",
+	[TIMELY_A_RULE_PORT_LAST] = "last",
+	[TIMELY_A_ACKER_EVERY] = "every",
+	[TIMELY_A_ACKER_RATE] = "rate",
+	[TIMELY_A_ACKER_TEST_OFFSET_NS] = "offset",
+	[TIMELY_A_ACKER_TEST_DRIFT_PPB] = "drift",
+};
+
+static const char *name_of(const char * const *names, size_t count, size_t index)
+{
+	return index < count && names[index] ? names[index] : "unknown";
+}
+
+static void write_log(const struct nlmsghdr *request)
+{
+	const struct genlmsghdr *header = mnl_nlmsg_get_payload(request);
+	const char *log = getenv("FAKE_LOG");
+	FILE *file = log ? fopen(log, "a") : NULL;
+	const struct nlattr *attr;
+
+	if (!file)
+		return;
+	fputs(name_of(commands, ARRAY_SIZE(commands), header->cmd), file);
+	mnl_attr_for_each(attr, request, sizeof(*header)) {
+		const unsigned char *data = mnl_attr_get_payload(attr);
+
+		fprintf(file, " %s=", name_of(attributes, ARRAY_SIZE(attributes),
+					      mnl_attr_get_type(attr)));
+		for (int i = 0; i < mnl_attr_get_payload_len(attr); i++)
+			fprintf(file, "%02x", data[i]);
+	}
+	fputc('\n', file);
+	fclose(file);
+}
+
+/* Rules of one family there may be already, or not. */
+static long rule_errno(const struct nlmsghdr *request)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, request, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == TIMELY_A_RULE_PREFIX)
+			return -*knob(mnl_attr_get_payload_len(attr) == 4 ? "exists4" : "exists6");
+	return 0;
+}
+
+static long find_family(const struct nlmsghdr *request, unsigned int portid)
+{
+	const char *name = "";
+	const struct nlattr *attr;
+	struct nlmsghdr *message;
+	int acker;
+
+	mnl_attr_for_each(attr, request, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_NAME)
+			name = mnl_attr_get_str(attr);
+	acker = strcmp(name, TIMELY_ACKER_GENL_NAME) == 0;
+	if (!acker && strcmp(name, TIMELY_GENL_NAME) != 0)
+		return -ENOENT;
+	if (!*knob(acker ? "acker" : "timely"))
+		return -ENOENT;
+	message = add_genl(request, portid);
+	mnl_attr_put_u16(message, CTRL_ATTR_FAMILY_ID, acker ? ACKER_ID : TIMELY_ID);
+	close_message(message);
+	return 0;
+}
+
+static void answer_one(const struct nlmsghdr *request, unsigned int portid,
+		       void (*put)(struct nlmsghdr *message))
+{
+	struct nlmsghdr *message = add_genl(request, portid);
+
+	if (*knob("random"))
+		put_noise(message);
+	else
+		put(message);
+	close_message(message);
+}
+
+static void answer_flows(const struct nlmsghdr *request, unsigned int portid)
+{
+	for (int i = 0; i < *knob("flows"); i++) {
+		struct nlmsghdr *message = add_genl(request, portid);
+
+		message->nlmsg_flags = NLM_F_MULTI;
+		if (*knob("random"))
+			put_noise(message);
+		else
+			put_flow(message, i);
+		close_message(message);
+	}
+	end_dump(request, portid);
+}
+
+/* An errno that ends the answer, or 1 if it is ended. */
+static long hear(const struct nlmsghdr *request, unsigned int portid)
+{
+	const struct genlmsghdr *header = mnl_nlmsg_get_payload(request);
+
+	if (request->nlmsg_type == GENL_ID_CTRL)
+		return find_family(request, portid);
+	if (*knob("errno"))
+		return -*knob("errno");
+	switch (header->cmd) {
+	case TIMELY_CMD_ONRAMP_GET:
+		answer_one(request, portid, put_onramp);
+		return 0;
+	case TIMELY_CMD_ACKER_GET:
+		answer_one(request, portid, put_acker);
+		return 0;
+	case TIMELY_CMD_FLOW_GET:
+		answer_flows(request, portid);
+		return 1;
+	default:
+		write_log(request);
+		return rule_errno(request);
+	}
+}
+
+/* ---- libmnl's ---- */
+
+static int is_ours(const struct mnl_socket *nl)
+{
+	int protocol = -1;
+	socklen_t bytes = sizeof(protocol);
+
+	getsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
+	return protocol == NETLINK_GENERIC && read_knobs();
+}
+
+ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *request, size_t bytes)
+{
+	unsigned int portid = mnl_socket_get_portid(nl);
+	long err;
+
+	if (!is_ours(nl))
+		return send(mnl_socket_get_fd(nl), request, bytes, 0);
+	memset(answer, 0, sizeof(answer));
+	answer_bytes = 0;
+	err = hear(request, portid);
+	if (err <= 0)
+		end(request, portid, err);
+	return bytes;
+}
+
+ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *to, size_t size)
+{
+	if (!is_ours(nl))
+		return recv(mnl_socket_get_fd(nl), to, size, 0);
+	if (answer_bytes > size)
+		abort();
+	memcpy(to, answer, answer_bytes);
+	return answer_bytes;
+}
