@@ -4,7 +4,7 @@
 # Put one fault at a time into a copy of an engine and see whether the tests
 # notice: the reference's vectors, the cases written by hand, the random ones.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock]...]
+#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock|pause|orack]...]
 #
 # Prints TAP. A fault that no longer applies to the source fails too: it has to
 # follow the source.
@@ -14,7 +14,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate wheel rtt clock
+[ $# -gt 0 ] || set -- rate wheel rtt clock pause orack
 include=$(cd "$here/../../include" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -245,6 +245,148 @@ faults_of_clock() {
 	brackets see no step down|s/low + (s64)width < (s64)clock->floor_ns - CLOCK_MAX_FLOOR_NS - error/0/
 	a bracket makes no line|s/bool good = width_ns <= CLOCK_ANCHOR_NS \&\& .*/bool good = false;/
 	a floor that sinks is a step|s/^\tif (clock->floor_ns)$/\tif (0)/
+	FAULTS
+}
+
+faults_of_pause() {
+	cat <<-'FAULTS'
+	b is 0 at first|s/pause->b = TIMELY_PAUSE_FIRST_B;/;/
+	b is 1 at first|s/pause->b = TIMELY_PAUSE_FIRST_B;/pause->b = TIMELY_PAUSE_ONE;/
+	the state is not emptied|s/memset(pause, 0, sizeof(\*pause));//
+	delays of any length|s/if (signal->delay_ns > TIMELY_PAUSE_DELAY_MAX_NS)/if (0)/
+	a second is too long|s/if (signal->delay_ns > TIMELY_PAUSE_DELAY_MAX_NS)/if (signal->delay_ns >= TIMELY_PAUSE_DELAY_MAX_NS)/
+	a start from delays of any length|s/delay_ns > TIMELY_PAUSE_DELAY_MAX_NS || signal->now_ns/signal->now_ns/
+	a pause of any length|s/min_t(u64, asserted_ns, TIMELY_PAUSE_DELAY_MAX_NS)/asserted_ns/
+	a rise counts as a fall|s/if (black_ns <= green_ns)/if (0)/
+	no more than b of 1, one early|s/if (black_ns - green_ns >= asserted)/if (black_ns - green_ns + 1 >= asserted)/
+	b beyond 1|s/if (black_ns - green_ns >= asserted)/if (0)/
+	half of what was shown|s/<< PAUSE_SHIFT, asserted/<< (PAUSE_SHIFT - 1), asserted/
+	a gain beyond 1|s/min(law->gain, TIMELY_PAUSE_ONE)/law->gain/
+	the strawman learns|s/!law->strawman \&\& pause->heard/pause->heard/
+	the first packet teaches|s/ \&\& pause->heard \&\& / \&\& /
+	a pause of nothing between|s/(s64)asserted_ns > 0)/(s64)asserted_ns >= 0)/
+	packets out of order teach|s/(s64)asserted_ns > 0)/asserted_ns > 0)/
+	b is rounded down|s/ +$/ + 0 */
+	the average takes the last alone|s/(TIMELY_PAUSE_ONE - gain)/0/
+	the average never moves|s/(u64)b \* gain/(u64)pause->b * gain/
+	the black delay is not kept|s/pause->black_delay_ns = signal->delay_ns;//
+	the black note is not kept|s/pause->black_asserted_ns = signal->asserted_ns;//
+	the black note is C|s/black_asserted_ns = signal->asserted_ns/black_asserted_ns = pause->asserted_ns/
+	nothing was ever heard|s/pause->heard = true;//
+	a hold lasts one ns more|s/before_ns > now_ns ? before_ns - now_ns : 0/before_ns >= now_ns ? before_ns - now_ns + 1 : 0/
+	a hold lasts as long again|s/held_ns = now_ns > .*/held_ns = 0;/
+	time that runs backwards is held|s/held_ns = now_ns > .*/held_ns = now_ns - pause->since_ns;/
+	holds without a departure|s/if (before_ns \&\& signal->departures == pause->departures)/if (0)/
+	the first hold wants a departure|s/if (before_ns \&\& signal->departures/if (signal->departures/
+	a hold's beginning is not noted|s/pause->since_ns = now_ns;//
+	its departures are not noted|s/pause->departures = signal->departures;//
+	departures of the present hold are noted|s/\(\t\)held_ns = now_ns >/\1pause->departures = signal->departures; held_ns = now_ns >/
+	no longest hold|s/excess_ns = min(excess_ns, law->pause_max_ns - .*/;/
+	a hold may last for ever after its longest|s/min(law->pause_max_ns, held_ns)/(law->pause_max_ns ? min(law->pause_max_ns - 1, held_ns) : 0)/
+	the longest hold from now|s/law->pause_max_ns - min(law->pause_max_ns, held_ns)/law->pause_max_ns/
+	the end of time wraps|s/excess_ns = min(excess_ns, U64_MAX - now_ns);//
+	the end is a maximum|s/pause->until_ns = now_ns + excess_ns;/pause->until_ns = max(before_ns, now_ns + excess_ns);/
+	the end is added to|s/pause->until_ns = now_ns + excess_ns;/pause->until_ns = now_ns + excess_ns + rest_ns;/
+	C counts what was left twice|s/pause->asserted_ns += excess_ns - rest_ns;/pause->asserted_ns += excess_ns;/
+	C does not fall|s/pause->asserted_ns += excess_ns - rest_ns;/pause->asserted_ns += excess_ns > rest_ns ? excess_ns - rest_ns : 0;/
+	C counts before the bound|s/pause->asserted_ns += excess_ns - rest_ns;/pause->asserted_ns += signal->delay_ns - rest_ns;/
+	C does not count|s/pause->asserted_ns += .*//
+	a change is always told|s/return pause->until_ns != before_ns;/return true;/
+	a change is never told|s/return pause->until_ns != before_ns;/return false;/
+	b is learnt afterwards|/^bool timely_pause_hear/,/^}/{s/^\tpause_learn(pause, law, signal);//;s/^\tpending_ns = pause->asserted_ns - .*/&\n\tu32 old = pause->b; pause_learn(pause, law, signal);/;s/pending_ns, pause->b, /pending_ns, old, /}
+	notes ahead of C count|s/if ((s64)pending_ns < 0)/if (0)/
+	C does not wrap|s/if ((s64)pending_ns < 0)/if (signal->asserted_ns > pause->asserted_ns)/
+	P leaves out what is still to come|s/^\tpending_ns = pause->asserted_ns - signal->asserted_ns;/&\n\tif (pause->until_ns > signal->now_ns) pending_ns -= pause->until_ns - signal->now_ns;/
+	all of P shows|s/seen_ns = law->strawman ? 0 : .*/seen_ns = law->strawman ? 0 : pending_ns;/
+	nothing of P shows|s/seen_ns = law->strawman ? 0 : .*/seen_ns = 0;/
+	the strawman sees pauses|s/seen_ns = law->strawman ? 0 : /seen_ns = /
+	a delay that is all seen|s/if (signal->delay_ns <= seen_ns || signal->delay_ns/if (signal->delay_ns/
+	the threshold itself is too much|s/signal->delay_ns - seen_ns <= law->threshold_ns/signal->delay_ns - seen_ns < law->threshold_ns/
+	a pause of all of the delay|s/signal->delay_ns - seen_ns - law->threshold_ns);/signal->delay_ns - seen_ns);/
+	nothing due ends a hold|s/^\t\treturn false;$/\t\treturn (pause->until_ns = 0);/
+	a start within a hold|s/ || signal->now_ns < pause->until_ns)/)/
+	no start as a hold ends|s/signal->now_ns < pause->until_ns)/signal->now_ns <= pause->until_ns)/
+	a start by an old delay|s/if (delay_ns <= age_ns || delay_ns/if (delay_ns/
+	a start at the threshold|s/delay_ns - age_ns <= law->threshold_ns/delay_ns - age_ns < law->threshold_ns/
+	a start forgets the age|s/delay_ns - age_ns - law->threshold_ns);/delay_ns - law->threshold_ns);/
+	a start forgets the threshold|s/delay_ns - age_ns - law->threshold_ns);/delay_ns - age_ns);/
+	a start teaches|s/return pause_assert(pause, law, signal, delay_ns/pause_learn(pause, law, signal); return pause_assert(pause, law, signal, delay_ns/
+	the floor is 0 at first|s/floor->least = U64_MAX;/floor->least = 0;/
+	the half before is 0 at first|/^void timely_floor_init/,/^}/s/floor->before = U64_MAX;//
+	a time that was set back stays|s/if (back || gone_ns - /if (gone_ns - /
+	any step back is a new time|s/if (gone_ns >= half_length_ns) {/if (back || gone_ns >= half_length_ns) {/
+	time never runs back|s/bool back = .*/bool back = false;/
+	halves move one late|s/if (gone_ns >= half_length_ns) {/if (gone_ns > half_length_ns) {/
+	the whole window is dropped one late|s/gone_ns - half_length_ns >= half_length_ns/gone_ns - half_length_ns > half_length_ns/
+	the whole window is never dropped|s/if (back || gone_ns - half_length_ns >= half_length_ns)/if (back)/
+	the whole window is dropped at each half|s/if (back || gone_ns - half_length_ns >= half_length_ns)/if (1)/
+	halves begin with a value|s/floor->half_ns += half_length_ns;/floor->half_ns = now_ns;/
+	a new window begins at 0|s/floor->half_ns = now_ns;/floor->half_ns = 0;/
+	a new window keeps the half before|s/^\t\t\tfloor->before = U64_MAX;//
+	the half before is not kept|s/floor->before = floor->least;//
+	the half is not emptied|s/^\t\tfloor->least = U64_MAX;//
+	a value is the least|s/floor->least = min(floor->least, value);/floor->least = value;/
+	the half before does not count|s/return min(floor->least, floor->before);/return floor->least;/
+	FAULTS
+}
+
+faults_of_orack() {
+	cat <<-'FAULTS'
+	the first word of the key only|s/sip.key\[1\] = key->words\[1\];/sip.key[1] = 0;/
+	the second word of the key only|s/sip.key\[0\] = key->words\[0\];/sip.key[0] = 0;/
+	the key's words exchanged|s/sip.key\[0\] = key->words\[0\];/sip.key[0] = key->words[1];/;s/sip.key\[1\] = key->words\[1\];/sip.key[1] = key->words[0];/
+	the family is not in the tag|s/put_unaligned_be16(tuple->family, text);/put_unaligned_be16(0, text);/
+	the source is not in the tag|s/memcpy(text + 2, tuple->saddr, /memset(text + 2, 0, /
+	the destination is not in the tag|s/memcpy(text + 2 + ORACK_ADDRESS_BYTES, tuple->daddr, /memset(text + 2 + ORACK_ADDRESS_BYTES, 0, /
+	the addresses may change places|s/memcpy(text + 2 + ORACK_ADDRESS_BYTES, tuple->daddr, .*/for (int i = 0; i < 16; i++) { text[2 + i] ^= ((u8 *)tuple->daddr)[i]; text[18 + i] = 0; }/
+	only four bytes of addresses|s/ORACK_ADDRESS_BYTES);$/4);/;s/u8 text\[ORACK_PSEUDO_BYTES + ORACK_TAGGED_BYTES\] __aligned(8);/u8 text[ORACK_PSEUDO_BYTES + ORACK_TAGGED_BYTES] = {};/
+	the contents are not in the tag|s/memcpy(text + ORACK_PSEUDO_BYTES, wire, /memset(text + ORACK_PSEUDO_BYTES, 0, /
+	the turnaround is not in the tag|s/ORACK_TAGGED_BYTES\t28/ORACK_TAGGED_BYTES	24/;s/wire + ORACK_TAGGED_BYTES)/wire + 28)/
+	no key is a key of zeroes|s/^\tif (!key)$/\tstatic const struct timely_orack_key none; if (!key) key = \&none; if (0)/
+	a key's number without a key|s/wire\[3\] = key ? orack->key : 0;/wire[3] = orack->key;/
+	the key's number is not written|s/wire\[3\] = key ? orack->key : 0;/wire[3] = 0;/
+	the flags are not written|s/wire\[5\] = orack->flags;/wire[5] = 0;/
+	reserved bytes are not written|s/put_unaligned_be16(0, wire + 10);//
+	ports exchanged on the wire|s/memcpy(wire + 6, \&tuple->sport, 2);/memcpy(wire + 6, \&tuple->dport, 2);/;s/memcpy(wire + 8, \&tuple->dport, 2);/memcpy(wire + 8, \&tuple->sport, 2);/
+	ports exchanged both ways|s/wire + 6/wire + 99/;s/wire + 8/wire + 6/;s/wire + 99/wire + 8/
+	the tag is not written|s/put_unaligned_be64(orack_tag(tuple, wire, key), .*/;/
+	the tag before the contents|s/put_unaligned_be32(orack->turnaround_ns, wire + 24);//;s/put_unaligned_be64(orack_tag(tuple, wire, key), .*/&\n\tput_unaligned_be32(orack->turnaround_ns, wire + 24);/
+	longer packets|s/bytes != TIMELY_ORACK_BYTES/bytes < TIMELY_ORACK_BYTES/
+	shorter packets|s/bytes != TIMELY_ORACK_BYTES/bytes > TIMELY_ORACK_BYTES/
+	any magic|s/get_unaligned_be16(wire) != TIMELY_ORACK_MAGIC || //
+	half of the magic|s/get_unaligned_be16(wire) != TIMELY_ORACK_MAGIC/wire[0] != TIMELY_ORACK_MAGIC >> 8/
+	any version|s/ || wire\[2\] != TIMELY_ORACK_VERSION//
+	later versions|s/wire\[2\] != TIMELY_ORACK_VERSION/wire[2] < TIMELY_ORACK_VERSION/
+	any protocol|s/if (wire\[4\] != IPPROTO_TCP \&\& wire\[4\] != IPPROTO_UDP)/if (0)/
+	TCP only|s/ \&\& wire\[4\] != IPPROTO_UDP)/)/
+	UDP only|s/wire\[4\] != IPPROTO_TCP \&\& //
+	any flags|s/if (wire\[5\] & ~TIMELY_ORACK_HARDWARE)/if (0)/
+	no flags|s/if (wire\[5\] & ~TIMELY_ORACK_HARDWARE)/if (wire[5])/
+	source port 0|s/!get_unaligned_be16(wire + 6) || //
+	destination port 0|s/ || !get_unaligned_be16(wire + 8))/)/
+	a port's low byte only|s/!get_unaligned_be16(wire + 6)/!wire[7]/
+	reserved bytes of any value|s/return !get_unaligned_be16(wire + 10);/return true;/
+	one reserved byte of any value|s/return !get_unaligned_be16(wire + 10);/return !wire[10];/
+	what is read is not emptied|s/memset(orack, 0, sizeof(\*orack));//
+	it is emptied before it is looked at|s/^\tif (!orack_well_formed(wire, bytes))$/\tmemset(orack, 0, sizeof(*orack));\n&/
+	the key is not read|s/orack->key = wire\[3\];//
+	the protocol is not read|s/orack->tuple.protocol = wire\[4\];//
+	the flags are not read|s/orack->flags = wire\[5\];//
+	ports are not read|s/memcpy(\&orack->tuple.dport, wire + 8, 2);//
+	the sequence number is not read|s/orack->seq = get.*//
+	the time is not read|s/orack->received_ns = get.*//
+	the turnaround is not read|s/orack->turnaround_ns = get.*//
+	any tag|s/return !difference \&\& /return /
+	half of the tag|s/return !difference \&\& /return !(u32)difference \&\& /
+	the other half of the tag|s/return !difference \&\& /return !(difference >> 32) \&\& /
+	without a key, any number of one|s/ \&\& (key || !orack->key);/;/
+	with a key, only number 0|s/(key || !orack->key)/!orack->key/
+	the length is not in the digest|s/return jhash2(words, DIGEST_WORDS, bytes)/return jhash2(words, DIGEST_WORDS, 0)/
+	a digest of 12 bytes|s/return jhash2(words, DIGEST_WORDS, bytes)/return jhash2(words, DIGEST_WORDS - 1, bytes)/
+	a digest of 8 bytes|s/DIGEST_WORDS\t\t.*/DIGEST_WORDS		2/
+	a digest of 0|s/ ?: 1;/;/
+	never 1 but 2|s/ ?: 1;/ ?: 2;/
+	digests by the host's byte order|s/words\[i\] = get_unaligned_le32(text + 4 \* i);/words[i] = get_unaligned_be32(text + 4 * i);/
 	FAULTS
 }
 

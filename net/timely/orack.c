@@ -26,9 +26,7 @@
 #define ORACK_TAGGED_BYTES	28
 #define ORACK_PSEUDO_BYTES	(2 + 2 * ORACK_ADDRESS_BYTES)
 
-/* So much of a UDP payload is in its digest: a header, or a nonce. */
-#define DIGEST_WORDS		4
-#define DIGEST_BYTES		(4U * DIGEST_WORDS)
+#define DIGEST_WORDS		(TIMELY_UDP_DIGEST_BYTES / 4)
 
 static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 		     const struct timely_orack_key *key)
@@ -138,7 +136,7 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
 /**
  * timely_udp_digest() - what stands for a sequence number in a UDP packet
  * @payload: the packet's
- * @bytes: its length; no more than the first 16 are looked at
+ * @bytes: its length; no more than TIMELY_UDP_DIGEST_BYTES are looked at
  *
  * To tell packets of a flow apart, not to keep anybody from making the same.
  * Sender and receiver compute it, so it must not depend on the byte order of
@@ -148,11 +146,11 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
  */
 u32 timely_udp_digest(const u8 *payload, u32 bytes)
 {
-	u8 text[DIGEST_BYTES] = {};
+	u8 text[TIMELY_UDP_DIGEST_BYTES] = {};
 	u32 words[DIGEST_WORDS];
 	u32 i;
 
-	memcpy(text, payload, min(bytes, DIGEST_BYTES));
+	memcpy(text, payload, min_t(u32, bytes, TIMELY_UDP_DIGEST_BYTES));
 	for (i = 0; i < DIGEST_WORDS; i++)
 		words[i] = get_unaligned_le32(text + 4 * i);
 	return jhash2(words, DIGEST_WORDS, bytes) ?: 1;

@@ -17,9 +17,13 @@ typedef signed char s8;
 typedef short s16;
 typedef int s32;
 typedef long long s64;
+typedef u16 __be16;
+typedef u32 __be32;
 
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
+
+#define __aligned(bytes)	__attribute((aligned(bytes)))
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The C library's has IPPROTO_* too. */
+#include <netinet/in.h>

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The KUnit suite of the OR-ACK on the wire, then random ones, whole and damaged,
+ * and bytes that never were one: read from memory that ends where they do. Built
+ * with ASan and UBSan.
+ *
+ *   orack_fuzz [ROUNDS [SEED]]
+ *
+ * ROUNDS times STEPS of them. Prints TAP. Built with -DTIMELY_LIBFUZZER the
+ * random numbers are the fuzzer's input.
+ */
+#include <kunit/test.h>
+#include <linux/in.h>
+#include <linux/limits.h>
+#include <linux/siphash.h>
+#include <linux/socket.h>
+
+#include <net/timely_orack.h>
+#include <timely_unaligned.h>
+
+#define STEPS		64
+#define PACKET_BYTES	2048
+
+enum promise {
+	WHOLE, VERIFIED, FLIPPED, DAMAGED, OTHER_FLOW, OTHER_KEY, KEYLESS, LENGTH, UNTOUCHED,
+	AGAIN, TAG, DIGEST, PROMISES
+};
+
+static const char * const promises[PROMISES] = {
+	[WHOLE] = "what is read is what was written",
+	[VERIFIED] = "and it has its key's tag",
+	[FLIPPED] = "not after any one bit changed",
+	[DAMAGED] = "nor after any bytes changed",
+	[OTHER_FLOW] = "nor for other addresses",
+	[OTHER_KEY] = "nor by another key",
+	[KEYLESS] = "without a key, only what claims none",
+	[LENGTH] = "no other length is one",
+	[UNTOUCHED] = "what is refused leaves no trace",
+	[AGAIN] = "what is accepted is written again byte by byte",
+	[TAG] = "the tag is SipHash of addresses and contents",
+	[DIGEST] = "a digest is of 16 bytes and the length, and not 0",
+};
+
+static struct {
+	u64 state;
+	const u8 *input;
+	size_t left;
+} dice;
+
+static struct {
+	struct timely_orack orack;
+	struct timely_orack_key key;
+	u8 wire[TIMELY_ORACK_BYTES];
+	u64 kept[PROMISES];
+	u64 broken[PROMISES];
+} now;
+
+static void promise(enum promise which, bool kept)
+{
+	now.kept[which]++;
+	now.broken[which] += !kept;
+#ifdef TIMELY_LIBFUZZER
+	if (!kept) {
+		printf("# broken: %s\n", promises[which]);
+		abort();
+	}
+#endif
+}
+
+static u64 roll(void)
+{
+	u64 x = 0;
+
+	if (dice.input) {
+		for (int i = 0; i < 4 && dice.left; i++, dice.left--)
+			x = x << 8 | *dice.input++;
+		return x;
+	}
+	/* xorshift64* */
+	x = dice.state;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	dice.state = x;
+	return (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL) >> 16;
+}
+
+static u32 below(u32 n)
+{
+	return (u32)roll() % n;
+}
+
+static u64 wide(void)
+{
+	return roll() << 32 ^ roll();
+}
+
+static void random_bytes(void *to, u32 bytes)
+{
+	u8 *byte = (u8 *)to;
+
+	while (bytes--)
+		*byte++ = (u8)roll();
+}
+
+static struct timely_orack random_orack(void)
+{
+	struct timely_orack orack;
+	u32 bytes = below(2) ? 4 : 16;
+
+	memset(&orack, 0, sizeof(orack));
+	orack.tuple.family = bytes == 4 ? AF_INET : AF_INET6;
+	orack.tuple.protocol = below(2) ? IPPROTO_TCP : IPPROTO_UDP;
+	random_bytes(orack.tuple.saddr, bytes);
+	random_bytes(orack.tuple.daddr, bytes);
+	put_unaligned_be16(1 + below(65535), &orack.tuple.sport);
+	put_unaligned_be16(1 + below(65535), &orack.tuple.dport);
+	orack.received_ns = wide();
+	orack.seq = (u32)roll();
+	orack.turnaround_ns = (u32)roll();
+	orack.key = (u8)below(256);
+	orack.flags = (u8)below(2);
+	return orack;
+}
+
+/* Of a copy on the heap, which ends where the packet does. */
+static bool decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
+{
+	u8 *copy = malloc(bytes ? bytes : 1);
+	bool good;
+
+	memcpy(copy, wire, bytes);
+	good = timely_orack_decode(orack, copy, bytes);
+	free(copy);
+	return good;
+}
+
+static bool receive(const struct timely_orack *truth, const u8 *wire,
+		    const struct timely_orack_key *key, struct timely_orack *orack)
+{
+	if (!decode(orack, wire, TIMELY_ORACK_BYTES))
+		return false;
+	orack->tuple.net = truth->tuple.net;
+	orack->tuple.family = truth->tuple.family;
+	memcpy(orack->tuple.saddr, truth->tuple.saddr, sizeof(truth->tuple.saddr));
+	memcpy(orack->tuple.daddr, truth->tuple.daddr, sizeof(truth->tuple.daddr));
+	return timely_orack_verify(orack, wire, key);
+}
+
+static void whole(void)
+{
+	struct timely_orack got;
+	siphash_key_t key = { { now.key.words[0], now.key.words[1] } };
+	u8 text[2 + 16 + 16 + 28];
+
+	promise(VERIFIED, receive(&now.orack, now.wire, &now.key, &got));
+	promise(WHOLE, !memcmp(&got, &now.orack, sizeof(got)));
+	put_unaligned_be16(now.orack.tuple.family, text);
+	memcpy(text + 2, now.orack.tuple.saddr, 16);
+	memcpy(text + 18, now.orack.tuple.daddr, 16);
+	memcpy(text + 34, now.wire, 28);
+	promise(TAG, get_unaligned_be64(now.wire + 28) == siphash(text, sizeof(text), &key));
+}
+
+static void flipped(void)
+{
+	struct timely_orack got;
+	u8 wire[TIMELY_ORACK_BYTES];
+	u32 bit;
+
+	for (bit = 0; bit < 8 * TIMELY_ORACK_BYTES; bit++) {
+		memcpy(wire, now.wire, sizeof(wire));
+		wire[bit / 8] ^= 1 << bit % 8;
+		promise(FLIPPED, !receive(&now.orack, wire, &now.key, &got));
+	}
+}
+
+static void damaged(void)
+{
+	struct timely_orack got, before;
+	u8 wire[TIMELY_ORACK_BYTES];
+	u32 n = 1 + below(8);
+
+	memcpy(wire, now.wire, sizeof(wire));
+	while (n--)
+		wire[below(sizeof(wire))] = (u8)roll();
+	if (memcmp(wire, now.wire, sizeof(wire)))
+		promise(DAMAGED, !receive(&now.orack, wire, &now.key, &got));
+	memset(&got, 0x5a, sizeof(got));
+	before = got;
+	if (!decode(&got, wire, sizeof(wire)))
+		promise(UNTOUCHED, !memcmp(&got, &before, sizeof(got)));
+}
+
+static void for_another(void)
+{
+	struct timely_orack other = now.orack, got;
+	struct timely_orack_key key = now.key;
+	u32 bit = below(128);
+
+	if (below(2))
+		((u8 *)other.tuple.saddr)[bit / 8] ^= 1 << bit % 8;
+	else
+		((u8 *)other.tuple.daddr)[bit / 8] ^= 1 << bit % 8;
+	promise(OTHER_FLOW, !receive(&other, now.wire, &now.key, &got));
+	key.words[bit / 64] ^= 1ULL << bit % 64;
+	promise(OTHER_KEY, !receive(&now.orack, now.wire, &key, &got));
+}
+
+static void keyless(void)
+{
+	struct timely_orack got;
+	u8 wire[TIMELY_ORACK_BYTES];
+
+	promise(KEYLESS, !receive(&now.orack, now.wire, NULL, &got));
+	timely_orack_encode(wire, &now.orack, NULL);
+	promise(KEYLESS, receive(&now.orack, wire, NULL, &got) && !got.key);
+	promise(KEYLESS, !receive(&now.orack, wire, &now.key, &got));
+	wire[3] = (u8)(1 + below(255));
+	promise(KEYLESS, !receive(&now.orack, wire, NULL, &got));
+}
+
+static void another_length(void)
+{
+	struct timely_orack got;
+	u8 packet[PACKET_BYTES];
+	u32 bytes = below(2) ? below(80) : below(PACKET_BYTES);
+
+	if (bytes == TIMELY_ORACK_BYTES)
+		return;
+	random_bytes(packet, sizeof(packet));
+	memcpy(packet, now.wire, sizeof(now.wire));
+	promise(LENGTH, !decode(&got, packet, bytes));
+}
+
+/* Bytes of which nothing is known but, mostly, that they may be one. */
+static void anything(void)
+{
+	u8 wire[TIMELY_ORACK_BYTES], again[TIMELY_ORACK_BYTES];
+	struct timely_orack got;
+
+	random_bytes(wire, sizeof(wire));
+	if (below(8)) {
+		memcpy(wire, now.wire, 3);
+		wire[4] = below(2) ? IPPROTO_TCP : IPPROTO_UDP;
+		wire[5] &= 1;
+		put_unaligned_be16(0, wire + 10);
+	}
+	if (!decode(&got, wire, sizeof(wire)))
+		return;
+	timely_orack_encode(again, &got, &now.key);
+	promise(AGAIN, !memcmp(wire, again, 28));
+}
+
+static void digest(void)
+{
+	u32 bytes = below(2) ? below(24) : below(PACKET_BYTES), kept = min(bytes, 16u), got;
+	u8 *copy = malloc(kept ? kept : 1);
+	u8 packet[PACKET_BYTES];
+
+	random_bytes(packet, sizeof(packet));
+	memcpy(copy, packet, kept);
+	got = timely_udp_digest(copy, bytes);
+	promise(DIGEST, got && got == timely_udp_digest(packet, bytes));
+	if (kept) {
+		copy[below(kept)] ^= 1 << below(8);
+		promise(DIGEST, got != timely_udp_digest(copy, bytes) || dice.input);
+	}
+	free(copy);
+}
+
+static void one_step(void)
+{
+	now.orack = random_orack();
+	now.key.words[0] = wide();
+	now.key.words[1] = wide();
+	timely_orack_encode(now.wire, &now.orack, &now.key);
+	whole();
+	flipped();
+	damaged();
+	for_another();
+	keyless();
+	another_length();
+	anything();
+	digest();
+}
+
+#ifdef TIMELY_LIBFUZZER
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct timely_orack got;
+	u8 again[TIMELY_ORACK_BYTES];
+
+	if (decode(&got, data, (u32)size)) {
+		timely_orack_encode(again, &got, &now.key);
+		promise(AGAIN, !memcmp(data, again, 28));
+	}
+	dice.input = data;
+	dice.left = size;
+	one_step();
+	return 0;
+}
+#else
+int main(int argc, char **argv)
+{
+	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20210412;
+	u32 number = 0, i;
+	bool good;
+
+	/* What was printed has to be seen when a sanitizer ends us. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n");
+	good = kunit_run(&number);
+
+	printf("# %u OR-ACKs, seed %llu\n", rounds * STEPS, seed);
+	dice.state = seed | 1ULL << 63;
+	for (i = 0; i < rounds * STEPS; i++)
+		one_step();
+	for (i = 0; i < PROMISES; i++) {
+		/* A promise that was never put to the test is not kept. */
+		bool kept = !now.broken[i] && (now.kept[i] || !rounds);
+
+		printf("%sok %u - random: %s # %llu times, broken %llu times\n",
+		       kept ? "" : "not ", ++number, promises[i], now.kept[i], now.broken[i]);
+		good &= kept;
+	}
+	printf("1..%u\n", number);
+	return good ? 0 : 1;
+}
+#endif
