@@ -8,7 +8,8 @@
 #
 # TAP on standard output. --newer only prints the path of the newer tc. No device
 # is touched: the one that is named does not exist, which tc finds out once the
-# options are parsed.
+# options are parsed; and what the kernel would tell of a qdisc is made up by
+# test/fake.c.
 
 set -u
 
@@ -178,6 +179,70 @@ arguments() {
 	result $? "$name: takes defrate with a warning"
 }
 
+# ---- what is shown, of a qdisc that fake.c makes up ----
+
+# show_tc "KEY=NUMBER..." ARG...: what `tc ARG... qdisc show` says
+show_tc() {
+	FAKE_QDISC=$1
+	export FAKE_QDISC
+	shift
+	TC_LIB_DIR=$plugins LD_PRELOAD=$work/fake.so "$tc" "$@" qdisc show dev lo >"$work/output" 2>&1
+	status=$?
+}
+
+# shows "KEY=NUMBER..." LINE: with statistics
+shows() {
+	show_tc "$1" -s
+	[ $status -eq 0 ] && sed 's/ *$//' "$work/output" | grep -qxF -- "$2"
+	result $? "$name: shows: $1: $2"
+}
+
+# hides "KEY=NUMBER..." TEXT
+hides() {
+	show_tc "$1" -s
+	[ $status -eq 0 ] && grep -q 'departures 77' "$work/output" && ! grep -q -- "$2" "$work/output"
+	result $? "$name: does not show: $1: $2"
+}
+
+# shows_json "KEY=NUMBER..." EXPRESSION: true of the qdisc q and its options o
+shows_json() {
+	show_tc "$1" -s -j
+	cp "$work/output" "$work/json"
+	/usr/bin/python3 -I -c '
+import json, sys
+q, = json.load(open(sys.argv[1]))
+o = q["options"]
+assert eval(sys.argv[2]), q' "$work/json" "$2" 2>>"$work/output"
+	result $? "$name: shows -j: $1: $2"
+}
+
+show() {
+	counts='signals=2 pauses=5 paused_ns=12345678 b=32768 acks=3'
+	shows onramp=50000 'qdisc timely 1: root limit 10000p lazy onramp 50us gain 1/16 owd absolute pause_max 10ms nostrawman clock_error 0ns'
+	shows 'onramp=1000000 gain=65536 owd=2 strawman=1' \
+		'qdisc timely 1: root limit 10000p lazy onramp 1ms gain 1 owd rtt pause_max 10ms strawman clock_error 0ns'
+	shows 'onramp=1000 gain=1 owd=1 pause_max=1000000000 clock_error=2000' \
+		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 1/65536 owd relative pause_max 1s nostrawman clock_error 2us'
+	shows 'onramp=1000 gain=3 owd=9' \
+		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 4.57764e-05 owd 9 pause_max 10ms nostrawman clock_error 0ns'
+	shows onramp=0 'qdisc timely 1: root limit 10000p lazy'
+	shows old=1 'qdisc timely 1: root limit 10000p lazy'
+	hides onramp=0 onramp
+	hides 'old=1 signals=9' onramp
+	shows onramp=50000 '  onramp: signals 0 pauses 0 paused_time 0ns b 0.00 acks_passed 0'
+	hides onramp=50000 'onramp delays'
+	# What it did is of interest after it was turned off, too.
+	shows "$counts" '  onramp: signals 32 pauses 5 paused_time 12.3ms b 0.50 acks_passed 3'
+	shows "$counts" '  onramp delays: <2us 2 <4us 2 <8us 2 <16us 2 <32us 2 <64us 2 <128us 2 <256us 2 <512us 2 <1ms 2 <2ms 2 <4ms 2 <8ms 2 <16ms 2 <32ms 2 >=32ms 2'
+	shows_json 'onramp=50000 owd=1' 'o["onramp"] == 50000 and o["owd"] == "relative" and o["gain"] == .0625'
+	shows_json 'onramp=50000 clock_error=700' \
+		'o["pause_max"] == 10000000 and o["strawman"] is False and o["clock_error"] == 700'
+	shows_json '' '"onramp" not in o and "gain" not in o and q["onramp_signals"] == 0'
+	shows_json "$counts" 'q["onramp_delays"] == [2] * 16 and q["onramp_signals"] == 32 and q["onramp_b"] == .5'
+	shows_json "$counts" 'q["onramp_pauses"] == 5 and q["onramp_paused_ns"] == 12345678 and q["onramp_acks_passed"] == 3'
+	shows_json 'old=1 signals=9' 'q["departures"] == 77 and q["onramp_delays"] == [0] * 16 and q["buckets"] == 1024'
+}
+
 test_tc() {
 	tc=$1
 	name=$("$tc" -V 2>/dev/null | sed 's/.*iproute2-\([^,]*\).*/\1/')
@@ -187,6 +252,7 @@ test_tc() {
 	loads
 	helps
 	arguments
+	show
 }
 
 # ---- the shell ----
@@ -249,6 +315,9 @@ echo "TAP version 13"
 plugins=$work/plugins
 make -s -C "$here" OUT="$plugins" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
 result $? "the plugin builds"
+${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -O2 -fPIC -shared -I"$here/../../include/uapi" \
+	-o "$work/fake.so" "$here/test/fake.c" >"$work/output" 2>&1
+result $? "the fake qdisc builds"
 : >"$work/output"
 test_tc "$(command -v tc)"
 if newer=$(newer_tc 2>"$work/output"); then
