@@ -17,6 +17,7 @@ TIMELYCTL = os.path.join(TOP, "build/timelyctl/timelyctl")
 # What [onramp] may say, and what it is otherwise; None: as the qdisc has it.
 DEFAULTS = {
     "threshold_us": 50,
+    "segment": 3000,            # bytes of a piece; 0: GSO's segments are held whole
     "gain": None,               # "1/16"
     "owd": None,                # absolute, relative, rtt
     "pause_max_us": None,
@@ -82,8 +83,10 @@ def holds(settings_, name):
 
 def qdisc(settings_, text):
     """The host's qdisc @text, with On-Ramp: fq's place is taken, timely keeps its options."""
-    words = [text if text.split()[0] == "timely" else "timely",
-             f"onramp {settings_['threshold_us']}us"]
+    words = [text if text.split()[0] == "timely" else "timely"]
+    if settings_["segment"] and "segment" not in text.split():
+        words.append(f"segment {settings_['segment']}")
+    words.append(f"onramp {settings_['threshold_us']}us")
     for key, name, unit in (("gain", "gain", ""), ("owd", "owd", ""),
                             ("pause_max_us", "pause_max", "us"),
                             ("clock_error_us", "clock_error", "us")):
