@@ -12,6 +12,7 @@ ccflags-y += $(call have,HAVE_NET_GSO_H,net/gso.h,__skb_gso_segment)
 ccflags-y += $(call have,HAVE_PACING_OFFLOAD,linux/netdevice.h,max_pacing_offload_horizon)
 ccflags-y += $(call have,HAVE_QDISC_PKT_SEGS,net/sch_generic.h,pkt_segs)
 ccflags-y += $(call have,HAVE_DEVICE_MATCH_CONST,linux/device.h,device_match_t match)
+ccflags-y += $(call have,HAVE_LOOKUP_HASHINFO,net/inet6_hashtables.h,struct inet_hashinfo [*]hashinfo)
 ccflags-y += $(call have,HAVE_SOCKADDR_UNSIZED,linux/net.h,struct sockaddr_unsized)
 ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_get_ts_info_by_layer)
 

@@ -81,6 +81,8 @@ struct timely_peer;
  * @flow: whose it is
  * @peer: its destination, NULL if there are too many
  * @pause: the controller's state; under the flow's lock
+ * @resume: how fast it may send between holds; likewise
+ * @bytes: that have departed
  * @green_ns: departure of the packet that the last signal was about
  * @green_seq: its sequence number
  * @delay_ns: its delay
@@ -95,6 +97,8 @@ struct timely_onramp {
 	struct timely_flow *flow;
 	struct timely_peer *peer;
 	struct timely_pause pause;
+	struct timely_resume resume;
+	u64 bytes;
 	u64 green_ns;
 	u32 green_seq;
 	u64 delay_ns;
@@ -121,7 +125,8 @@ struct timely_waiter {
  * @next: entry of @ring to be written next, counted without end
  * @waiting_Bps: rate that the waiting packet's time was computed with, 0 while
  *	none waits
- * @pause_until_ns: no packet leaves before, whatever its rate; 0 for none
+ * @pause_until_ns: no data leaves before, whatever its rate; 0 for none
+ * @resume_Bps: On-Ramp's limit of the rate, TIMELY_RESUME_UNLIMITED for none
  * @closed: the congestion control has left; the key may name another flow
  * @changed_once: it is in the waiter's list
  * @changed: anchor there
@@ -139,6 +144,7 @@ struct timely_flow {
 	atomic_t next;
 	u64 waiting_Bps;
 	u64 pause_until_ns;
+	u64 resume_Bps;
 	bool closed;
 	bool changed_once;
 	struct llist_node changed;
@@ -169,7 +175,8 @@ void timely_flow_put(struct timely_flow *flow);
 
 void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 			void *queue);
-void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter);
+void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
+			const void *queue);
 void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter);
 void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);

@@ -73,6 +73,30 @@ bool timely_pause_hear(struct timely_pause *pause, const struct timely_pause_law
 bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_law *law,
 			const struct timely_pause_signal *signal, u64 age_ns);
 
+/* No such rate: the flow sends as fast as it may otherwise. */
+#define TIMELY_RESUME_UNLIMITED		(~0ULL)
+
+/**
+ * struct timely_resume - how fast a flow may send between holds
+ * @rate_Bps: that, bytes per second; TIMELY_RESUME_UNLIMITED
+ * @average_Bps: what it sent of late, its holds included
+ * @begun_ns: when its last hold began; 0 if there was none of late
+ * @begun_bytes: what it had sent by then
+ * @grow_ns: when @rate_Bps grows next
+ */
+struct timely_resume {
+	u64 rate_Bps;
+	u64 average_Bps;
+	u64 begun_ns;
+	u64 begun_bytes;
+	u64 grow_ns;
+};
+
+void timely_resume_init(struct timely_resume *resume);
+void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
+			u64 rtt_ns, u64 bytes);
+void timely_resume_go_on(struct timely_resume *resume, u64 now_ns, u64 rtt_ns);
+
 /**
  * struct timely_floor - the least of values over a sliding window, of two halves
  * @half_ns: when the present half began

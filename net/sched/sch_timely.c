@@ -526,6 +526,8 @@ static u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 		if (socket_Bps != ~0UL)
 			rate_Bps = min_t(u64, rate_Bps, socket_Bps);
 	}
+	if (unlikely(q->config.onramp) && f->recorded)
+		rate_Bps = min(rate_Bps, READ_ONCE(f->record->resume_Bps));
 	return rate_Bps;
 }
 
@@ -680,7 +682,7 @@ static void tq_forget_record(struct tq_sched *q, struct tq_flow *f)
 {
 	if (!f->recorded)
 		return;
-	timely_flow_detach(f->record, &q->waiter);
+	timely_flow_detach(f->record, &q->waiter, f);
 	timely_flow_put(f->record);
 	f->record = NULL;
 	f->recorded = 0;
@@ -1922,6 +1924,7 @@ static void tq_onramp_end(struct tq_sched *q, struct tq_flow *f)
 	if (!f->recorded)
 		return;
 	WRITE_ONCE(f->record->pause_until_ns, 0);
+	WRITE_ONCE(f->record->resume_Bps, TIMELY_RESUME_UNLIMITED);
 	if (!f->record->key)
 		tq_forget_record(q, f);
 }

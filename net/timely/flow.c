@@ -124,6 +124,7 @@ struct timely_flow *timely_flow_new(void)
 
 	if (!flow)
 		return NULL;
+	flow->resume_Bps = TIMELY_RESUME_UNLIMITED;
 	refcount_set(&flow->ref, 1);
 	spin_lock_init(&flow->lock);
 	return flow;
@@ -223,11 +224,14 @@ void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
  * timely_flow_detach() - and no more
  * @flow: the record
  * @waiter: the qdisc; not woken for this flow after the call
+ * @queue: what it called the flow; another one with the same addresses may have
+ *	taken its place
  */
-void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter)
+void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
+			const void *queue)
 {
 	spin_lock_bh(&flow->lock);
-	if (flow->waiter == waiter) {
+	if (flow->waiter == waiter && flow->queue == queue) {
 		WRITE_ONCE(flow->waiter, NULL);
 		flow->queue = NULL;
 		WRITE_ONCE(flow->waiting_Bps, 0);
@@ -304,6 +308,8 @@ void timely_flow_depart(struct timely_flow *flow,
 	WRITE_ONCE(entry->end_seq, departure->end_seq);
 	WRITE_ONCE(entry->bytes, departure->bytes);
 	if (onramp) {
+		/* Should two qdiscs send at once some may be lost: a rate, no account. */
+		WRITE_ONCE(onramp->bytes, onramp->bytes + departure->bytes);
 		WRITE_ONCE(onramp->sent[i].payload, payload);
 		WRITE_ONCE(onramp->sent[i].asserted_ns,
 			   (u32)READ_ONCE(onramp->pause.asserted_ns));

@@ -19,7 +19,8 @@
  *			way back; what it exceeds its own least by counts.
  *	rtt		what RTTs that TCP sees exceed their least by: no receiver
  *
- * Notable difference from the paper: an OR-ACK is authenticated.
+ * Notable differences from the paper: an OR-ACK is authenticated; after a hold a
+ * flow's rate is limited for a while, see timely_resume_hold().
  */
 
 #include <linux/bitmap.h>
@@ -44,10 +45,19 @@
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
 
+#include <timely_lookup.h>
 #include <timely_socket.h>
 
 /* The least of a path's delays is that of so long, twice. */
 #define ONRAMP_FLOOR_HALF_NS	(5ULL * NSEC_PER_SEC)
+
+/* By clocks in step nothing arrives before it was sent, or after it was heard of,
+ * but for so much; what does is by clocks that are not.
+ */
+#define ONRAMP_SLACK_NS		((u64)NSEC_PER_MSEC)
+
+/* A flow of which nothing that it sent since was heard has had a rest. */
+#define ONRAMP_REST_NS		NSEC_PER_MSEC
 
 /* Destinations remembered, and for how long after their last flow. */
 #define ONRAMP_PEERS		4096
@@ -331,6 +341,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->tuple = *tuple;
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
+	timely_resume_init(&onramp->resume);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
 	if (!there)
@@ -482,15 +493,17 @@ static s64 onramp_absolute_ns(const struct onramp_news *news)
 static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onramp_law *law,
 			 const struct onramp_news *news, u64 *delay_ns)
 {
+	s64 rtt_ns = news->now_ns - news->sent_ns - news->turnaround_ns;
+	s64 slack_ns = max(READ_ONCE(law->clock_error_ns), ONRAMP_SLACK_NS);
 	struct timely_peer *peer = onramp->peer;
 	s64 delay;
 	u64 raw;
 
 	if (law->owd == TIMELY_OWD_ABSOLUTE) {
 		delay = onramp_absolute_ns(news);
-		if (delay < -(s64)max(READ_ONCE(law->clock_error_ns), (u64)NSEC_PER_MSEC))
+		if (delay < -slack_ns || delay > rtt_ns + slack_ns)
 			return false;
-		*delay_ns = max(delay, 0LL);
+		*delay_ns = clamp(delay, 0LL, rtt_ns);
 	} else {
 		if (!peer)
 			return false;
@@ -527,7 +540,7 @@ static struct timely_pause_law onramp_pause_law(const struct timely_onramp_law *
 	return pause;
 }
 
-/* What the controller has changed: the flow's accounts. */
+/* What the controller has changed: the flow's accounts, and the qdisc's. */
 static void onramp_changed(struct timely_flow *flow, struct timely_onramp_law *law,
 			   u64 asserted_ns, bool begun)
 {
@@ -551,7 +564,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *l
 {
 	struct timely_onramp *onramp = flow->onramp;
 	struct timely_pause_law pause = onramp_pause_law(law);
-	u64 asserted_ns = onramp->pause.asserted_ns;
+	u64 asserted_ns = onramp->pause.asserted_ns, rtt_ns = news->now_ns - news->sent_ns;
 	bool begun = news->now_ns >= onramp->pause.until_ns, changed;
 	struct timely_pause_signal signal = {
 		.now_ns = news->now_ns,
@@ -574,6 +587,12 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *l
 	changed = timely_pause_hear(&onramp->pause, &pause, &signal);
 	if (changed)
 		onramp_changed(flow, law, asserted_ns, begun);
+	if (changed && begun)
+		timely_resume_hold(&onramp->resume, news->now_ns, onramp->pause.until_ns,
+				   rtt_ns, READ_ONCE(onramp->bytes));
+	else
+		timely_resume_go_on(&onramp->resume, news->now_ns, rtt_ns);
+	WRITE_ONCE(flow->resume_Bps, onramp->resume.rate_Bps);
 	onramp_statistics(law, delay_ns, onramp->pause.b);
 	return changed;
 }
@@ -616,6 +635,18 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 	return result;
 }
 
+/* A flow that did not send of late is not limited by what it sent before. */
+static void onramp_rest(struct timely_flow *flow, u64 now_ns)
+{
+	if (now_ns - READ_ONCE(flow->onramp->green_ns) < ONRAMP_REST_NS ||
+	    flow->resume_Bps == TIMELY_RESUME_UNLIMITED)
+		return;
+	spin_lock_bh(&flow->lock);
+	timely_resume_init(&flow->onramp->resume);
+	WRITE_ONCE(flow->resume_Bps, TIMELY_RESUME_UNLIMITED);
+	spin_unlock_bh(&flow->lock);
+}
+
 /**
  * timely_onramp_recall() - a flow starts to send, or does so anew
  * @flow: its record
@@ -638,6 +669,7 @@ void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 
 	if (!peer)
 		return;
+	onramp_rest(flow, now_ns);
 	heard_ns = READ_ONCE(peer->heard_ns);
 	signal.delay_ns = READ_ONCE(peer->delay_ns);
 	if (heard_ns <= READ_ONCE(onramp->green_ns) || heard_ns > now_ns ||
@@ -673,8 +705,45 @@ static enum timely_onramp_counter onramp_verify(struct onramp_net *on,
 	       TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_bad_tag;
 }
 
+/* The socket that sends the flow, referenced, or NULL. */
+static struct sock *onramp_socket(struct net *net, const struct timely_tuple *tuple, int iif)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (tuple->family == AF_INET6)
+		return timely_inet6_lookup(net, (const struct in6_addr *)tuple->daddr,
+					   tuple->dport,
+					   (const struct in6_addr *)tuple->saddr,
+					   ntohs(tuple->sport), iif, 0);
+#endif
+	return timely_inet_lookup(net, tuple->daddr[0], tuple->dport, tuple->saddr[0],
+				  ntohs(tuple->sport), iif, 0);
+}
+
+/* Is the flow alive, and the packet not acknowledged? Of UDP nobody knows: its
+ * record says when it last sent.
+ */
+static enum timely_onramp_counter onramp_in_flight(struct net *net,
+						   const struct timely_orack *orack, int iif)
+{
+	enum timely_onramp_counter result = TIMELY_ONRAMP_no_flow;
+	struct sock *sk;
+
+	if (orack->tuple.protocol != IPPROTO_TCP)
+		return TIMELY_ONRAMP_accepted;
+	sk = onramp_socket(net, &orack->tuple, iif);
+	if (!sk)
+		return TIMELY_ONRAMP_no_flow;
+	if (sk_fullsock(sk))
+		result = before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_una)) ||
+			 !before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_nxt)) ?
+			 TIMELY_ONRAMP_not_in_flight : TIMELY_ONRAMP_accepted;
+	sock_gen_put(sk);
+	return result;
+}
+
 /* Under RCU. */
-static enum timely_onramp_counter onramp_take(const struct timely_orack *orack, u64 now_ns)
+static enum timely_onramp_counter onramp_take(struct net *net, const struct timely_orack *orack,
+					      int iif, u64 now_ns)
 {
 	struct onramp_news news = {
 		.now_ns = now_ns,
@@ -683,10 +752,14 @@ static enum timely_onramp_counter onramp_take(const struct timely_orack *orack, 
 		.turnaround_ns = orack->turnaround_ns,
 	};
 	struct timely_onramp *onramp = onramp_lookup(&orack->tuple);
+	enum timely_onramp_counter result;
 	struct timely_departure departure;
 
 	if (!onramp || READ_ONCE(onramp->flow->closed))
 		return TIMELY_ONRAMP_no_flow;
+	result = onramp_in_flight(net, orack, iif);
+	if (result != TIMELY_ONRAMP_accepted)
+		return result;
 	if (!orack->received_ns)
 		return TIMELY_ONRAMP_bad_time;
 	if (!onramp_departure(onramp->flow, orack->seq, orack->tuple.protocol == IPPROTO_UDP,
@@ -745,7 +818,7 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 	}
 	if (result == TIMELY_ONRAMP_accepted) {
 		orack.tuple.net = (unsigned long)net;
-		result = onramp_take(&orack, now_ns);
+		result = onramp_take(net, &orack, skb->skb_iif, now_ns);
 	}
 	/* Whoever has a key may be late, or ahead, or wrong. */
 	if (result != TIMELY_ONRAMP_accepted &&

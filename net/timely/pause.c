@@ -26,6 +26,7 @@
  *  - the first b is 1/2; the paper does not say
  *  - a hold has a longest duration
  *  - between two holds a packet leaves
+ *  - after a hold a flow sends little faster than it did on average
  *
  * Pure: no packet, no clock, no floating point.
  */
@@ -34,6 +35,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 
 #include <net/timely_pause.h>
 
@@ -168,6 +170,77 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_la
 	if (delay_ns <= age_ns || delay_ns - age_ns <= law->threshold_ns)
 		return false;
 	return pause_assert(pause, law, signal, delay_ns - age_ns - law->threshold_ns);
+}
+
+/* A flow that was held may send so much faster than it did on average, in
+ * quarters; four times a round trip after the hold it is half as much again, and
+ * again with every other round trip.
+ */
+#define RESUME_QUARTERS		5
+#define RESUME_FIRST_RTTS	4
+#define RESUME_RTTS		2
+/* What exceeds this need not be limited: 800 Gb/s. */
+#define RESUME_MAX_BPS		100000000000ULL
+/* Of a period that is longer so much counts: products fit. */
+#define RESUME_MAX_NS		((u64)NSEC_PER_SEC)
+#define RESUME_MAX_BYTES	(1ULL << 33)
+
+/**
+ * timely_resume_init() - start a flow that was not held of late
+ * @resume: the flow's state
+ */
+void timely_resume_init(struct timely_resume *resume)
+{
+	*resume = (struct timely_resume) { .rate_Bps = TIMELY_RESUME_UNLIMITED };
+}
+
+/**
+ * timely_resume_hold() - a hold begins
+ * @resume: the flow's state
+ * @now_ns: the time
+ * @until_ns: when it is going to end
+ * @rtt_ns: how long the signal took from the packet's departure on
+ * @bytes: what the flow has sent since it was made
+ *
+ * Not in the paper, whose flows go on as they did before a hold. Each sends for a
+ * round trip until it hears what came of it. If that is at more than twice its
+ * share, as a window that grew while nothing was lost allows, queues and holds
+ * only grow with each other. What a flow sent from hold to hold is its share.
+ */
+void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
+			u64 rtt_ns, u64 bytes)
+{
+	u64 period_ns = min(now_ns - resume->begun_ns, RESUME_MAX_NS);
+	u64 sent = min(bytes - resume->begun_bytes, RESUME_MAX_BYTES);
+	u64 rate_Bps;
+
+	if (resume->begun_ns && period_ns) {
+		rate_Bps = div64_u64(sent * NSEC_PER_SEC, period_ns);
+		rate_Bps = min(rate_Bps, RESUME_MAX_BPS);
+		if (resume->average_Bps)
+			rate_Bps = (3 * resume->average_Bps + rate_Bps) / 4;
+		resume->average_Bps = max(rate_Bps, 1ULL);
+		resume->rate_Bps = max(RESUME_QUARTERS * rate_Bps / 4, 1ULL);
+	}
+	resume->begun_ns = now_ns;
+	resume->begun_bytes = bytes;
+	resume->grow_ns = until_ns + RESUME_FIRST_RTTS * rtt_ns;
+}
+
+/**
+ * timely_resume_go_on() - a signal, and no hold begins
+ * @resume: the flow's state
+ * @now_ns: the time
+ * @rtt_ns: as for timely_resume_hold()
+ */
+void timely_resume_go_on(struct timely_resume *resume, u64 now_ns, u64 rtt_ns)
+{
+	if (resume->rate_Bps == TIMELY_RESUME_UNLIMITED || now_ns < resume->grow_ns)
+		return;
+	resume->grow_ns = now_ns + RESUME_RTTS * rtt_ns;
+	resume->rate_Bps += resume->rate_Bps / 2 + 1;
+	if (resume->rate_Bps > RESUME_MAX_BPS)
+		timely_resume_init(resume);
 }
 
 /**

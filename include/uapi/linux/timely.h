@@ -104,11 +104,13 @@ enum {
  * @band_pkt_count: packets queued in each band
  * @buckets_log: log2 of the flow table's present size
  * @onramp_b: average of b over the signals of late, in 65536ths
+ * @onramp_pad: 0
  * @onramp_signals: OR-ACKs, or RTTs, that flows of this qdisc were judged by
  * @onramp_pauses: holds begun
  * @onramp_paused_ns: what all holds add up to
  * @onramp_delays: the signals by their delay, see TIMELY_ONRAMP_BINS
- * @onramp_acks_passed: pure ACKs that passed data which was held
+ * @onramp_acks_passed: pure ACKs that passed data of their flow which was held, but
+ *	for those that needed no flow
  *
  * It grows at its end only: a reader takes what both sides know.
  */
@@ -142,6 +144,7 @@ struct tc_timely_stats {
 	__u32 band_pkt_count[TIMELY_BANDS];
 	__u32 buckets_log;
 	__u32 onramp_b;
+	__u32 onramp_pad;
 	__u64 onramp_signals;
 	__u64 onramp_pauses;
 	__u64 onramp_paused_ns;

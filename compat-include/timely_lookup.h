@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What differs between kernels in looking for a TCP socket by its addresses.
+ */
+#ifndef _TIMELY_COMPAT_LOOKUP_H
+#define _TIMELY_COMPAT_LOOKUP_H
+
+#include <net/inet6_hashtables.h>
+#include <net/inet_hashtables.h>
+#include <net/net_namespace.h>
+
+/* 6.18: the table of sockets is found by the functions themselves. */
+#ifdef HAVE_LOOKUP_HASHINFO
+#define timely_hashinfo(net)	(net)->ipv4.tcp_death_row.hashinfo,
+#else
+#define timely_hashinfo(net)
+#endif
+
+#define timely_inet_lookup(net, ...) \
+	__inet_lookup_established(net, timely_hashinfo(net) __VA_ARGS__)
+#define timely_inet6_lookup(net, ...) \
+	__inet6_lookup_established(net, timely_hashinfo(net) __VA_ARGS__)
+
+#endif /* _TIMELY_COMPAT_LOOKUP_H */
