@@ -941,8 +941,8 @@ static u32 loop_try(struct loop *loop, u32 count, u32 window, bool strawman)
 	return loop_run(loop);
 }
 
-/* Long flows, as in the paper's Figure 5, whose windows make a queue of up to
- * three times T. Both forms take it away, the strawman more than there is.
+/* Long flows, as in the paper's Figure 5, whose windows make up to four times the
+ * queue that T allows. Both forms take it away, the strawman more than there is.
  */
 static void loop__keeps_the_link_busy(struct kunit *test)
 {
