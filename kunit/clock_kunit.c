@@ -568,6 +568,54 @@ static void step__while_learning(struct kunit *test)
 	}
 }
 
+/* A batch, the lowest of its pairs at a height above the line. */
+static void take_at(struct clock_model *m, s64 height_ns, u32 pairs)
+{
+	struct timely_clock_batch batch = {
+		.count = pairs,
+		.epoch = m->clock.line.epoch,
+	};
+
+	clock_model_advance(m, NSEC_PER_MSEC);
+	batch.nic_ns = m->nic_ns;
+	batch.host_ns = m->now_ns + height_ns;
+	batch.last_ns = batch.host_ns;
+	timely_clock_take(&m->clock, &batch);
+}
+
+/* How far that is from the rest says nothing of how late the host is. */
+static void step__in_the_midst_of_a_batch(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	model_sure(test, m, 5);
+	clock_model_deliver(m, U64_MAX);
+	take_at(m, 30000, 256);
+	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_DOUBT);
+	for (i = 0; i < 20; i++) {
+		take_at(m, 1000000 + 100 * i, 64);
+		KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_DOUBT);
+	}
+	for (i = 0; i < 30; i++)
+		take_at(m, 1000000 + 100 * i, 64);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
+	KUNIT_EXPECT_EQ(test, m->clock.doubts, 0);
+}
+
+/* Few blocks may lie on a line by chance. */
+static void sure__when_the_density_is_known(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	clock_model_init(m, 5, 76000);
+	m->span_ns = 5000;
+	clock_model_run(m, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_FALSE(test, m->was_sure);
+	clock_model_run(m, 20 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_TRUE(test, m->was_sure);
+}
+
 /* ---- hosts that are late, and pauses ---- */
 
 static void hiccup__keeps_the_line(struct kunit *test)
@@ -1020,6 +1068,8 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(step__is_noticed_and_learnt, step_gen_params),
 	KUNIT_CASE(step__the_nic_restarts_at),
 	KUNIT_CASE(step__while_learning),
+	KUNIT_CASE(step__in_the_midst_of_a_batch),
+	KUNIT_CASE(sure__when_the_density_is_known),
 	KUNIT_CASE(hiccup__keeps_the_line),
 	KUNIT_CASE(hiccup__of_a_single_packet),
 	KUNIT_CASE(hiccup__with_a_stray),

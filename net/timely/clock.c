@@ -66,10 +66,12 @@
 /* CPUs tell of pairs that are not further apart. */
 #define CLOCK_LATE_NS		(20 * NSEC_PER_MSEC)
 
-/* Sure up to this error; with all the blocks there can be, up to this; and no
- * longer from there.
+/* Sure up to this error, from so many blocks on, as the density, on which the error
+ * depends, is not known from fewer; with all the blocks there can be, up to this; and
+ * no longer from there.
  */
 #define CLOCK_SURE_NS		500
+#define CLOCK_SURE_POINTS	24
 #define CLOCK_LATE_SURE_NS	1500
 #define CLOCK_UNSURE_NS		2000
 /* No line is taken for better than this: stamps have a grain. */
@@ -416,21 +418,27 @@ static u64 fit_bend_ns(const struct timely_clock *clock, u64 ns)
 	return div_u64(fit_bend_ppb(clock, ns) * (ns >> 10), CLOCK_PPB >> 10);
 }
 
-/* The error of a line is what it is for pairs that come evenly. If most are old, as
- * the rate has fallen, the line must be drawn further from where it is known, and
- * if they are close together it turns more easily: in proportion to how far pairs are
- * from now, and to how close to each other.
+/* The error of a line is what it is for pairs that come evenly, and an edge half as
+ * long as the stretch. A shorter edge turns more easily, and more so at its far end. If
+ * most pairs are old, as the rate has fallen, or close together, the line is drawn
+ * further from where it is known: in proportion to how far from now they are, and to
+ * how close to each other.
  */
-static void fit_uneven(const struct fit_work *work, u64 stretch_ns, struct clock_fit *fit)
+static void fit_lever(const struct fit_work *work, u64 stretch_ns, u64 since_ns,
+		      u64 edge_ns, struct clock_fit *fit)
 {
 	u64 mean = div64_u64(work->age, work->pairs);
 	u64 square = div64_u64(work->age_square, work->pairs);
 	u64 age = stretch_ns >> CLOCK_AGE_SHIFT, variance, times;
 
 	variance = max(square - mean * mean, 1ULL);
-	times = clamp(div64_u64(square << 8, 4 * variance), 1ULL << 8, 1ULL << 16);
+	times = max(div64_u64(square << 8, 4 * variance),
+		    div64_u64((edge_ns + 2 * since_ns) << 7, edge_ns));
+	times = clamp(times, 1ULL << 8, 1ULL << 16);
 	fit->error_ns = (min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * times) >> 8;
-	times = clamp(div64_u64((age * age) << 8, 12 * variance), 1ULL << 8, 1ULL << 16);
+	times = max(div64_u64((age * age) << 8, 12 * variance),
+		    div64_u64(stretch_ns << 7, edge_ns));
+	times = clamp(times, 1ULL << 8, 1ULL << 16);
 	fit->slope_ppb = (fit->slope_ppb * times) >> 8;
 }
 
@@ -454,7 +462,7 @@ static void fit_edge(const struct timely_clock *clock, const struct fit_work *wo
 	fit->error_ns = fit_error(fit->density, work->pairs, count, CLOCK_EDGE_ERROR);
 	fit->slope_ppb = div64_u64(min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * 2 * CLOCK_PPB,
 				   -x[count - 1]);
-	fit_uneven(work, -x[count - 1], fit);
+	fit_lever(work, -x[count - 1], -x[a], x[a] - x[b], fit);
 }
 
 /* A line under the lowest point, of the slope that the present one has. */
@@ -612,6 +620,8 @@ static void line_error(struct timely_clock *clock, u64 error_ns, u64 slope_ppb)
 		limit = CLOCK_UNSURE_NS;
 	else if (clock_track(clock)->count == TIMELY_CLOCK_BLOCKS)
 		limit = CLOCK_LATE_SURE_NS;
+	else if (clock_track(clock)->count < CLOCK_SURE_POINTS)
+		limit = 0;
 	slope_ppb = min(slope_ppb + CLOCK_SERVO_PPB, CLOCK_UNKNOWN_PPB);
 	line->uncertainty_ns = min_t(u64, error_ns, CLOCK_MAX_Y_NS);
 	line->growth_ppb = slope_ppb;
@@ -741,9 +751,9 @@ static void clock_doubt(struct timely_clock *clock, const struct clock_news *new
 	clock->near = 0;
 	clock->scatter = 0;
 	clock->scatters = 0;
-	clock->run_min_ns = clamp(news->height_ns, -CLOCK_MAX_Y_NS, CLOCK_MAX_Y_NS);
-	clock->run_pairs = news->pairs;
-	clock->evidence = clock->run_min_ns;
+	/* Some of these pairs may be from before a step: they are no measure. */
+	clock->run_pairs = 0;
+	clock->evidence = CLOCK_MAX_Y_NS;
 	clock_trial(clock)->count = 0;
 }
 
@@ -756,9 +766,11 @@ static bool doubt_near(struct timely_clock *clock, const struct clock_news *news
 	s64 floor = (s64)clock->floor_ns + clock->line.uncertainty_ns;
 	u64 density;
 
-	clock->scatter += clock_scatter(height, news->pairs, clock->run_min_ns,
-					clock->run_pairs);
-	clock->scatters++;
+	if (clock->run_pairs) {
+		clock->scatter += clock_scatter(height, news->pairs, clock->run_min_ns,
+						clock->run_pairs);
+		clock->scatters++;
+	}
 	clock->run_min_ns = height;
 	clock->run_pairs = news->pairs;
 	clock->evidence = min(clock->evidence, height);
