@@ -29,6 +29,7 @@ trap 'exit 130' INT TERM HUP
 find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
+find "$modules" -name 'timely_acker.ko' -exec cp {} "$together" \;
 cp "$("$here/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
 # tc's plugin and the fuzzer are the host's programs, and the guest's root is it.
 make -s -C "$here/../tools/tc" OUT="$together" >&2

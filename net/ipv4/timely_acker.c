@@ -283,7 +283,8 @@ static bool acker_wants(const struct acker_config *config, struct net *net,
 	for (i = 0; i < config->count; i++)
 		if (acker_rule_matches(&config->rules[i], tuple))
 			break;
-	if (i == config->count)
+	/* An OR-ACK of port 0 would be taken for none. */
+	if (i == config->count || !tuple->sport || !tuple->dport)
 		return false;
 	return tuple->family == AF_INET ? acker_is_ours4(net, dev, tuple) :
 					  acker_is_ours6(net, tuple);

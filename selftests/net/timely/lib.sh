@@ -167,7 +167,7 @@ is_loaded() { [ -d "/sys/module/$1" ]; }
 
 # Sockets of a namespace that is gone go a little later.
 unload_timely() {
-	for module in tcp_timely sch_timely timely; do
+	for module in timely_acker tcp_timely sch_timely timely; do
 		is_loaded $module || continue
 		within_seconds 10 rmmod $module || {
 			say_lines <"$work/last-try"
@@ -299,7 +299,7 @@ processes_left() {
 leaves_nothing_behind() {
 	hosts_down
 	(unload_timely) || exit 1
-	for module in timely tcp_timely sch_timely; do
+	for module in timely tcp_timely sch_timely timely_acker; do
 		! is_loaded $module || fail "module $module is still loaded"
 	done
 	! available timely || fail "timely is still registered"

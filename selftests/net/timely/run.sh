@@ -7,7 +7,7 @@
 #	run.sh DIRECTORY [TEST]...
 #	run.sh DIRECTORY --without TEST...
 #
-# DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, the test NIC hwnic.ko,
+# DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, the test NIC hwnic.ko,
 # tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
 # "# N passed, N failed"; the exit status is 0 only if all passed. After the
 # tests the kernel's log is searched, and its leaks where it looks for any.
@@ -26,7 +26,7 @@ all="load unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch many fairness
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
-	hwnic hw_rtt hw_paths hw_unload timelyctl"
+	acker hwnic hw_rtt hw_paths hw_unload timelyctl"
 without=
 if [ "${1-}" = --without ]; then
 	shift
@@ -45,7 +45,7 @@ set -- "$@" kernel_log
 
 echo "KTAP version 1"
 echo "1..$#"
-for module in timely tcp_timely sch_timely; do
+for module in timely tcp_timely sch_timely timely_acker; do
 	[ -e "$TIMELY_MODULES/$module.ko" ] || {
 		echo "Bail out! no $module.ko in $TIMELY_MODULES"
 		exit 1
