@@ -719,8 +719,9 @@ static struct sock *onramp_socket(struct net *net, const struct timely_tuple *tu
 				  ntohs(tuple->sport), iif, 0);
 }
 
-/* Is the flow alive, and the packet not acknowledged? Of UDP nobody knows: its
- * record says when it last sent.
+/* Is the flow alive, and was the packet sent? It need not be unacknowledged: TCP's
+ * own ACK often comes first, and its departure is not remembered for long. Of UDP
+ * nobody knows.
  */
 static enum timely_onramp_counter onramp_in_flight(struct net *net,
 						   const struct timely_orack *orack, int iif)
@@ -734,9 +735,8 @@ static enum timely_onramp_counter onramp_in_flight(struct net *net,
 	if (!sk)
 		return TIMELY_ONRAMP_no_flow;
 	if (sk_fullsock(sk))
-		result = before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_una)) ||
-			 !before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_nxt)) ?
-			 TIMELY_ONRAMP_not_in_flight : TIMELY_ONRAMP_accepted;
+		result = before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_nxt)) ?
+			 TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_not_in_flight;
 	sock_gen_put(sk);
 	return result;
 }
