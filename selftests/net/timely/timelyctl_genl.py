@@ -286,4 +286,5 @@ def main(verb, *args):
         {"refusals": refusals, "fuzz": fuzz, "ask": ask_on}[verb](*args)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
