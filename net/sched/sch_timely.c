@@ -24,7 +24,8 @@
  *    grows with them.
  *  - Flows whose congestion control keeps a record (net/timely/flow.c) are
  *    paced by what their rate is when a packet is due, not when TCP stamped it
- *    (paper, section 5): see tq_due(). Their departures are recorded.
+ *    (paper, section 5): see tq_due(). Their departures are recorded. To others
+ *    it would be harm: their RTTs would grow by what they wait here.
  *  - GSO packets may be split into pieces that are paced one by one (section
  *    6, Fig. 16): tq_split().
  *  - Pure ACKs may jump the queue and be marked (section 2, Figs 4 and 5).
@@ -139,6 +140,7 @@ enum tq_state {
  * @band: where its turns are
  * @paced: @owed counts
  * @recorded: it has a @record
+ * @driven: for a congestion control, which goes by departures; else for On-Ramp only
  * @has_early: @early is not empty
  * @clock_ns: when the last paced packet should have left
  * @owed: bytes sent then: their time has to pass before the next packet
@@ -163,6 +165,7 @@ struct tq_flow {
 	u8 band;
 	u8 paced:1,
 	   recorded:1,
+	   driven:1,
 	   has_early:1;
 	/* the second line */
 	u64 clock_ns;
@@ -509,7 +512,7 @@ static void tq_unthrottle(struct tq_sched *q, struct tq_flow *f)
 
 static bool tq_is_lazy(const struct tq_sched *q, const struct tq_flow *f)
 {
-	return f->recorded && q->config.lazy && q->config.pacing;
+	return f->driven && q->config.lazy && q->config.pacing;
 }
 
 /* What the flow may send a second. A stamped packet carries its socket's rate
@@ -686,6 +689,7 @@ static void tq_forget_record(struct tq_sched *q, struct tq_flow *f)
 	timely_flow_put(f->record);
 	f->record = NULL;
 	f->recorded = 0;
+	f->driven = 0;
 }
 
 /* The flow's addresses. Ports are at the same place in both protocols. */
@@ -765,6 +769,7 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 	if ((!wanted || f->record) && onramp && !tq_onramp_record(q, f, skb))
 		f->looked = (u32)jiffies;
 	f->recorded = !!f->record;
+	f->driven = f->record && f->record->key;
 	if (!f->recorded)
 		f->looked = (u32)jiffies;
 }
