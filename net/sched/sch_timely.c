@@ -529,7 +529,8 @@ static u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 		if (socket_Bps != ~0UL)
 			rate_Bps = min_t(u64, rate_Bps, socket_Bps);
 	}
-	if (unlikely(q->config.onramp) && f->recorded)
+	/* One that goes by departures sees what its rate does, and needs no help. */
+	if (unlikely(q->config.onramp) && f->recorded && !f->driven)
 		rate_Bps = min(rate_Bps, READ_ONCE(f->record->resume_Bps));
 	return rate_Bps;
 }
