@@ -57,7 +57,7 @@ distclean:
 
 help:
 	@echo 'Modules (for the running kernel, or KDIR=...):'
-	@echo '  all, modules     build timely.ko, tcp_timely.ko and sch_timely.ko'
+	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko'
 	@echo '  install          modules_install, depmod, the plugin for tc, timelyctl, completions,'
 	@echo '                   man pages (INSTALL_MOD_PATH= as usual)'
 	@echo '  clean            remove what was built'

@@ -137,6 +137,7 @@ install_modules() {
 		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		grep '/sch_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		grep '/timely_acker.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
+		grep '/timely_acker.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ] &&
 		[ -e "$dir/root/usr/local/share/man/man7/timely-onramp.7" ] &&
 		[ -e "$dir/root/usr/local/share/man/man8/tc-timely.8" ] &&
