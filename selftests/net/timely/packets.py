@@ -298,13 +298,16 @@ def stats_fields():
 	header = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 			      "../../../include/uapi/linux/timely.h")
 	with open(header, encoding="ascii") as file:
-		body = re.search(r"struct tc_timely_stats \{(.*?)\n\};", file.read(), re.S)
-	form, names = "=", []
-	for kind, name, array in re.findall(r"__([us]\d\d)\s+(\w+)(\[\w+\])?;", body[1]):
+		text = file.read()
+	body = re.search(r"struct tc_timely_stats \{(.*?)\n\};", text, re.S)
+	# As C lays them out.
+	form, names = "@", []
+	for kind, name, array in re.findall(r"__([us]\d\d)\s+(\w+)(?:\[(\w+)\])?;", body[1]):
 		letter = {"u64": "Q", "s64": "q", "u32": "I"}[kind]
-		for i in range(3) if array else (None,):
+		count = re.search(rf"#define {array}\s+(\d+)", text)[1] if array else 1
+		for i in range(int(count)):
 			form += letter
-			names.append(name if i is None else f"{name}_{i}")
+			names.append(f"{name}_{i}" if array else name)
 	return form, names
 
 

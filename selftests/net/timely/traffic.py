@@ -35,7 +35,7 @@ reach KEY flow= rate= within= every= [acked=] [last=]
 	the time runs from the next ACK of new data, KEY_began_us. With last=1 the
 	flow's application ends then
 ping KEY from= to= addr= for= every= [size=]
-	KEY_min, KEY_p50, KEY_max, us: UDP round trips; KEY_lost
+	KEY_min, KEY_p50, KEY_p99, KEY_max, us: UDP round trips; KEY_lost
 rpc KEY from= to= addr= cc= count= [request=] [response=] [think=]
 	requests on one connection, answered after THINK seconds, a number or
 	several in turn, with commas. Gives KEY_done, the number answered, and
@@ -357,6 +357,7 @@ class Ping:
 		rtts = sorted(self.rtts) or [-1]
 		results[self.key + "_min"] = rtts[0]
 		results[self.key + "_p50"] = rtts[len(rtts) // 2]
+		results[self.key + "_p99"] = rtts[len(rtts) * 99 // 100]
 		results[self.key + "_max"] = rtts[-1]
 		results[self.key + "_lost"] = self.count - len(self.rtts)
 		loop.forget(self.server)
