@@ -38,12 +38,21 @@ struct timely_departure {
 	u32 bytes;
 };
 
+/* And by On-Ramp, of each flow that it knows: these are of some packets each. */
+#define TIMELY_SENT		128
+
 /**
- * struct timely_sent - what On-Ramp wants to know of a departure besides
- * @payload: bytes before @end_seq of the departure
+ * struct timely_sent - what departed at once, or nearly so
+ * @time_ns: when it began to, CLOCK_MONOTONIC; 0 while it is written
+ * @span_ns: until its last packet did
+ * @end_seq: sequence number after its last byte; of UDP, timely_udp_digest()
+ * @payload: bytes before that
  * @asserted_ns: pauses asserted until then, the low bits
  */
 struct timely_sent {
+	u64 time_ns;
+	u32 span_ns;
+	u32 end_seq;
 	u32 payload;
 	u32 asserted_ns;
 };
@@ -89,7 +98,8 @@ struct timely_peer;
  * @signals: that counted
  * @pauses: holds begun
  * @paused_ns: what they add up to
- * @sent: beside the flow's ring
+ * @next: entry of @sent to be written next, counted without end
+ * @sent: departures
  */
 struct timely_onramp {
 	struct timely_tuple tuple;
@@ -105,7 +115,8 @@ struct timely_onramp {
 	u64 signals;
 	u64 pauses;
 	u64 paused_ns;
-	struct timely_sent sent[TIMELY_DEPARTURES];
+	u32 next;
+	struct timely_sent sent[TIMELY_SENT];
 };
 
 /**
@@ -182,7 +193,7 @@ void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
 void timely_flow_depart(struct timely_flow *flow,
-			const struct timely_departure *departure, u32 payload);
+			const struct timely_departure *departure);
 bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
 			   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);

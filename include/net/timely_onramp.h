@@ -12,6 +12,7 @@
 
 struct net;
 struct sock;
+struct timely_departure;
 struct timely_flow;
 struct timely_onramp;
 
@@ -91,6 +92,8 @@ void timely_onramp_leave(struct net *net, u8 owd);
 struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple);
 bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple);
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
+void timely_onramp_depart(struct timely_onramp *onramp,
+			  const struct timely_departure *departure, u32 payload);
 
 /* For flow.c. */
 void timely_onramp_drop(struct timely_onramp *onramp);

@@ -74,6 +74,9 @@ static inline u64 timely_clock_ns(void)
 /* While flows are due, so many packets may pass without a flow of their own. */
 #define TQ_FASTPATH_MAX		8
 
+/* Packets of a flow that was held are not kept further apart than this. */
+#define TQ_SPACE_MAX_NS		((u64)NSEC_PER_MSEC)
+
 /* And so many ACKs data that is held. */
 #define TQ_PASS_MAX		1000
 
@@ -104,6 +107,7 @@ static inline u64 timely_clock_ns(void)
  * @tcp: a TCP packet of a flow with a record, and no tunnel's
  * @udp: likewise of UDP
  * @data: it has a payload: On-Ramp may hold it
+ * @stamped: @time_ns is TCP's stamp
  * @charge: its flow has a rate: its time has to pass before the next packet
  */
 struct tq_skb_cb {
@@ -117,6 +121,7 @@ struct tq_skb_cb {
 	   tcp:1,
 	   udp:1,
 	   data:1,
+	   stamped:1,
 	   charge:1;
 };
 
@@ -149,6 +154,8 @@ enum tq_state {
  * @ns_per_byte: of @rate_Bps, Q24
  * @record: what is shared with the congestion control, or NULL
  * @early: packets stamped earlier than one before them, by time
+ * @stamp_ns: stamp of the packet that left last, if On-Ramp may hold the flow
+ * @left_ns: when it left
  *
  * Two cache lines, as fq's; a flow whose packets come stamped in order needs
  * the first one only.
@@ -175,6 +182,8 @@ struct tq_flow {
 	u64 ns_per_byte;
 	struct timely_flow *record;
 	struct rb_root early;
+	u64 stamp_ns;
+	u64 left_ns;
 };
 
 /**
@@ -549,6 +558,18 @@ static u64 tq_pace_ns(struct tq_flow *f, u32 bytes, u64 rate_Bps)
 		   TQ_PACE_MAX_NS);
 }
 
+/* A packet of a flow that was held keeps three quarters of its distance to the one
+ * before, as TCP stamped them: what gathered meanwhile does not leave in a burst, and
+ * yet the flow is late no more after a while. At the full distance it would be late
+ * for good, which TCP takes for the network's delay, and goes slower.
+ */
+static u64 tq_spaced(const struct tq_flow *f, const struct tq_skb_cb *cb)
+{
+	if (f->driven || !cb->stamped || cb->burst || cb->time_ns <= f->stamp_ns)
+		return 0;
+	return f->left_ns + min(cb->time_ns - f->stamp_ns, TQ_SPACE_MAX_NS) * 3 / 4;
+}
+
 /* When the packet, the flow's first, may leave.
  *
  * This is lazy rate enforcement (paper, section 5): asked for again when the
@@ -568,6 +589,7 @@ static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *s
 		due = max(due, f->clock_ns + tq_pace_ns(f, f->owed, rate_Bps));
 	}
 	if (f->recorded && cb->data) {
+		due = max(due, tq_spaced(f, cb));
 		pause = READ_ONCE(f->record->pause_until_ns);
 		if (unlikely(pause > due)) {
 			due = pause;
@@ -804,7 +826,11 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	} else {
 		departure.end_seq = tq_udp_digest(skb);
 	}
-	timely_flow_depart(f->record, &departure, payload);
+	if (f->record->onramp)
+		timely_onramp_depart(f->record->onramp, &departure, payload);
+	/* The congestion control goes by segments. */
+	if (f->driven && !tq_cb(skb)->more)
+		timely_flow_depart(f->record, &departure);
 	q->stats.departures++;
 }
 
@@ -1213,6 +1239,7 @@ static void tq_note(const struct tq_sched *q, const struct tq_flow *f,
 		cb->tcp = tq_is_plain_tcp(skb);
 		cb->udp = !cb->tcp && tq_is_plain_udp(skb);
 		cb->data = cb->udp || (cb->tcp && tq_payload(skb));
+		cb->stamped = cb->tcp && skb->tstamp;
 	}
 	cb->charge = q->config.pacing &&
 		     (f->recorded || tq_rate_Bps(q, f, skb) != TQ_UNLIMITED);
@@ -1423,6 +1450,7 @@ static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
 	for (piece = pieces; piece; piece = piece->next) {
 		*tq_cb(piece) = cb;
 		tq_cb(piece)->waited = 0;
+		tq_cb(piece)->stamped = 0;
 		tq_cb(piece)->piece = 1;
 		tq_cb(piece)->more = !!piece->next;
 		tq_finish_piece(piece, &gso, nr++);
@@ -1557,6 +1585,10 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	u32 len;
 
 	tq_unqueue(sch, f, skb);
+	if (tq_cb(skb)->stamped) {
+		f->stamp_ns = tq_cb(skb)->time_ns;
+		f->left_ns = now;
+	}
 	if (unlikely(q->config.segment) && skb_is_gso(skb) && !tq_cb(skb)->piece)
 		skb = tq_split(sch, f, skb);
 	if (!tq_cb(skb)->more) {

@@ -294,26 +294,17 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
  * timely_flow_depart() - a segment is handed to the device
  * @flow: the record
  * @departure: which, how large, and when
- * @payload: its bytes of sequence space
  */
 void timely_flow_depart(struct timely_flow *flow,
-			const struct timely_departure *departure, u32 payload)
+			const struct timely_departure *departure)
 {
 	u32 i = (u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES;
-	struct timely_onramp *onramp = READ_ONCE(flow->onramp);
 	struct timely_departure *entry = &flow->ring[i];
 
 	WRITE_ONCE(entry->time_ns, 0);
 	smp_wmb(); /* the old time is gone before the new sequence number */
 	WRITE_ONCE(entry->end_seq, departure->end_seq);
 	WRITE_ONCE(entry->bytes, departure->bytes);
-	if (onramp) {
-		/* Should two qdiscs send at once some may be lost: a rate, no account. */
-		WRITE_ONCE(onramp->bytes, onramp->bytes + departure->bytes);
-		WRITE_ONCE(onramp->sent[i].payload, payload);
-		WRITE_ONCE(onramp->sent[i].asserted_ns,
-			   (u32)READ_ONCE(onramp->pause.asserted_ns));
-	}
 	smp_wmb(); /* and that is there before the new time */
 	WRITE_ONCE(entry->time_ns, departure->time_ns);
 }

@@ -59,6 +59,11 @@
 /* A flow of which nothing that it sent since was heard has had a rest. */
 #define ONRAMP_REST_NS		NSEC_PER_MSEC
 
+/* Packets of a flow that follow each other within this are noted together: so 128
+ * entries are two milliseconds of the fastest flow.
+ */
+#define ONRAMP_AT_ONCE_NS	(16 * NSEC_PER_USEC)
+
 /* Destinations remembered, and for how long after their last flow. */
 #define ONRAMP_PEERS		4096
 #define ONRAMP_PEER_AGE		(60 * HZ)
@@ -402,37 +407,85 @@ void timely_onramp_drop(struct timely_onramp *onramp)
 	onramp_peer_put(onramp->peer);
 }
 
-/* The departure that holds a byte, or, where @whole, has just that number; of
- * several the latest. Return: false if it is not known any more.
- */
-static bool onramp_departure(const struct timely_flow *flow, u32 seq, bool whole,
-			     struct timely_departure *found, u32 *asserted_ns)
+/* May the packet be noted with the one before, as more of the same? */
+static bool onramp_continues(const struct timely_sent *sent,
+			     const struct timely_departure *departure, u32 payload)
 {
-	const struct timely_onramp *onramp = flow->onramp;
-	const struct timely_departure *entry;
-	u64 time_ns;
-	u32 i, end, payload, asserted;
+	return payload && departure->end_seq - payload == sent->end_seq &&
+	       departure->time_ns - sent->time_ns < ONRAMP_AT_ONCE_NS;
+}
 
-	found->time_ns = 0;
-	for (i = 0; i < TIMELY_DEPARTURES; i++) {
-		entry = &flow->ring[i];
-		time_ns = READ_ONCE(entry->time_ns);
-		if (time_ns <= found->time_ns)
-			continue;
-		smp_rmb(); /* pairs with both of timely_flow_depart() */
-		end = READ_ONCE(entry->end_seq);
-		payload = READ_ONCE(onramp->sent[i].payload);
-		asserted = READ_ONCE(onramp->sent[i].asserted_ns);
-		smp_rmb(); /* likewise */
-		if (time_ns != READ_ONCE(entry->time_ns))
-			continue;
-		if (whole ? end != seq : end - seq - 1 >= payload)
-			continue;
-		found->time_ns = time_ns;
-		found->end_seq = end;
-		*asserted_ns = asserted;
+/**
+ * timely_onramp_depart() - a packet is handed to the device
+ * @onramp: of its flow
+ * @departure: which, how large, and when
+ * @payload: its bytes of sequence space, 0 for UDP
+ *
+ * Entries are written by the qdisc and read by whoever has an OR-ACK. Should two
+ * qdiscs write at once some departures are lost.
+ */
+void timely_onramp_depart(struct timely_onramp *onramp,
+			  const struct timely_departure *departure, u32 payload)
+{
+	struct timely_sent *sent = &onramp->sent[(onramp->next - 1) % TIMELY_SENT];
+	u64 time_ns = sent->time_ns;
+	u32 span_ns = 0, all = payload;
+
+	WRITE_ONCE(onramp->bytes, onramp->bytes + departure->bytes);
+	if (onramp_continues(sent, departure, payload)) {
+		span_ns = departure->time_ns - time_ns;
+		all += sent->payload;
+	} else {
+		sent = &onramp->sent[onramp->next % TIMELY_SENT];
+		WRITE_ONCE(onramp->next, onramp->next + 1);
+		time_ns = departure->time_ns;
 	}
-	return found->time_ns;
+	WRITE_ONCE(sent->time_ns, 0);
+	smp_wmb(); /* the old time is gone before what is new */
+	WRITE_ONCE(sent->span_ns, span_ns);
+	WRITE_ONCE(sent->end_seq, departure->end_seq);
+	WRITE_ONCE(sent->payload, all);
+	WRITE_ONCE(sent->asserted_ns, (u32)READ_ONCE(onramp->pause.asserted_ns));
+	smp_wmb(); /* and that is there before the new time */
+	WRITE_ONCE(sent->time_ns, time_ns);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_depart);
+
+/* Read an entry. Return: false if it is being written. */
+static bool onramp_read(const struct timely_sent *entry, struct timely_sent *sent)
+{
+	sent->time_ns = READ_ONCE(entry->time_ns);
+	smp_rmb(); /* pairs with both of timely_onramp_depart() */
+	sent->span_ns = READ_ONCE(entry->span_ns);
+	sent->end_seq = READ_ONCE(entry->end_seq);
+	sent->payload = READ_ONCE(entry->payload);
+	sent->asserted_ns = READ_ONCE(entry->asserted_ns);
+	smp_rmb(); /* likewise */
+	return sent->time_ns && sent->time_ns == READ_ONCE(entry->time_ns);
+}
+
+/* When the packet departed that a byte is in, or, where @whole, that has just that
+ * number; if it did more than once, the last time. 0 if that is not known any more.
+ */
+static u64 onramp_departure(const struct timely_onramp *onramp, u32 seq, bool whole,
+			    u32 *asserted_ns)
+{
+	u32 next = READ_ONCE(onramp->next), i, back;
+	struct timely_sent sent;
+
+	for (i = 1; i <= TIMELY_SENT; i++) {
+		if (!onramp_read(&onramp->sent[(next - i) % TIMELY_SENT], &sent))
+			continue;
+		back = sent.end_seq - seq;
+		if (whole ? back : back - 1 >= sent.payload)
+			continue;
+		*asserted_ns = sent.asserted_ns;
+		if (!sent.span_ns)
+			return sent.time_ns;
+		return sent.time_ns +
+		       div_u64((u64)sent.span_ns * (sent.payload - back), sent.payload);
+	}
+	return 0;
 }
 
 /* ---- a signal ---- */
@@ -571,7 +624,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *l
 		.delay_ns = delay_ns,
 		/* The low bits, and what has come since: less than 4 s. */
 		.asserted_ns = asserted_ns - (u32)max((s32)(asserted_ns - news->asserted_ns), 0),
-		.departures = atomic_read(&flow->next),
+		.departures = READ_ONCE(onramp->next),
 	};
 
 	onramp->green_ns = news->sent_ns;
@@ -661,7 +714,7 @@ void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 	struct timely_peer *peer = onramp->peer;
 	struct timely_pause_signal signal = {
 		.now_ns = now_ns,
-		.departures = atomic_read(&flow->next),
+		.departures = READ_ONCE(onramp->next),
 	};
 	struct timely_onramp_law *law;
 	struct timely_pause_law pause;
@@ -753,7 +806,6 @@ static enum timely_onramp_counter onramp_take(struct net *net, const struct time
 	};
 	struct timely_onramp *onramp = onramp_lookup(&orack->tuple);
 	enum timely_onramp_counter result;
-	struct timely_departure departure;
 
 	if (!onramp || READ_ONCE(onramp->flow->closed))
 		return TIMELY_ONRAMP_no_flow;
@@ -762,10 +814,10 @@ static enum timely_onramp_counter onramp_take(struct net *net, const struct time
 		return result;
 	if (!orack->received_ns)
 		return TIMELY_ONRAMP_bad_time;
-	if (!onramp_departure(onramp->flow, orack->seq, orack->tuple.protocol == IPPROTO_UDP,
-			      &departure, &news.asserted_ns))
+	news.sent_ns = onramp_departure(onramp, orack->seq, orack->tuple.protocol == IPPROTO_UDP,
+					&news.asserted_ns);
+	if (!news.sent_ns)
 		return TIMELY_ONRAMP_not_in_flight;
-	news.sent_ns = departure.time_ns;
 	return onramp_hear(onramp->flow, &news);
 }
 
@@ -912,7 +964,6 @@ static void onramp_probe(void *unused, struct sock *sk, const struct sk_buff *sk
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct onramp_news news = { .now_ns = ktime_get_ns() };
 	u32 ack = ntohl(th->ack_seq);
-	struct timely_departure departure;
 	struct timely_onramp *onramp;
 	struct timely_tuple tuple;
 
@@ -922,13 +973,11 @@ static void onramp_probe(void *unused, struct sock *sk, const struct sk_buff *sk
 	onramp_tuple(&tuple, sk);
 	rcu_read_lock();
 	onramp = onramp_lookup(&tuple);
-	if (onramp && READ_ONCE(onramp->flow->waiter) &&
-	    onramp_departure(onramp->flow, ack - 1, false, &departure, &news.asserted_ns)) {
-		news.sent_ns = departure.time_ns;
-		news.seq = ack - 1;
-		if (onramp_hear(onramp->flow, &news) == TIMELY_ONRAMP_accepted)
-			timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtts);
-	}
+	if (onramp && READ_ONCE(onramp->flow->waiter))
+		news.sent_ns = onramp_departure(onramp, ack - 1, false, &news.asserted_ns);
+	news.seq = ack - 1;
+	if (news.sent_ns && onramp_hear(onramp->flow, &news) == TIMELY_ONRAMP_accepted)
+		timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtts);
 	rcu_read_unlock();
 }
 

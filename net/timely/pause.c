@@ -173,10 +173,11 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_la
 }
 
 /* A flow that was held may send so much faster than it did on average, in
- * quarters; four times a round trip after the hold it is half as much again, and
- * again with every other round trip.
+ * quarters, and so many bytes in a round trip anyway; four times a round trip after
+ * the hold it is half as much again, and again with every other round trip.
  */
-#define RESUME_QUARTERS		5
+#define RESUME_QUARTERS		7
+#define RESUME_MIN_BYTES	15000ULL
 #define RESUME_FIRST_RTTS	4
 #define RESUME_RTTS		2
 /* What exceeds this need not be limited: 800 Gb/s. */
@@ -220,7 +221,9 @@ void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
 		if (resume->average_Bps)
 			rate_Bps = (3 * resume->average_Bps + rate_Bps) / 4;
 		resume->average_Bps = max(rate_Bps, 1ULL);
-		resume->rate_Bps = max(RESUME_QUARTERS * rate_Bps / 4, 1ULL);
+		resume->rate_Bps = max(RESUME_QUARTERS * rate_Bps / 4,
+				       div64_u64(RESUME_MIN_BYTES * NSEC_PER_SEC,
+						 max(rtt_ns, 1000ULL)));
 	}
 	resume->begun_ns = now_ns;
 	resume->begun_bytes = bytes;
