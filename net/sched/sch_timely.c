@@ -775,7 +775,7 @@ static bool tq_has_record(struct tq_sched *q, struct tq_flow *f, bool wanted, bo
 }
 
 /* The record is made when a connection is established, the flow with its first
- * SYN. Where there was no memory for one it is not looked for with every packet.
+ * SYN. Where there was no memory for one it is not looked for with all data.
  * On-Ramp wants one for whatever sends data.
  */
 static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
@@ -793,7 +793,7 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 		f->looked = (u32)jiffies;
 	f->recorded = !!f->record;
 	f->driven = f->record && f->record->key;
-	if (!f->recorded)
+	if (!f->recorded && tq_is_data(skb))
 		f->looked = (u32)jiffies;
 }
 
