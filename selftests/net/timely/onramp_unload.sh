@@ -174,7 +174,7 @@ down_and_up() {
 	unload_timely
 }
 
-# traffic_until LINE...: two flows, whatever is done meanwhile, as run.sh's plan
+# traffic_meanwhile LINE...: four flows, and the lines of traffic.py's plan
 traffic_meanwhile() {
 	{
 		for number in 0 1; do
@@ -205,7 +205,7 @@ modules_go_under_load() {
 		without_keys
 		ctl h2 acker add any
 		h1_qdisc $always
-		set -- "0.05 run tc -n h1 qdisc replace dev eth0 root pfifo"
+		set -- "0.05 run tc -n h1 qdisc replace dev eth0 root fq"
 		at=6
 		for module in $order; do
 			[ $module = timely ] || set -- "$@" "0.0$at run rmmod $module"

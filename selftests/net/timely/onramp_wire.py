@@ -202,7 +202,8 @@ class UdpFlow:
 class TcpFlow:
 	"""A connection, and its segments of data as they arrive."""
 
-	def __init__(self, ns="h1", to=H2, port=0, rate=None, there="h2", cc="cubic"):
+	def __init__(self, ns="h1", to=H2, port=0, rate=None, there="h2", cc="cubic",
+		     device=None, mapped=False):
 		family = socket.AF_INET6 if ":" in to else socket.AF_INET
 		with inside(there):
 			listener = socket.socket(family)
@@ -211,18 +212,21 @@ class TcpFlow:
 		listener.listen()
 		self.tap = Tap(there)
 		with inside(ns):
-			self.sender = socket.socket(family)
+			self.sender = socket.socket(socket.AF_INET6 if mapped else family)
+		if device:
+			self.sender.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE,
+					       device.encode())
 		self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc.encode())
 		self.sender.setsockopt(socket.IPPROTO_TCP, TCP_NODELAY, 1)
 		if rate is not None:
 			self.sender.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE,
 					       struct.pack("=Q", rate))
-		self.sender.connect(listener.getsockname()[:2])
-		self.receiver, _ = listener.accept()
+		port = listener.getsockname()[1]
+		self.sender.connect(("::ffff:" + to if mapped else to, port))
+		self.receiver, peer = listener.accept()
 		self.receiver.setsockopt(socket.IPPROTO_TCP, TCP_NODELAY, 1)
 		listener.close()
-		port = self.sender.getpeername()[1]
-		self.tuple = Tuple(6, *self.sender.getsockname()[:2], to, port)
+		self.tuple = Tuple(6, *peer[:2], to, port)
 
 	def send(self, count=1, size=1000):
 		for _ in range(count):
@@ -268,6 +272,8 @@ class Forger:
 
 	def one(self, size=1000):
 		"""A packet of the flow that was not held."""
+		# Of packets that leave together one time of departure is known.
+		wait(20 * US)
 		self.flow.send(1, size)
 		wait(1 * US)
 		packets = self.flow.arrived()
