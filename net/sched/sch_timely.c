@@ -758,6 +758,8 @@ static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 	if (!f->record)
 		return false;
 	timely_flow_attach(f->record, &q->waiter, f);
+	/* It may be the flow's first data, or a new connection's in an old place. */
+	timely_onramp_recall(f->record, timely_clock_ns());
 	return true;
 }
 

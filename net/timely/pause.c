@@ -177,7 +177,7 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_la
  * the hold it is half as much again, and again with every other round trip.
  */
 #define RESUME_QUARTERS		7
-#define RESUME_MIN_BYTES	15000ULL
+#define RESUME_MIN_BYTES	6000ULL
 #define RESUME_FIRST_RTTS	4
 #define RESUME_RTTS		2
 /* What exceeds this need not be limited: 800 Gb/s. */
