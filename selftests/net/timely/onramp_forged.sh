@@ -270,7 +270,7 @@ pure_acks_pass() {
 			expect held_$version -eq 1
 			[ -z "$how" ] || expect passed_$version -ge 20
 			expect bytes_$version -eq 3000
-			expect off_$version -ge -100
+			expect off_$version -ge -500
 			expect off_$version -le 2000
 		done
 	done

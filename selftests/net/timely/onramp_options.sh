@@ -303,7 +303,7 @@ held_bytes_are_bounded() {
 	# TSQ: a millisecond of the rate, or two segments.
 	expect most -le 400000
 	expect first -le 260000 "a burst at the end of a pause"
-	expect off -ge -100
+	expect off -ge -500
 	expect off -le 20000
 }
 
