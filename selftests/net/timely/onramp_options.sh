@@ -82,7 +82,7 @@ off_releases() {
 		    wait(20 * US)
 		    got = forger.flow.arrived()
 		    told = forger.hold(300 * US)
-		    free = forger.one().at - told
+		    free = forger.one().at - told - 20 * US
 		    # Until the destination's delay is forgotten.
 		    wait(60 * MS)
 		    tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", "50us")
