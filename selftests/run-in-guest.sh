@@ -36,7 +36,7 @@ make -s -C "$here/../tools/tc" OUT="$together" >&2
 make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
-# All of them on the debug kernel take ten minutes, and more on a busy machine.
-"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-2700}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
+# On the debug kernel they take half an hour, and more on a busy machine.
+"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
 	-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
 	"$here/net/timely/run.sh" "$together" "$@"
