@@ -9,8 +9,9 @@
  *
  * A record exists for sockets whose congestion control asked for it, and is found
  * by the socket under RCU. A qdisc with On-Ramp makes one for each socket that
- * sends data, to be found by the flow's addresses (onramp.c). A record lives as long as anybody refers to it:
- * the qdisc may keep packets of a connection that is gone.
+ * sends data, to be found by the flow's addresses (onramp.c). A record lives as
+ * long as anybody refers to it: the qdisc may keep packets of a connection that is
+ * gone.
  *
  * Departures go through a ring without a lock. Entries are written by the qdisc
  * that sends (two may, when a socket's route changes) and read by the

@@ -122,10 +122,22 @@ struct onramp_net {
 };
 
 /**
- * struct timely_peer - a destination
+ * struct onramp_peer_key - what a destination is known by
  * @net: network namespace, only as a number
  * @addr: address, as in struct timely_tuple
  * @family: AF_INET or AF_INET6
+ *
+ * Without gaps, to be hashed and compared as bytes.
+ */
+struct onramp_peer_key {
+	unsigned long net;
+	__be32 addr[4];
+	unsigned long family;
+};
+
+/**
+ * struct timely_peer - a destination
+ * @key: what it is known by
  * @hash: anchor in the table
  * @list: anchor in the list of all
  * @flows: how many refer to it
@@ -139,11 +151,7 @@ struct onramp_net {
  * @rcu: readers of the table may still look at it
  */
 struct timely_peer {
-	struct_group(key,
-		unsigned long net;
-		__be32 addr[4];
-		u64 family;
-	);
+	struct onramp_peer_key key;
 	struct rhash_head hash;
 	struct list_head list;
 	u32 flows;
@@ -263,11 +271,12 @@ static void onramp_peers_work(struct work_struct *work)
 		schedule_delayed_work(&onramp_sweep, ONRAMP_PEER_AGE / 4);
 }
 
-static void onramp_peer_key(const struct timely_tuple *tuple, struct timely_peer *peer)
+static struct onramp_peer_key onramp_peer_key(const struct timely_tuple *tuple)
 {
-	peer->net = tuple->net;
-	memcpy(peer->addr, tuple->daddr, sizeof(peer->addr));
-	peer->family = tuple->family;
+	struct onramp_peer_key key = { .net = tuple->net, .family = tuple->family };
+
+	memcpy(key.addr, tuple->daddr, sizeof(key.addr));
+	return key;
 }
 
 /* Under the lock of all. */
@@ -280,7 +289,7 @@ static struct timely_peer *onramp_peer_new(const struct timely_tuple *tuple)
 	peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
 	if (!peer)
 		return NULL;
-	onramp_peer_key(tuple, peer);
+	peer->key = onramp_peer_key(tuple);
 	spin_lock_init(&peer->lock);
 	timely_floor_init(&peer->floor);
 	if (rhashtable_insert_fast(&onramp_peers, &peer->hash, onramp_peers_params)) {
@@ -295,12 +304,12 @@ static struct timely_peer *onramp_peer_new(const struct timely_tuple *tuple)
 
 static struct timely_peer *onramp_peer_get(const struct timely_tuple *tuple)
 {
-	struct timely_peer sought, *peer;
+	struct onramp_peer_key key = onramp_peer_key(tuple);
+	struct timely_peer *peer;
 
-	onramp_peer_key(tuple, &sought);
 	spin_lock_bh(&onramp_peers_lock);
 	rcu_read_lock();
-	peer = rhashtable_lookup(&onramp_peers, &sought.key, onramp_peers_params);
+	peer = rhashtable_lookup(&onramp_peers, &key, onramp_peers_params);
 	rcu_read_unlock();
 	if (!peer)
 		peer = onramp_peer_new(tuple);
@@ -998,8 +1007,9 @@ static int onramp_probe_join(void)
 	mutex_lock(&onramp_probe_lock);
 	if (!onramp_probe_users) {
 		for_each_kernel_tracepoint(onramp_find_tracepoint, NULL);
-		err = onramp_tracepoint ?
-		      tracepoint_probe_register(onramp_tracepoint, onramp_probe, NULL) : -EOPNOTSUPP;
+		err = -EOPNOTSUPP;
+		if (onramp_tracepoint)
+			err = tracepoint_probe_register(onramp_tracepoint, onramp_probe, NULL);
 	}
 	if (!err)
 		onramp_probe_users++;

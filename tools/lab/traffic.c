@@ -1053,7 +1053,8 @@ static void read_cdf(struct workload *w, const char *path)
 		if (w->points == CDF_POINTS || percent <= before)
 			die("%s: at most %d lines, in rising order", path, CDF_POINTS);
 		w->cdf[w->points].size = size;
-		w->cdf[w->points++].percent = before = percent;
+		w->cdf[w->points++].percent = percent;
+		before = percent;
 	}
 	if (w->points < 2 || w->cdf[0].percent || before != 100)
 		die("%s: sizes have to go from 0 to 100 percent", path);
@@ -1333,7 +1334,8 @@ static void put_workloads(FILE *out)
 
 	fputs("\"workloads\":[", out);
 	for (w = workloads; w; w = w->next) {
-		connections = retrans = 0;
+		connections = 0;
+		retrans = 0;
 		for (f = flows; f; f = f->next) {
 			if (f->workload != w || !f->connected)
 				continue;
