@@ -2111,9 +2111,11 @@ static int tq_onramp_join(struct Qdisc *sch, u8 wanted, struct netlink_ext_ack *
 	if (wanted && wanted != q->joined)
 		err = timely_onramp_join(dev_net(qdisc_dev(sch)), wanted - 1);
 	if (err == -EADDRINUSE)
-		NL_SET_ERR_MSG_MOD(extack, "onramp: the UDP port of OR-ACKs is in use here: free it, or load timely with another orack_port");
+		NL_SET_ERR_MSG_MOD(extack,
+				   "onramp: the UDP port of OR-ACKs is in use here: free it, or load timely with another orack_port");
 	else if (err == -EOPNOTSUPP)
-		NL_SET_ERR_MSG_MOD(extack, "onramp: no tracepoint tcp_probe in this kernel, as owd rtt takes: use another owd");
+		NL_SET_ERR_MSG_MOD(extack,
+				   "onramp: no tracepoint tcp_probe in this kernel, as owd rtt takes: use another owd");
 	else if (err)
 		NL_SET_ERR_MSG_MOD(extack, "onramp: no socket for OR-ACKs");
 	return err;
