@@ -978,6 +978,126 @@ static void loop__never_does_worse_than_the_strawman(struct kunit *test)
 					    "%u senders, %u packets", count, total);
 }
 
+/* ---- between holds ---- */
+
+#define RTT_NS		(100 * US)
+/* Of a flow that sends 1 GB/s, and in a millisecond. */
+#define GBPS		1000000000ULL
+#define MS_BYTES	1000000ULL
+/* Four packets in RTT_NS. */
+#define LEAST_BPS	60000000ULL
+
+/* A flow that sent 1 MB from one hold to the next, a millisecond later. */
+static void held_twice(struct timely_resume *resume)
+{
+	timely_resume_init(resume);
+	timely_resume_hold(resume, NOW_NS, NOW_NS + 10 * US, RTT_NS, MS_BYTES);
+	timely_resume_hold(resume, NOW_NS + 1000 * US, NOW_NS + 1010 * US, RTT_NS,
+			   2 * MS_BYTES);
+}
+
+static void resume__unlimited_at_first(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	timely_resume_init(&resume);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+	timely_resume_go_on(&resume, NOW_NS, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+}
+
+/* One hold tells nothing of what is sent between two. */
+static void resume__unlimited_by_the_first_hold(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	timely_resume_init(&resume);
+	timely_resume_hold(&resume, NOW_NS, NOW_NS + 10 * US, RTT_NS, MS_BYTES);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+}
+
+static void resume__by_what_was_sent_from_hold_to_hold(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	held_twice(&resume);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, GBPS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, 7 * GBPS / 4);
+}
+
+static void resume__a_quarter_of_what_is_new(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	held_twice(&resume);
+	timely_resume_hold(&resume, NOW_NS + 2000 * US, NOW_NS + 2010 * US, RTT_NS,
+			   2 * MS_BYTES);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, 3 * GBPS / 4);
+}
+
+static void resume__four_packets_an_rtt_anyway(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	timely_resume_init(&resume);
+	timely_resume_hold(&resume, NOW_NS, NOW_NS + 10 * US, RTT_NS, 0);
+	timely_resume_hold(&resume, NOW_NS + 1000 * US, NOW_NS + 1010 * US, RTT_NS, 0);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, LEAST_BPS);
+}
+
+static void resume__grows_when_no_hold_follows(struct kunit *test)
+{
+	u64 end_ns = NOW_NS + 1010 * US, rate_Bps;
+	struct timely_resume resume;
+
+	held_twice(&resume);
+	rate_Bps = resume.rate_Bps;
+	timely_resume_go_on(&resume, end_ns + 4 * RTT_NS - 1, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps);
+	timely_resume_go_on(&resume, end_ns + 4 * RTT_NS, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps + rate_Bps / 2 + 1);
+	rate_Bps = resume.rate_Bps;
+	timely_resume_go_on(&resume, end_ns + 6 * RTT_NS - 1, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps);
+	timely_resume_go_on(&resume, end_ns + 6 * RTT_NS, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps + rate_Bps / 2 + 1);
+}
+
+/* And is none at last: what was known of it then is forgotten. */
+static void resume__grows_until_there_is_none(struct kunit *test)
+{
+	struct timely_resume resume;
+	u32 i;
+
+	held_twice(&resume);
+	for (i = 0; i < 9; i++)
+		timely_resume_go_on(&resume, NOW_NS + 10000 * US + i * 2 * RTT_NS, RTT_NS);
+	KUNIT_EXPECT_LT(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+	timely_resume_go_on(&resume, NOW_NS + 20000 * US, RTT_NS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, 0ULL);
+	KUNIT_EXPECT_EQ(test, resume.begun_ns, 0ULL);
+}
+
+/* Whatever clocks and counters say: some rate, and none beyond reason. */
+static void resume__of_hostile_numbers(struct kunit *test)
+{
+	static const u64 odd[] = { 0, 1, NOW_NS, FAR, U64_MAX };
+	struct timely_resume resume;
+	u32 i, n = ARRAY_SIZE(odd);
+
+	timely_resume_init(&resume);
+	for (i = 0; i < n * n * n * n; i++) {
+		timely_resume_hold(&resume, odd[i % n], odd[i / n % n], odd[i / n / n % n],
+				   odd[i / n / n / n]);
+		KUNIT_EXPECT_GE(test, resume.rate_Bps, 1ULL);
+		if (resume.rate_Bps != TIMELY_RESUME_UNLIMITED)
+			KUNIT_EXPECT_LE(test, resume.rate_Bps, 6000 * GBPS);
+		timely_resume_go_on(&resume, odd[i / n % n], odd[i % n]);
+		KUNIT_EXPECT_GE(test, resume.rate_Bps, 1ULL);
+	}
+}
+
 static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(init__was_never_held),
 	KUNIT_CASE(hear__pauses_for_what_is_above_the_threshold),
@@ -1022,6 +1142,14 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(floor__of_any_length),
 	KUNIT_CASE(loop__keeps_the_link_busy),
 	KUNIT_CASE(loop__never_does_worse_than_the_strawman),
+	KUNIT_CASE(resume__unlimited_at_first),
+	KUNIT_CASE(resume__unlimited_by_the_first_hold),
+	KUNIT_CASE(resume__by_what_was_sent_from_hold_to_hold),
+	KUNIT_CASE(resume__a_quarter_of_what_is_new),
+	KUNIT_CASE(resume__four_packets_an_rtt_anyway),
+	KUNIT_CASE(resume__grows_when_no_hold_follows),
+	KUNIT_CASE(resume__grows_until_there_is_none),
+	KUNIT_CASE(resume__of_hostile_numbers),
 	{}
 };
 

@@ -49,6 +49,9 @@ EXPORT_SYMBOL_GPL(timely_params_check);
 EXPORT_SYMBOL_GPL(timely_pause_init);
 EXPORT_SYMBOL_GPL(timely_pause_hear);
 EXPORT_SYMBOL_GPL(timely_pause_start);
+EXPORT_SYMBOL_GPL(timely_resume_init);
+EXPORT_SYMBOL_GPL(timely_resume_hold);
+EXPORT_SYMBOL_GPL(timely_resume_go_on);
 EXPORT_SYMBOL_GPL(timely_floor_init);
 EXPORT_SYMBOL_GPL(timely_floor_add);
 

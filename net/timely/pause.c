@@ -223,7 +223,7 @@ void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
 		resume->average_Bps = max(rate_Bps, 1ULL);
 		resume->rate_Bps = max(RESUME_QUARTERS * rate_Bps / 4,
 				       div64_u64(RESUME_MIN_BYTES * NSEC_PER_SEC,
-						 max(rtt_ns, 1000ULL)));
+						 clamp(rtt_ns, 1000ULL, RESUME_MAX_NS)));
 	}
 	resume->begun_ns = now_ns;
 	resume->begun_bytes = bytes;
