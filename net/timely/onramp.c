@@ -68,11 +68,13 @@
 #define ONRAMP_PEERS		4096
 #define ONRAMP_PEER_AGE		(60 * HZ)
 
-/* Bad OR-ACKs from one of so many groups of addresses, in each period: about a
- * tenth of a processor's time is what all of them together may cost.
+/* OR-ACKs that do not count, from one of so many groups of addresses, in each period:
+ * about a tenth of a processor's time is what all of them together may cost. One that
+ * whoever has a key has made, late or replayed, counts less.
  */
 #define ONRAMP_BAD_GROUPS	256
-#define ONRAMP_BAD_MAX		8
+#define ONRAMP_BAD_MAX		64
+#define ONRAMP_BAD_FORGED	8
 #define ONRAMP_BAD_NS		(4 * NSEC_PER_MSEC)
 
 static ushort orack_port = TIMELY_ORACK_PORT;
@@ -881,10 +883,9 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 		orack.tuple.net = (unsigned long)net;
 		result = onramp_take(net, &orack, skb->skb_iif, now_ns);
 	}
-	/* Whoever has a key may be late, or ahead, or wrong. */
-	if (result != TIMELY_ONRAMP_accepted &&
-	    (result <= TIMELY_ONRAMP_bad_tag || !orack.key))
-		WRITE_ONCE(*bad, *bad + 1);
+	if (result != TIMELY_ONRAMP_accepted)
+		WRITE_ONCE(*bad, *bad + (result <= TIMELY_ONRAMP_bad_tag || !orack.key ?
+					 ONRAMP_BAD_FORGED : 1));
 	return result;
 }
 

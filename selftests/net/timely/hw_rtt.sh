@@ -219,9 +219,10 @@ steps() {
 # RTTs by the clock as it was before would be off by the step. A line just learnt
 # may be off by a little more than usual.
 none_by_the_old_clock() {
-	# Of stamps alone the new line is learnt in some 40 ms.
-	expect error_max -le 3000 "RTTs by the old clock"
-	expect error_wrong -le $((hardware / 20)) "RTTs off by more than 1 us"
+	# Of stamps alone the new line is learnt in some 40 ms. Just then it may be
+	# some us off for a while; the old clock would be off by the step.
+	expect error_max -le 10000 "RTTs by the old clock"
+	expect error_wrong -le $((hardware / 100)) "RTTs off by more than 1 us"
 }
 
 a_step_of_the_nic_is_noticed() {
