@@ -41,6 +41,7 @@ check:
 bench: setup
 	@tools/bench/bench.sh
 	@tools/bench/ack.sh
+	@tools/bench/onramp.sh
 
 results: setup
 	@tools/docs/results.sh $(SCENARIOS)
@@ -66,7 +67,8 @@ help:
 	@echo '                   table and plots in $(DEMO)'
 	@echo '  check            all tests and checks; CHECKS="kunit figures" for some'
 	@echo '  bench            what a packet costs: timely beside fq and pfifo, 1 to 1 000 000 flows;'
-	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno'
+	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
+	@echo '                   what On-Ramp costs a sender and a receiver'
 	@echo '  results          run every scenario that the documents quote, then docs'
 	@echo '  docs             write the parts of documents that are made from other files'
 	@echo '  setup            only install what demo and check need'

@@ -10,7 +10,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 [ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench ack \
-	onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+	onramp-cost onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21
 
@@ -33,6 +33,13 @@ keep_ack() {
 	done
 }
 
+keep_onramp_cost() {
+	mkdir -p results/onramp-cost
+	for part in sender receiver single table; do
+		cp "$1/$part.md" results/onramp-cost/
+	done
+}
+
 for scenario; do
 	raw=build/results/$scenario
 	if [ "$scenario" = bench ]; then
@@ -43,6 +50,11 @@ for scenario; do
 	if [ "$scenario" = ack ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/ack.sh
 		keep_ack "$raw"
+		continue
+	fi
+	if [ "$scenario" = onramp-cost ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/onramp.sh
+		keep_onramp_cost "$raw"
 		continue
 	fi
 	rm -rf "$raw"

@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# In the guest: all runs of onramp.sh.
+#
+#   onramp_cells.sh RAW ONRAMP_BENCH.KO REPEATS "CASES..." TIMELYCTL
+#                   TIMELY.KO SCH_TIMELY.KO TIMELY_ACKER.KO
+#
+# A run is without On-Ramp ("off"), with the receiver's module but no rule
+# ("idle"), or with all of it ("on"); each adds a line of JSON to RAW. The three
+# take turns, in one order and then in the other.
+
+set -eu
+
+raw=$1
+bench=$2
+repeats=$3
+cases=$4
+ctl=$5
+acker=$8
+
+run=/sys/kernel/debug/onramp_bench/run
+
+set_to() { echo "$2" >"/sys/module/onramp_bench/parameters/$1"; }
+sender() { ip netns exec sender "$@"; }
+receiver() { ip netns exec receiver "$@"; }
+
+# An end of the wire: end NAMESPACE DEVICE ADDRESS
+end() {
+	ip netns add "$1"
+	ip link set "$2" netns "$1"
+	ip netns exec "$1" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 \
+		net.ipv4.tcp_slow_start_after_idle=0 net.ipv4.tcp_no_metrics_save=1
+	ip -n "$1" address add "$3/24" dev "$2"
+	ip -n "$1" link set lo up
+	ip -n "$1" link set "$2" up
+	ip netns exec "$1" "$ctl" key add 1 "$TIMELY_WORK/key" >/dev/null
+	ip netns exec "$1" "$ctl" key use 1 >/dev/null
+}
+
+use_mode() {
+	room="limit 100000 flow_limit 1000"
+	hold=
+	[ "$1" != on ] || hold="onramp 50us"
+	# shellcheck disable=SC2086 # lists of words
+	sender tc qdisc replace dev ramp0 root timely $room $hold
+	[ "$1" = off ] || insmod "$acker"
+	[ "$1" != on ] || receiver "$ctl" acker add any
+}
+
+leave_mode() {
+	[ "$1" = off ] || rmmod timely_acker
+	sender tc qdisc del dev ramp0 root
+}
+
+# A case: flows, caches.
+use_case() {
+	set_to flows 1
+	set_to segments 2000
+	set_to evict_kb 0
+	case $1 in
+	many|cold)	set_to flows 100 ;;
+	esac
+	case $1 in
+	cold)	set_to evict_kb 4096; set_to segments 300 ;;
+	esac
+}
+
+# one_run MODE CASE GRO REPEAT
+one_run() {
+	use_case "$2"
+	set_to gro "$3"
+	set_to rounds 0
+	[ "$1" != on ] || [ "$2" = cold ] || set_to rounds 100
+	use_mode "$1"
+	before=$(sender "$ctl" -j onramp)
+	sent=$(receiver "$ctl" -j onramp)
+	cat $run >"$TIMELY_WORK/result" || {
+		echo "onramp bench: $*: not a valid run" >&2
+		dmesg | grep onramp_bench: | tail -n 1 >&2
+		return 1
+	}
+	printf '{"mode": "%s", "case": "%s", "repeat": %s, "run": %s, "sender": [%s, %s], "receiver": [%s, %s]}' \
+		"$1" "$2" "$4" "$(cat "$TIMELY_WORK/result")" \
+		"$before" "$(sender "$ctl" -j onramp)" "$sent" "$(receiver "$ctl" -j onramp)" |
+		tr -d '\n' >>"$raw"
+	echo >>"$raw"
+	leave_mode "$1"
+}
+
+# The kernel's timers become exact some ticks after its start.
+sleep 0.3
+insmod "$6"
+insmod "$7"
+insmod "$bench"
+umask 077
+"$ctl" key generate >"$TIMELY_WORK/key"
+end sender ramp0 10.0.0.1
+end receiver ramp1 10.0.0.2
+receiver tc qdisc replace dev ramp1 root timely limit 100000 flow_limit 1000
+
+for repeat in $(seq "$repeats"); do
+	modes="off idle on"
+	[ $((repeat % 2)) -eq 1 ] || modes="on idle off"
+	for case in $cases; do
+		for gro in 0 1; do
+			for mode in $modes; do
+				one_run "$mode" "$case" "$gro" "$repeat"
+			done
+		done
+	done
+done
