@@ -1296,6 +1296,9 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	f = tq_classify(sch, skb, key, bucket, now);
 	if (!f)
 		return tq_bypass(sch, q, skb);
+	if (unlikely(q->config.onramp) && f->recorded && f->record->onramp &&
+	    READ_ONCE(f->record->resume_Bps) != TIMELY_RESUME_UNLIMITED)
+		timely_onramp_unheard(f->record, now);
 	if (unlikely(tq_passes(q, f, skb, now))) {
 		q->stats.onramp_acks_passed++;
 		return tq_bypass(sch, q, skb);

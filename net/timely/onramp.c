@@ -58,6 +58,8 @@
 
 /* A flow of which nothing that it sent since was heard has had a rest. */
 #define ONRAMP_REST_NS		NSEC_PER_MSEC
+/* And one that sends, but of which nothing is heard, after this. */
+#define ONRAMP_UNHEARD_NS	(10 * NSEC_PER_MSEC)
 
 /* Packets of a flow that follow each other within this are noted together: so 128
  * entries are two milliseconds of the fastest flow.
@@ -699,17 +701,33 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 	return result;
 }
 
-/* A flow that did not send of late is not limited by what it sent before. */
-static void onramp_rest(struct timely_flow *flow, u64 now_ns)
+/* A flow of which nothing was heard for so long is not limited by what it sent before. */
+static void onramp_rest(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
 {
-	if (now_ns - READ_ONCE(flow->onramp->green_ns) < ONRAMP_REST_NS ||
-	    flow->resume_Bps == TIMELY_RESUME_UNLIMITED)
+	u64 heard_ns = max(READ_ONCE(flow->onramp->green_ns), READ_ONCE(flow->pause_until_ns));
+
+	if ((s64)(now_ns - heard_ns) < silence_ns ||
+	    READ_ONCE(flow->resume_Bps) == TIMELY_RESUME_UNLIMITED)
 		return;
 	spin_lock_bh(&flow->lock);
 	timely_resume_init(&flow->onramp->resume);
 	WRITE_ONCE(flow->resume_Bps, TIMELY_RESUME_UNLIMITED);
 	spin_unlock_bh(&flow->lock);
 }
+
+/**
+ * timely_onramp_unheard() - a flow sends that is limited after a hold
+ * @flow: its record
+ * @now_ns: the time
+ *
+ * Only signals let the limit grow. If none comes any more, as the receiver has left
+ * or the kind of delay was changed, there is none.
+ */
+void timely_onramp_unheard(struct timely_flow *flow, u64 now_ns)
+{
+	onramp_rest(flow, now_ns, ONRAMP_UNHEARD_NS);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_unheard);
 
 /**
  * timely_onramp_recall() - a flow starts to send, or does so anew
@@ -733,7 +751,7 @@ void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 
 	if (!peer)
 		return;
-	onramp_rest(flow, now_ns);
+	onramp_rest(flow, now_ns, ONRAMP_REST_NS);
 	heard_ns = READ_ONCE(peer->heard_ns);
 	signal.delay_ns = READ_ONCE(peer->delay_ns);
 	if (heard_ns <= READ_ONCE(onramp->green_ns) || heard_ns > now_ns ||

@@ -78,15 +78,10 @@ static const struct range *range_of(unsigned int attr)
 	return NULL;
 }
 
-static bool keeps(const struct range *r, __u64 value)
-{
-	return (r->attr == TCA_TIMELY_ACK_DSCP && value == TIMELY_DSCP_KEEP) ||
-	       (r->attr == TCA_TIMELY_ACK_PRIORITY && value == TIMELY_PRIORITY_KEEP);
-}
-
+/* A default may lie beyond the ends: it stands for none, or for as it was. */
 static bool allowed(const struct range *r, __u64 value)
 {
-	return (value >= r->min && value <= r->max) || keeps(r, value);
+	return (value >= r->min && value <= r->max) || value == r->value;
 }
 
 /* ---- chance ---- */
