@@ -55,7 +55,8 @@ int timely_flow_init(void)
 {
 	int err;
 
-	timely_flow_cache = KMEM_CACHE(timely_flow, SLAB_HWCACHE_ALIGN);
+	timely_flow_cache = kmem_cache_create("timely_record", sizeof(struct timely_flow), 0,
+					      SLAB_HWCACHE_ALIGN, NULL);
 	if (!timely_flow_cache)
 		return -ENOMEM;
 	err = rhashtable_init(&timely_flows, &timely_flows_params);

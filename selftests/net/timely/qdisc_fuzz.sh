@@ -73,14 +73,14 @@ under_traffic() {
 nothing_is_left() {
 	must tc -n h1 qdisc del dev eth0 root
 	must rmmod sch_timely
-	! grep timely /proc/slabinfo >"$work/slabs" || {
+	! grep timely_flow /proc/slabinfo >"$work/slabs" || {
 		say_lines <"$work/slabs"
 		fail "a slab cache is left"
 	}
+	must rmmod timely
 	klog >"$work/klog"
 	! grep -iE 'kmem_cache_destroy|Objects remaining|still has objects' "$work/klog" ||
 		fail "objects were left in a slab cache"
-	must rmmod timely
 }
 
 run_cases hosts a_million_messages under_traffic nothing_is_left
