@@ -72,11 +72,12 @@
 
 /* OR-ACKs that do not count, from one of so many groups of addresses, in each period:
  * about a tenth of a processor's time is what all of them together may cost. One that
- * whoever has a key has made, late or replayed, counts less.
+ * whoever has a key has made, late, replayed or of a flow that has just ended, counts
+ * less.
  */
 #define ONRAMP_BAD_GROUPS	256
-#define ONRAMP_BAD_MAX		64
-#define ONRAMP_BAD_FORGED	8
+#define ONRAMP_BAD_MAX		1024
+#define ONRAMP_BAD_FORGED	128
 #define ONRAMP_BAD_NS		(4 * NSEC_PER_MSEC)
 
 static ushort orack_port = TIMELY_ORACK_PORT;
@@ -121,7 +122,7 @@ struct onramp_net {
 	u8 used;
 	bool unauthenticated;
 	u64 bad_ns;
-	u8 bad[ONRAMP_BAD_GROUPS];
+	u16 bad[ONRAMP_BAD_GROUPS];
 	struct onramp_key __rcu *keys[256];
 };
 
@@ -867,10 +868,10 @@ static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *s
 /* The count of bad ones that a sender's group of addresses may still add to; NULL
  * if it is used up.
  */
-static u8 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, u64 now_ns)
+static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, u64 now_ns)
 {
 	u32 group = jhash2((const u32 *)tuple->daddr, ARRAY_SIZE(tuple->daddr), onramp_seed);
-	u8 *bad = &on->bad[group % ONRAMP_BAD_GROUPS];
+	u16 *bad = &on->bad[group % ONRAMP_BAD_GROUPS];
 
 	/* CPUs may race here: then it is a few more. */
 	if (now_ns - READ_ONCE(on->bad_ns) >= ONRAMP_BAD_NS) {
@@ -885,7 +886,8 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 	struct onramp_net *on = onramp_net(net);
 	enum timely_onramp_counter result = TIMELY_ONRAMP_malformed;
 	struct timely_orack orack = { };
-	u8 wire[TIMELY_ORACK_BYTES], *bad;
+	u8 wire[TIMELY_ORACK_BYTES];
+	u16 *bad;
 	u64 now_ns = ktime_get_ns();
 
 	onramp_addresses(&orack.tuple, skb);
