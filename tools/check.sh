@@ -220,8 +220,9 @@ nic="hwnic hw_rtt hw_paths hw_unload timelyctl"
 	beside selftests selftests/run-in-guest.sh base --without $nic
 	check selftests-nic selftests/run-in-guest.sh base $nic
 	await selftests
-	# The tests with NICs take most of an hour under the checkers: by hand.
-	beside selftests-debug selftests/run-in-guest.sh debug --without $nic
+	# The tests with NICs and of On-Ramp's throughput take most of an hour under the
+	# checkers: by hand.
+	beside selftests-debug selftests/run-in-guest.sh debug --without $nic onramp
 	check tdc selftests/tc-testing/run.sh base
 	check tdc-debug selftests/tc-testing/run.sh debug
 	check figures figures
