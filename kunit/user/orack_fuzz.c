@@ -41,54 +41,13 @@ static const char * const promises[PROMISES] = {
 	[DIGEST] = "a digest is of 16 bytes and the length, and not 0",
 };
 
-static struct {
-	u64 state;
-	const u8 *input;
-	size_t left;
-} dice;
+#include "fuzz.h"
 
 static struct {
 	struct timely_orack orack;
 	struct timely_orack_key key;
 	u8 wire[TIMELY_ORACK_BYTES];
-	u64 kept[PROMISES];
-	u64 broken[PROMISES];
 } now;
-
-static void promise(enum promise which, bool kept)
-{
-	now.kept[which]++;
-	now.broken[which] += !kept;
-#ifdef TIMELY_LIBFUZZER
-	if (!kept) {
-		printf("# broken: %s\n", promises[which]);
-		abort();
-	}
-#endif
-}
-
-static u64 roll(void)
-{
-	u64 x = 0;
-
-	if (dice.input) {
-		for (int i = 0; i < 4 && dice.left; i++, dice.left--)
-			x = x << 8 | *dice.input++;
-		return x;
-	}
-	/* xorshift64* */
-	x = dice.state;
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	dice.state = x;
-	return (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL) >> 16;
-}
-
-static u32 below(u32 n)
-{
-	return (u32)roll() % n;
-}
 
 static u64 wide(void)
 {
@@ -303,31 +262,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	return 0;
 }
 #else
+static void one_round(void)
+{
+	for (u32 i = 0; i < STEPS; i++)
+		one_step();
+}
+
 int main(int argc, char **argv)
 {
-	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
-	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20210412;
-	u32 number = 0, i;
-	bool good;
-
-	/* What was printed has to be seen when a sanitizer ends us. */
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("TAP version 13\n");
-	good = kunit_run(&number);
-
-	printf("# %u OR-ACKs, seed %llu\n", rounds * STEPS, seed);
-	dice.state = seed | 1ULL << 63;
-	for (i = 0; i < rounds * STEPS; i++)
-		one_step();
-	for (i = 0; i < PROMISES; i++) {
-		/* A promise that was never put to the test is not kept. */
-		bool kept = !now.broken[i] && (now.kept[i] || !rounds);
-
-		printf("%sok %u - random: %s # %llu times, broken %llu times\n",
-		       kept ? "" : "not ", ++number, promises[i], now.kept[i], now.broken[i]);
-		good &= kept;
-	}
-	printf("1..%u\n", number);
-	return good ? 0 : 1;
+	return fuzz_main(argc, argv, one_round, "OR-ACKs");
 }
 #endif

@@ -47,11 +47,7 @@ static const char * const promises[PROMISES] = {
 	[FLOOR_NEW] = "the floor forgets, whatever time does",
 };
 
-static struct {
-	u64 state;
-	const u8 *input;
-	size_t left;
-} dice;
+#include "fuzz.h"
 
 static struct {
 	struct timely_pause_law law;
@@ -65,46 +61,7 @@ static struct {
 	u64 held_ns;		/* the flow was, until now */
 	u64 stopped_ns;		/* since the last departure */
 	bool began;
-	u64 kept[PROMISES];
-	u64 broken[PROMISES];
 } now;
-
-static void promise(enum promise which, bool kept)
-{
-	now.kept[which]++;
-	now.broken[which] += !kept;
-#ifdef TIMELY_LIBFUZZER
-	if (!kept) {
-		printf("# broken: %s\n", promises[which]);
-		abort();
-	}
-#endif
-}
-
-/* ---- random numbers ---- */
-
-static u64 roll(void)
-{
-	u64 x = 0;
-
-	if (dice.input) {
-		for (int i = 0; i < 4 && dice.left; i++, dice.left--)
-			x = x << 8 | *dice.input++;
-		return x;
-	}
-	/* xorshift64* */
-	x = dice.state;
-	x ^= x >> 12;
-	x ^= x << 25;
-	x ^= x >> 27;
-	dice.state = x;
-	return (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL) >> 16;
-}
-
-static u32 below(u32 n)
-{
-	return (u32)roll() % n;
-}
 
 /* Of any magnitude, a small one as likely as a large one; or an edge. */
 static u64 any(void)
@@ -431,33 +388,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	return 0;
 }
 #else
+static void one_round(void)
+{
+	one_flow(STEPS);
+	one_floor();
+}
+
 int main(int argc, char **argv)
 {
-	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
-	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20210412;
-	u32 number = 0, i;
-	bool good;
-
-	/* What was printed has to be seen when a sanitizer ends us. */
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	printf("TAP version 13\n");
-	good = kunit_run(&number);
-
-	printf("# %u flows, %u signals each, seed %llu\n", rounds, STEPS, seed);
-	dice.state = seed | 1ULL << 63;
-	for (i = 0; i < rounds; i++) {
-		one_flow(STEPS);
-		one_floor();
-	}
-	for (i = 0; i < PROMISES; i++) {
-		/* A promise that was never put to the test is not kept. */
-		bool kept = !now.broken[i] && (now.kept[i] || !rounds);
-
-		printf("%sok %u - random: %s # %llu times, broken %llu times\n",
-		       kept ? "" : "not ", ++number, promises[i], now.kept[i], now.broken[i]);
-		good &= kept;
-	}
-	printf("1..%u\n", number);
-	return good ? 0 : 1;
+	return fuzz_main(argc, argv, one_round, "a flow with signals, a window");
 }
 #endif

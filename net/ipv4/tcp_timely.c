@@ -40,6 +40,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_nic.h>
 #include <net/timely_rtt.h>
+#include <net/timely_tracepoint.h>
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/timely.h>
@@ -611,16 +612,10 @@ static void timely_probe(void *unused, struct sock *sk, const struct sk_buff *sk
 		ts->hardware_ns = timely_nic_stamp(skb, ts->napi_id);
 }
 
-static void timely_find_tracepoint(struct tracepoint *tracepoint, void *unused)
-{
-	if (!strcmp(tracepoint->name, "tcp_probe"))
-		timely_tracepoint = tracepoint;
-}
-
 /* Without it RTTs are TCP's own: worse, but no reason to do without them. */
 static void timely_join_tracepoint(void)
 {
-	for_each_kernel_tracepoint(timely_find_tracepoint, NULL);
+	timely_tracepoint = timely_tracepoint_find("tcp_probe");
 	if (timely_tracepoint &&
 	    !tracepoint_probe_register(timely_tracepoint, timely_probe, NULL))
 		return;

@@ -59,6 +59,7 @@
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
 #include <net/timely_orack.h>
+#include <net/timely_tracepoint.h>
 #include <uapi/linux/timely.h>
 
 #define ACKER_RULES_MAX		256
@@ -802,13 +803,12 @@ static const char * const acker_point_names[] = {
 
 static struct tracepoint *acker_points[ARRAY_SIZE(acker_point_names)];
 
-static void acker_find_point(struct tracepoint *tracepoint, void *unused)
+static void acker_find_points(void)
 {
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
-		if (!strcmp(tracepoint->name, acker_point_names[i]))
-			acker_points[i] = tracepoint;
+		acker_points[i] = timely_tracepoint_find(acker_point_names[i]);
 }
 
 static void acker_free_cpus(void)
@@ -1311,7 +1311,7 @@ static int __init acker_load(void)
 	BUILD_BUG_ON(sizeof(struct acker_flow) > SMP_CACHE_BYTES);
 
 	acker_seed = get_random_u32();
-	for_each_kernel_tracepoint(acker_find_point, NULL);
+	acker_find_points();
 	err = register_pernet_subsys(&acker_net_ops);
 	if (err)
 		return err;

@@ -44,6 +44,7 @@
 #include <net/timely_clock.h>
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
+#include <net/timely_tracepoint.h>
 
 #include <timely_lookup.h>
 #include <timely_socket.h>
@@ -1015,19 +1016,13 @@ static DEFINE_MUTEX(onramp_probe_lock);
 static struct tracepoint *onramp_tracepoint;
 static u32 onramp_probe_users;
 
-static void onramp_find_tracepoint(struct tracepoint *tracepoint, void *unused)
-{
-	if (!strcmp(tracepoint->name, "tcp_probe"))
-		onramp_tracepoint = tracepoint;
-}
-
 static int onramp_probe_join(void)
 {
 	int err = 0;
 
 	mutex_lock(&onramp_probe_lock);
 	if (!onramp_probe_users) {
-		for_each_kernel_tracepoint(onramp_find_tracepoint, NULL);
+		onramp_tracepoint = timely_tracepoint_find("tcp_probe");
 		err = -EOPNOTSUPP;
 		if (onramp_tracepoint)
 			err = tracepoint_probe_register(onramp_tracepoint, onramp_probe, NULL);

@@ -32,18 +32,7 @@ say() { echo "ack bench: $*" >&2; }
 die() { say "$*"; exit 1; }
 words() { echo "$1" | tr ',' ' '; }
 
-# As bench.sh: the guest's memory by large pages, as a kernel's is.
-if [ -z "${BENCH_LARGE_PAGES-}" ]; then
-	private="unshare --mount"
-	[ "$(id -u)" -eq 0 ] || private="unshare --mount --map-root-user"
-	mount_shm="mount -t tmpfs -o huge=always,mode=1777,size=90% tmpfs /dev/shm"
-	if $private sh -c "$mount_shm" 2>/dev/null; then
-		# shellcheck disable=SC2016 # expanded by the inner shell
-		exec $private sh -c "$mount_shm"' && BENCH_LARGE_PAGES=yes exec "$0" "$@"' "$0" "$@"
-	fi
-	say "no large pages for the guest: many flows will cost more than in life"
-fi
-export BENCH_LARGE_PAGES="${BENCH_LARGE_PAGES:-no}"
+. "$here/large-pages.sh"
 
 while [ $# -gt 0 ]; do
 	case $1 in

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What fuzzers have in common: dice, promises, and a main() that prints TAP. To be
+ * included after enum promise, which ends in PROMISES, and promises[], their words.
+ */
+#ifndef _KUNIT_USER_FUZZ_H
+#define _KUNIT_USER_FUZZ_H
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <kunit/test.h>
+
+/* Random numbers: of a generator, or a fuzzer's input. */
+static struct {
+	u64 state;
+	const u8 *input;
+	size_t left;
+} dice;
+
+/* How often each promise was put to the test, and did not hold. */
+static struct {
+	u64 tested;
+	u64 broken;
+} fuzz_seen[PROMISES];
+
+static void promise(enum promise which, bool kept)
+{
+	fuzz_seen[which].tested++;
+	fuzz_seen[which].broken += !kept;
+#ifdef TIMELY_LIBFUZZER
+	if (!kept) {
+		printf("# broken: %s\n", promises[which]);
+		abort();
+	}
+#endif
+}
+
+static u64 roll(void)
+{
+	u64 x = 0;
+
+	if (dice.input) {
+		for (int i = 0; i < 4 && dice.left; i++, dice.left--)
+			x = x << 8 | *dice.input++;
+		return x;
+	}
+	/* xorshift64* */
+	x = dice.state;
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	dice.state = x;
+	return (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL) >> 16;
+}
+
+static u32 below(u32 n)
+{
+	return (u32)roll() % n;
+}
+
+#ifndef TIMELY_LIBFUZZER
+/* The KUnit suites, then so many rounds. */
+static int fuzz_main(int argc, char **argv, void (*round)(void), const char *what)
+{
+	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
+	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20210412;
+	u32 number = 0, i;
+	bool good;
+
+	/* What was printed has to be seen when a sanitizer ends us. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n");
+	good = kunit_run(&number);
+
+	printf("# %u times %s, seed %llu\n", rounds, what, seed);
+	dice.state = seed | 1ULL << 63;
+	for (i = 0; i < rounds; i++)
+		round();
+	for (i = 0; i < PROMISES; i++) {
+		/* A promise that was never put to the test is not kept. */
+		bool kept = !fuzz_seen[i].broken && (fuzz_seen[i].tested || !rounds);
+
+		printf("%sok %u - random: %s # %llu times, broken %llu times\n",
+		       kept ? "" : "not ", ++number, promises[i], fuzz_seen[i].tested,
+		       fuzz_seen[i].broken);
+		good &= kept;
+	}
+	printf("1..%u\n", number);
+	return good ? 0 : 1;
+}
+#endif
+
+#endif /* _KUNIT_USER_FUZZ_H */
