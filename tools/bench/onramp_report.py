@@ -20,7 +20,7 @@ FLOOD = 1_000_000
 # As net/timely/onramp.c: those that are looked at, of a group of addresses in a
 # second, forged or replayed; and groups.
 FORGED = 8 * 250
-REPLAYED = 64 * 250
+REPLAYED = 1024 * 250
 GROUPS = 256
 
 
