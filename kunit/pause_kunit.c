@@ -1025,6 +1025,24 @@ static void resume__by_what_was_sent_from_hold_to_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, 7 * GBPS / 4);
 }
 
+/* Of a long time much may have been idle: what was sent in it is no share. */
+static void resume__a_hold_long_ago_says_nothing(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	held_twice(&resume);
+	timely_resume_hold(&resume, NOW_NS + 1000 * US + 16 * RTT_NS, NOW_NS + 3000 * US,
+			   RTT_NS, 2 * MS_BYTES);
+	KUNIT_EXPECT_LT(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+	timely_resume_hold(&resume, NOW_NS + 1000 * US + 33 * RTT_NS, NOW_NS + 5000 * US,
+			   RTT_NS, 3 * MS_BYTES);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, 0ULL);
+	timely_resume_hold(&resume, NOW_NS + 1000 * US + 43 * RTT_NS, NOW_NS + 6000 * US,
+			   RTT_NS, 4 * MS_BYTES);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, GBPS);
+}
+
 static void resume__a_quarter_of_what_is_new(struct kunit *test)
 {
 	struct timely_resume resume;
@@ -1052,14 +1070,14 @@ static void resume__grows_when_no_hold_follows(struct kunit *test)
 
 	held_twice(&resume);
 	rate_Bps = resume.rate_Bps;
-	timely_resume_go_on(&resume, end_ns + 4 * RTT_NS - 1, RTT_NS);
+	timely_resume_go_on(&resume, end_ns + 2 * RTT_NS - 1, RTT_NS);
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps);
-	timely_resume_go_on(&resume, end_ns + 4 * RTT_NS, RTT_NS);
+	timely_resume_go_on(&resume, end_ns + 2 * RTT_NS, RTT_NS);
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps + rate_Bps / 2 + 1);
 	rate_Bps = resume.rate_Bps;
-	timely_resume_go_on(&resume, end_ns + 6 * RTT_NS - 1, RTT_NS);
+	timely_resume_go_on(&resume, end_ns + 3 * RTT_NS - 1, RTT_NS);
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps);
-	timely_resume_go_on(&resume, end_ns + 6 * RTT_NS, RTT_NS);
+	timely_resume_go_on(&resume, end_ns + 3 * RTT_NS, RTT_NS);
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, rate_Bps + rate_Bps / 2 + 1);
 }
 
@@ -1077,6 +1095,18 @@ static void resume__grows_until_there_is_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, resume.rate_Bps, TIMELY_RESUME_UNLIMITED);
 	KUNIT_EXPECT_EQ(test, resume.average_Bps, 0ULL);
 	KUNIT_EXPECT_EQ(test, resume.begun_ns, 0ULL);
+}
+
+/* More than a link carries: 800 Gb/s are the most that counts. */
+static void resume__faster_than_any_link(struct kunit *test)
+{
+	struct timely_resume resume;
+
+	timely_resume_init(&resume);
+	timely_resume_hold(&resume, NOW_NS, NOW_NS, RTT_NS, 0);
+	timely_resume_hold(&resume, NOW_NS + 1, NOW_NS + 1, RTT_NS, U64_MAX);
+	KUNIT_EXPECT_EQ(test, resume.average_Bps, 100 * GBPS);
+	KUNIT_EXPECT_EQ(test, resume.rate_Bps, 175 * GBPS);
 }
 
 /* Whatever clocks and counters say: some rate, and none beyond reason. */
@@ -1145,10 +1175,12 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(resume__unlimited_at_first),
 	KUNIT_CASE(resume__unlimited_by_the_first_hold),
 	KUNIT_CASE(resume__by_what_was_sent_from_hold_to_hold),
+	KUNIT_CASE(resume__a_hold_long_ago_says_nothing),
 	KUNIT_CASE(resume__a_quarter_of_what_is_new),
 	KUNIT_CASE(resume__four_packets_an_rtt_anyway),
 	KUNIT_CASE(resume__grows_when_no_hold_follows),
 	KUNIT_CASE(resume__grows_until_there_is_none),
+	KUNIT_CASE(resume__faster_than_any_link),
 	KUNIT_CASE(resume__of_hostile_numbers),
 	{}
 };

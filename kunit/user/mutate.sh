@@ -311,6 +311,22 @@ faults_of_pause() {
 	a start forgets the age|s/delay_ns - age_ns - law->threshold_ns);/delay_ns - law->threshold_ns);/
 	a start forgets the threshold|s/delay_ns - age_ns - law->threshold_ns);/delay_ns - age_ns);/
 	a start teaches|s/return pause_assert(pause, law, signal, delay_ns/pause_learn(pause, law, signal); return pause_assert(pause, law, signal, delay_ns/
+	a flow is limited from the start|s/rate_Bps = TIMELY_RESUME_UNLIMITED }/rate_Bps = 1 }/
+	holds long ago count|s/if (period_ns > RESUME_STALE_RTTS \* rtt_ns)/if (!resume->begun_ns)/
+	no hold is near enough|s/if (period_ns > RESUME_STALE_RTTS \* rtt_ns)/if (1)/
+	the last hold is always long ago|s/RESUME_STALE_RTTS	16/RESUME_STALE_RTTS	8/
+	a hold is not long ago at 16 round trips|s/period_ns > RESUME_STALE_RTTS/period_ns >= RESUME_STALE_RTTS/
+	the average is the last period|s/rate_Bps = (3 \* resume->average_Bps + rate_Bps) \/ 4;/;/
+	no more than the average|s/RESUME_QUARTERS \* rate_Bps \/ 4/rate_Bps/
+	no least rate|s/RESUME_MIN_BYTES \* NSEC_PER_SEC/0/
+	the period does not begin anew|s/^\tresume->begun_ns = now_ns;//
+	nor do its bytes|s/^\tresume->begun_bytes = bytes;//
+	it grows at once|s/until_ns + RESUME_FIRST_RTTS \* rtt_ns/until_ns/
+	it grows from the hold's beginning|s/until_ns + RESUME_FIRST_RTTS \* rtt_ns/now_ns + RESUME_FIRST_RTTS * rtt_ns/
+	it grows with each signal|s/resume->grow_ns = now_ns + rtt_ns;//
+	it does not grow|s/resume->rate_Bps += .*;//
+	it grows for ever|s/if (resume->rate_Bps > RESUME_MAX_BPS)/if (0)/
+	a rate beyond reason|s/rate_Bps = min(rate_Bps, RESUME_MAX_BPS);//
 	the floor is 0 at first|s/floor->least = U64_MAX;/floor->least = 0;/
 	the half before is 0 at first|/^void timely_floor_init/,/^}/s/floor->before = U64_MAX;//
 	a time that was set back stays|s/if (back || gone_ns - /if (gone_ns - /

@@ -179,6 +179,7 @@ struct acker_flow {
  * @priority: of the data
  * @oif: device to route by, 0 for any
  * @tos: of the data, without ECN
+ * @ecn: INET_ECN_*
  */
 struct acker_answer {
 	struct timely_orack orack;
@@ -186,6 +187,7 @@ struct acker_answer {
 	u32 priority;
 	int oif;
 	u8 tos;
+	u8 ecn;
 };
 
 /**
@@ -533,6 +535,16 @@ static u32 acker_digest(const struct sk_buff *skb, const struct acker_packet *pa
 	return timely_udp_digest(first, packet->payload_bytes);
 }
 
+/* A switch that marks data of one kind may drop what is of no kind for the same
+ * queue. Data that was marked was most likely ECT(0).
+ */
+static u8 acker_ecn(u8 tos)
+{
+	u8 ecn = tos & INET_ECN_MASK;
+
+	return ecn == INET_ECN_CE ? INET_ECN_ECT_0 : ecn;
+}
+
 static void acker_fill(struct acker_answer *answer, const struct acker_config *config,
 		       const struct sk_buff *skb, const struct acker_packet *packet,
 		       u64 now_ns)
@@ -541,6 +553,7 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 
 	answer->arrived_ns = now_ns;
 	answer->tos = packet->tos & ~INET_ECN_MASK;
+	answer->ecn = acker_ecn(packet->tos);
 	answer->priority = skb->priority ? : rt_tos2priority(answer->tos);
 	answer->oif = l3mdev_master_ifindex_rcu(skb->dev);
 	orack->tuple = packet->tuple;
@@ -690,7 +703,7 @@ static int acker_send4(struct net *net, struct acker_answer *answer)
 	*ip = (struct iphdr) {
 		.version = 4,
 		.ihl = 5,
-		.tos = answer->tos,
+		.tos = answer->tos | answer->ecn,
 		.frag_off = htons(IP_DF),
 		.ttl = ip4_dst_hoplimit(&rt->dst),
 		.protocol = IPPROTO_UDP,
@@ -730,7 +743,7 @@ static int acker_send6(struct net *net, struct acker_answer *answer)
 	udp6_set_csum(false, skb, &fl6.saddr, &fl6.daddr, skb->len);
 	ip = skb_push(skb, sizeof(*ip));
 	skb_reset_network_header(skb);
-	ip6_flow_hdr(ip, answer->tos, 0);
+	ip6_flow_hdr(ip, answer->tos | answer->ecn, 0);
 	ip->nexthdr = IPPROTO_UDP;
 	ip->hop_limit = ip6_dst_hoplimit(dst);
 	ip->saddr = fl6.saddr;

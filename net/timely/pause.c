@@ -173,13 +173,14 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_la
 }
 
 /* A flow that was held may send so much faster than it did on average, in
- * quarters, and so many bytes in a round trip anyway; four times a round trip after
- * the hold it is half as much again, and again with every other round trip.
+ * quarters, and so many bytes in a round trip anyway; two round trips after the
+ * hold it is half as much again, and again with every round trip.
  */
 #define RESUME_QUARTERS		7
 #define RESUME_MIN_BYTES	6000ULL
-#define RESUME_FIRST_RTTS	4
-#define RESUME_RTTS		2
+#define RESUME_FIRST_RTTS	2
+/* A hold so many round trips ago says nothing of the present one. */
+#define RESUME_STALE_RTTS	16
 /* What exceeds this need not be limited: 800 Gb/s. */
 #define RESUME_MAX_BPS		100000000000ULL
 /* Of a period that is longer so much counts: products fit. */
@@ -206,7 +207,8 @@ void timely_resume_init(struct timely_resume *resume)
  * Not in the paper, whose flows go on as they did before a hold. Each sends for a
  * round trip until it hears what came of it. If that is at more than twice its
  * share, as a window that grew while nothing was lost allows, queues and holds
- * only grow with each other. What a flow sent from hold to hold is its share.
+ * only grow with each other. What a flow sent from hold to hold is its share, if
+ * they are close: over a long time much of it may have been idle.
  */
 void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
 			u64 rtt_ns, u64 bytes)
@@ -215,7 +217,9 @@ void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
 	u64 sent = min(bytes - resume->begun_bytes, RESUME_MAX_BYTES);
 	u64 rate_Bps;
 
-	if (resume->begun_ns && period_ns) {
+	if (period_ns > RESUME_STALE_RTTS * rtt_ns) {
+		timely_resume_init(resume);
+	} else if (resume->begun_ns && period_ns) {
 		rate_Bps = div64_u64(sent * NSEC_PER_SEC, period_ns);
 		rate_Bps = min(rate_Bps, RESUME_MAX_BPS);
 		if (resume->average_Bps)
@@ -240,7 +244,7 @@ void timely_resume_go_on(struct timely_resume *resume, u64 now_ns, u64 rtt_ns)
 {
 	if (resume->rate_Bps == TIMELY_RESUME_UNLIMITED || now_ns < resume->grow_ns)
 		return;
-	resume->grow_ns = now_ns + RESUME_RTTS * rtt_ns;
+	resume->grow_ns = now_ns + rtt_ns;
 	resume->rate_Bps += resume->rate_Bps / 2 + 1;
 	if (resume->rate_Bps > RESUME_MAX_BPS)
 		timely_resume_init(resume);

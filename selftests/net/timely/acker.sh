@@ -65,7 +65,7 @@ the_first_packets_of_a_flow() {
 		        bad += 1
 		        continue
 		    a = answers[0]
-		    right = (a.length == 64 and a.sums_ok and a.tos == 0x28 and a.ttl == 64 and
+		    right = (a.length == 64 and a.sums_ok and a.tos == 0x2a and a.ttl == 64 and
 		             a.ports == (PORT, PORT) and a.magic == 0x4f52 and a.version == 1 and
 		             a.key == 0 and a.tag == 0 and a.protocol == 6 and a.flags == 0 and a.zero == 0 and
 		             (a.sport, a.dport) == (4660, 22136) and a.seq == seq & 0xffffffff and
@@ -129,11 +129,24 @@ ipv6() {
 		answers = wire.ask(*(frame(v6(6, tcp(1440, port, 80, n), tos=0xba)) for n in range(100)))
 		bad += [a.seq for a in answers] != list(range(10)) + list(range(19, 100, 10))
 		for a in answers:
-		    bad += not (a.six and a.length == 84 and a.sums_ok and a.tos == 0xb8 and
+		    bad += not (a.six and a.length == 84 and a.sums_ok and a.tos == 0xba and
 		                a.ports == (PORT, PORT) and (a.sport, a.dport) == (port, 80) and
 		                (a.saddr, a.daddr) == (packed(H2_V6), packed(H1_V6)))
 		delete("fd07:2::/64")
 		result(bad=bad)
+	EOF
+	all_right
+}
+
+ecn_of_the_data() {
+	acker <<-'EOF'
+		wire = Wire()
+		add("fd07:2::/64")
+		seen = [wire.ask(frame(wrap(kind, tcp(100, next(fresh)), tos=0xb8 | ecn)))[0].tos & 3
+		        for wrap, kind in ((v4, 6), (v6, 6)) for ecn in range(4)]
+		say(seen)
+		delete("fd07:2::/64")
+		result(bad=seen != [0, 1, 2, 2] * 2)
 	EOF
 	all_right
 }
@@ -752,7 +765,7 @@ with_the_nics_stamps() {
 }
 
 run_cases hosts the_first_packets_of_a_flow one_for_ten_packets at_once_after_idleness \
-	ipv6 udp_by_its_digest with_a_key never_larger_than_the_packet \
+	ipv6 ecn_of_the_data udp_by_its_digest with_a_key never_larger_than_the_packet \
 	what_is_no_data_for_us by_prefix_and_port on_a_vlan once_through_a_bridge \
 	once_through_an_ifb real_connections so_many_for_each_peer many_flows \
 	a_pretended_clock refusals only_by_whom_it_may_be rules_come_and_go_under_load \
