@@ -736,6 +736,31 @@ static void floor__is_empty_at_first(struct kunit *test)
 }
 
 /* By a little, as CPUs do: the least value stays. */
+static void floor__moves_with_what_it_is_measured_from(struct kunit *test)
+{
+	struct timely_floor floor;
+
+	timely_floor_init(&floor);
+	timely_floor_shift(&floor, 100);
+	timely_floor_shift(&floor, -100);
+	KUNIT_EXPECT_EQ(test, timely_floor_add(&floor, 10000, HALF_NS, 500), 500ULL);
+	timely_floor_shift(&floor, 70);
+	KUNIT_EXPECT_EQ(test, timely_floor_add(&floor, 10000, HALF_NS, 800), 570ULL);
+	/* The half before as well. */
+	timely_floor_add(&floor, 10000 + HALF_NS, HALF_NS, 900);
+	timely_floor_shift(&floor, -80);
+	KUNIT_EXPECT_EQ(test, timely_floor_add(&floor, 10000 + HALF_NS, HALF_NS, 850), 490ULL);
+	timely_floor_shift(&floor, -491);
+	KUNIT_EXPECT_EQ(test, floor.before, 0ULL);
+	KUNIT_EXPECT_EQ(test, floor.least, 329ULL);
+	timely_floor_shift(&floor, S64_MIN);
+	timely_floor_shift(&floor, S64_MAX);
+	timely_floor_shift(&floor, S64_MAX);
+	timely_floor_shift(&floor, S64_MAX);
+	KUNIT_EXPECT_EQ(test, floor.least, U64_MAX - 1);
+	KUNIT_EXPECT_EQ(test, timely_floor_add(&floor, 10000 + HALF_NS, HALF_NS, 1), 1ULL);
+}
+
 static void floor__when_time_runs_backwards(struct kunit *test)
 {
 	struct timely_floor floor;
@@ -1167,6 +1192,7 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(start__counts_as_a_pause),
 	KUNIT_CASE(floor__is_the_least_of_the_window),
 	KUNIT_CASE(floor__is_empty_at_first),
+	KUNIT_CASE(floor__moves_with_what_it_is_measured_from),
 	KUNIT_CASE(floor__when_time_runs_backwards),
 	KUNIT_CASE(floor__when_time_is_set_back),
 	KUNIT_CASE(floor__of_any_length),

@@ -91,6 +91,7 @@ int timely_onramp_join(struct net *net, u8 owd);
 void timely_onramp_leave(struct net *net, u8 owd);
 struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple);
 bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple);
+void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns);
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
 void timely_onramp_unheard(struct timely_flow *flow, u64 now_ns);
 void timely_onramp_depart(struct timely_onramp *onramp,

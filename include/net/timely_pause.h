@@ -110,6 +110,7 @@ struct timely_floor {
 };
 
 void timely_floor_init(struct timely_floor *floor);
+void timely_floor_shift(struct timely_floor *floor, s64 more);
 u64 timely_floor_add(struct timely_floor *floor, u64 now_ns, u64 half_length_ns, u64 value);
 
 #endif /* _NET_TIMELY_PAUSE_H */

@@ -742,6 +742,14 @@ static bool tq_is_data(const struct sk_buff *skb)
 	return tq_is_plain_udp(skb);
 }
 
+/* The least round trip that TCP knows of, in whole us; all ones if it knows none. */
+static u64 tq_least_rtt_ns(const struct sk_buff *skb)
+{
+	u32 rtt_us = tq_is_plain_tcp(skb) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
+
+	return rtt_us == ~0U ? U64_MAX : (u64)rtt_us * NSEC_PER_USEC;
+}
+
 /* Have On-Ramp know of the flow, and of us as who holds it. Return: false if there
  * is no memory.
  */
@@ -758,6 +766,7 @@ static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 	if (!f->record)
 		return false;
 	timely_flow_attach(f->record, &q->waiter, f);
+	timely_onramp_least(f->record, timely_clock_ns(), tq_least_rtt_ns(skb));
 	/* It may be the flow's first data, or a new connection's in an old place. */
 	timely_onramp_recall(f->record, timely_clock_ns());
 	return true;

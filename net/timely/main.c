@@ -57,6 +57,7 @@ EXPORT_SYMBOL_GPL(timely_resume_hold);
 EXPORT_SYMBOL_GPL(timely_resume_go_on);
 EXPORT_SYMBOL_GPL(timely_floor_init);
 EXPORT_SYMBOL_GPL(timely_floor_add);
+EXPORT_SYMBOL_GPL(timely_floor_shift);
 
 EXPORT_SYMBOL_GPL(timely_orack_encode);
 EXPORT_SYMBOL_GPL(timely_orack_decode);

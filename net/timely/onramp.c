@@ -523,14 +523,40 @@ struct onramp_news {
 	u32 turnaround_ns;
 };
 
+/* What the line says of the way there; TIMELY_CLOCK_NOWHERE if it is not known well. */
+static s64 onramp_on_line(const struct timely_clock_line *line, const struct onramp_news *news)
+{
+	if (timely_clock_uncertainty_ns(line, news->now_ns) == U32_MAX)
+		return TIMELY_CLOCK_NOWHERE;
+	return timely_clock_residual(line, news->received_ns, news->sent_ns);
+}
+
+/* Note the way back, which the line of the receiver's clock is fitted to. When that
+ * moves, what is remembered of the way there moves with it: else an error that the
+ * line had once is a queue for as long as the least delay is remembered.
+ */
+static void onramp_note_clock(struct timely_peer *peer, const struct onramp_news *news)
+{
+	u64 left_ns = news->received_ns + news->turnaround_ns;
+	struct timely_clock *clock = peer->clock;
+	s64 residual, before, after;
+
+	residual = timely_clock_residual(&clock->line, left_ns, news->now_ns);
+	if (!timely_clock_batch_note(&peer->batch, &clock->line, residual, left_ns, news->now_ns))
+		return;
+	before = onramp_on_line(&clock->line, news);
+	timely_clock_take(clock, &peer->batch);
+	after = onramp_on_line(&clock->line, news);
+	if (before != TIMELY_CLOCK_NOWHERE && after != TIMELY_CLOCK_NOWHERE)
+		timely_floor_shift(&peer->floor, before - after);
+}
+
 /* The way there with the least way back, by the receiver's clock if that is known
  * well, else with this one's.
  */
 static u64 onramp_raw_ns(struct timely_peer *peer, const struct onramp_news *news)
 {
 	u64 rtt_ns = news->now_ns - news->sent_ns - news->turnaround_ns;
-	u64 left_ns = news->received_ns + news->turnaround_ns;
-	struct timely_clock *clock;
 	s64 residual;
 
 	if (!news->received_ns)
@@ -541,13 +567,8 @@ static u64 onramp_raw_ns(struct timely_peer *peer, const struct onramp_news *new
 			return rtt_ns;
 		timely_clock_init(peer->clock);
 	}
-	clock = peer->clock;
-	residual = timely_clock_residual(&clock->line, left_ns, news->now_ns);
-	if (timely_clock_batch_note(&peer->batch, &clock->line, residual, left_ns, news->now_ns))
-		timely_clock_take(clock, &peer->batch);
-	if (timely_clock_uncertainty_ns(&clock->line, news->now_ns) == U32_MAX)
-		return rtt_ns;
-	residual = timely_clock_residual(&clock->line, news->received_ns, news->sent_ns);
+	onramp_note_clock(peer, news);
+	residual = onramp_on_line(&peer->clock->line, news);
 	return min_t(u64, max(-residual, 0LL), rtt_ns);
 }
 
@@ -583,6 +604,28 @@ static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onram
 	}
 	return *delay_ns <= TIMELY_PAUSE_DELAY_MAX_NS;
 }
+
+/**
+ * timely_onramp_least() - a round trip of the path of a flow that is new to On-Ramp
+ * @flow: its record
+ * @now_ns: the time
+ * @rtt_ns: the least that is known, all ones for none
+ *
+ * A connection often begins when its path is idle, and what it sends then goes
+ * through a queue that all who send have made, and keep: the first delay that a
+ * signal tells of is not the least.
+ */
+void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns)
+{
+	struct timely_peer *peer = flow->onramp->peer;
+
+	if (!peer || rtt_ns == U64_MAX)
+		return;
+	spin_lock_bh(&peer->lock);
+	timely_floor_add(&peer->floor, now_ns, ONRAMP_FLOOR_HALF_NS, rtt_ns);
+	spin_unlock_bh(&peer->lock);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_least);
 
 static void onramp_statistics(struct timely_onramp_law *law, u64 delay_ns, u32 b)
 {

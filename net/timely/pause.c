@@ -293,3 +293,23 @@ u64 timely_floor_add(struct timely_floor *floor, u64 now_ns, u64 half_length_ns,
 	floor->least = min(floor->least, value);
 	return min(floor->least, floor->before);
 }
+
+static u64 floor_shifted(u64 least, s64 more)
+{
+	u64 room = U64_MAX - 1 - least;
+
+	if (least == U64_MAX)
+		return least;
+	return more < 0 ? least - min(least, -(u64)more) : least + min((u64)more, room);
+}
+
+/**
+ * timely_floor_shift() - what values are measured from has moved
+ * @floor: the window
+ * @more: how much greater the same value is now; it does not become less than 0
+ */
+void timely_floor_shift(struct timely_floor *floor, s64 more)
+{
+	floor->least = floor_shifted(floor->least, more);
+	floor->before = floor_shifted(floor->before, more);
+}

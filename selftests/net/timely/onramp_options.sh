@@ -179,6 +179,23 @@ kinds_change() {
 	expect off -le 2000
 }
 
+# What the first signal tells of is a queue, if the handshake met none.
+least_delay_is_the_handshakes() {
+	hold_anew $holding owd relative
+	onramp <<-'END'
+		def held(flow):
+		    forger = Forger(flow)
+		    told = forger.hold(300 * US)
+		    forger.flow.send()
+		    wait(1 * MS)
+		    return forger.flow.arrived()[0].at - told
+		result(tcp=held(TcpFlow()), udp=held(UdpFlow(to="10.7.2.3")))
+	END
+	expect tcp -ge 200000
+	expect tcp -le 250000
+	expect udp -le 20000
+}
+
 port_in_use() {
 	must tc -n h1 qdisc replace dev eth0 root pfifo
 	onramp <<-'END'
@@ -334,5 +351,5 @@ goodbye() {
 }
 
 run_cases hosts refused_with_words what_is_not_named_stays off_releases another_qdisc_releases \
-	threshold_changes kinds_change port_in_use two_qdiscs under_mq held_bytes_are_bounded \
-	another_port goodbye
+	threshold_changes kinds_change least_delay_is_the_handshakes port_in_use two_qdiscs \
+	under_mq held_bytes_are_bounded another_port goodbye
