@@ -601,6 +601,8 @@ static void ob_round(struct ob_run *run)
 	ob_wait_period();
 	ob_give_all(run, OB_FORGED);
 	ob_give_all(run, OB_FLOODED);
+	/* The next run's are not to be dropped as well. */
+	ob_wait_period();
 	cond_resched();
 }
 
