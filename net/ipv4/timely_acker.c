@@ -9,6 +9,9 @@
  *
  *	driver -> tracepoint -> flow's state, rate limit -> ring -> tasklet -> IP
  *
+ * The tasklet runs when the driver's poll is over: of the OR-ACKs that a flow's packets
+ * in it are due only one is sent, of the last of them.
+ *
  * A packet is seen where its driver hands it to the kernel, before GRO, at the
  * tracepoints that are there; they are joined only while some namespace has a
  * rule. A packet that comes by again, from a bridge or a mirror, has been through
@@ -160,6 +163,7 @@ struct acker_net {
  * @generation: of the rules by which it was judged, 0 for an empty place
  * @bytes: since the last OR-ACK
  * @seen: when its last packet came, see ACKER_TIME_SHIFT
+ * @answer: where in the ring its last OR-ACK was put, the low bits
  * @first: packets still to be answered each
  * @wanted: a rule asks for it and it is meant for us
  */
@@ -168,6 +172,7 @@ struct acker_flow {
 	u32 generation;
 	u32 bytes;
 	u32 seen;
+	u16 answer;
 	u8 first;
 	bool wanted;
 };
@@ -533,6 +538,7 @@ static u32 acker_digest(const struct sk_buff *skb, const struct acker_packet *pa
 	return timely_udp_digest(first, packet->payload_bytes);
 }
 
+/* All but the flow's name. */
 static void acker_fill(struct acker_answer *answer, const struct acker_config *config,
 		       const struct sk_buff *skb, const struct acker_packet *packet,
 		       u64 now_ns)
@@ -543,7 +549,6 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 	answer->tos = packet->tos & ~INET_ECN_MASK;
 	answer->priority = skb->priority ? : rt_tos2priority(answer->tos);
 	answer->oif = l3mdev_master_ifindex_rcu(skb->dev);
-	orack->tuple = packet->tuple;
 	orack->seq = packet->tuple.protocol == IPPROTO_TCP ? packet->seq :
 							     acker_digest(skb, packet);
 	orack->flags = acker_hardware_ns(skb, now_ns, &answer->arrived_ns) ?
@@ -554,20 +559,42 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 						   answer->arrived_ns);
 }
 
-static void acker_push(struct acker_cpu *cpu, const struct acker_config *config,
-		       const struct sk_buff *skb, const struct acker_packet *packet,
-		       u64 now_ns)
+/* The flow's OR-ACK that still waits, or NULL. */
+static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct acker_flow *flow,
+					  u32 head, u32 tail)
+{
+	u16 ahead = flow->answer - tail;
+	struct acker_answer *answer = &cpu->ring[(tail + ahead) % ACKER_RING];
+
+	return ahead < head - tail && !memcmp(&answer->orack.tuple, &flow->tuple,
+					      sizeof(flow->tuple)) ? answer : NULL;
+}
+
+/* OR-ACKs leave when the driver's poll is over. Of a flow's packets in it the latest
+ * tells most, and the others nothing that it would not: one goes for all.
+ */
+static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
+		       const struct acker_config *config, const struct sk_buff *skb,
+		       const struct acker_packet *packet, u64 now_ns)
 {
 	u32 head = cpu->head;
 	/* What is written to a place comes after it was read. */
 	u32 tail = smp_load_acquire(&cpu->tail);
+	struct acker_answer *answer = acker_waiting(cpu, flow, head, tail);
 
+	if (answer) {
+		acker_fill(answer, config, skb, packet, now_ns);
+		return;
+	}
 	if (head - tail == ACKER_RING ||
 	    !acker_peer_may(config, &packet->tuple, now_ns)) {
 		timely_onramp_count(dev_net(skb->dev), TIMELY_ONRAMP_send_limited);
 		return;
 	}
-	acker_fill(&cpu->ring[head % ACKER_RING], config, skb, packet, now_ns);
+	answer = &cpu->ring[head % ACKER_RING];
+	answer->orack.tuple = packet->tuple;
+	acker_fill(answer, config, skb, packet, now_ns);
+	flow->answer = head;
 	/* The tasklet may be another CPU's: it sees all of it. */
 	smp_store_release(&cpu->head, head + 1);
 	tasklet_schedule(&cpu->tasklet);
@@ -591,7 +618,7 @@ static void acker_take(const struct acker_config *config, const struct sk_buff *
 	if (idle)
 		flow->wanted = acker_wants(config, net, skb->dev, &packet->tuple);
 	if (flow->wanted && acker_is_due(flow, config, packet->bytes, idle))
-		acker_push(cpu, config, skb, packet, now_ns);
+		acker_push(cpu, flow, config, skb, packet, now_ns);
 }
 
 /* Is it from outside, for this host, and here for the first time? A packet for a
@@ -780,6 +807,14 @@ static void acker_send_all(struct tasklet_struct *tasklet)
 	u32 tail = cpu->tail;
 	int left = ACKER_TURN;
 
+	/* The CPU has gone off line, and may be back and writing to what waits: that is
+	 * lost, as OR-ACKs may be.
+	 */
+	if (unlikely(cpu != __this_cpu_read(acker_cpus))) {
+		/* As below. */
+		smp_store_release(&cpu->tail, acker_head(cpu));
+		return;
+	}
 	while (left-- && tail != acker_head(cpu)) {
 		/* A copy: sending may lead back to the tracepoint, and to this ring. */
 		answer = cpu->ring[tail % ACKER_RING];
