@@ -194,22 +194,6 @@ struct acker_answer {
 };
 
 /**
- * struct acker_cpu - a CPU's part
- * @flows: by hash, the flows that it saw last
- * @tasklet: sends what is in @ring
- * @head: answers put in @ring since ever, by the tracepoints
- * @tail: and taken out, by the tasklet: of another CPU when this one went off line
- * @ring: waiting answers
- */
-struct acker_cpu {
-	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
-	struct tasklet_struct tasklet;
-	u32 head ____cacheline_aligned;
-	u32 tail ____cacheline_aligned;
-	struct acker_answer ring[ACKER_RING];
-};
-
-/**
  * struct acker_packet - what a packet's headers tell
  * @tuple: its flow
  * @bytes: of the IP packet
@@ -225,6 +209,26 @@ struct acker_packet {
 	u32 payload;
 	u32 payload_bytes;
 	u8 tos;
+};
+
+/**
+ * struct acker_cpu - a CPU's part
+ * @flows: by hash, the flows that it saw last
+ * @last: the one that it saw last of all
+ * @packet: the one that it sees
+ * @tasklet: sends what is in @ring
+ * @head: answers put in @ring since ever, by the tracepoints
+ * @tail: and taken out, by the tasklet: of another CPU when this one went off line
+ * @ring: waiting answers
+ */
+struct acker_cpu {
+	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
+	struct acker_flow *last;
+	struct acker_packet packet;
+	struct tasklet_struct tasklet;
+	u32 head ____cacheline_aligned;
+	u32 tail ____cacheline_aligned;
+	struct acker_answer ring[ACKER_RING];
 };
 
 static unsigned int acker_net_id;
@@ -347,6 +351,14 @@ static u32 acker_length(const struct sk_buff *skb, u32 offset, u32 told)
 	return told || !skb_is_gso(skb) ? told : skb->len - offset;
 }
 
+static void acker_set_address4(__be32 *words, __be32 address)
+{
+	words[0] = address;
+	words[1] = 0;
+	words[2] = 0;
+	words[3] = 0;
+}
+
 static bool acker_parse4(const struct sk_buff *skb, u32 offset,
 			 struct acker_packet *packet)
 {
@@ -360,8 +372,8 @@ static bool acker_parse4(const struct sk_buff *skb, u32 offset,
 		return false;
 	packet->tuple.family = AF_INET;
 	packet->tuple.protocol = ip->protocol;
-	packet->tuple.saddr[0] = ip->saddr;
-	packet->tuple.daddr[0] = ip->daddr;
+	acker_set_address4(packet->tuple.saddr, ip->saddr);
+	acker_set_address4(packet->tuple.daddr, ip->daddr);
 	packet->tos = ip->tos;
 	return acker_parse_transport(skb, offset + sizeof(*ip),
 				     packet->bytes - sizeof(*ip), packet) &&
@@ -428,19 +440,30 @@ static u32 acker_hash(const struct timely_tuple *tuple)
 			    ports, acker_seed);
 }
 
+static bool acker_is_flow(const struct acker_flow *flow, const struct acker_config *config,
+			  const struct timely_tuple *tuple)
+{
+	return flow->generation == config->generation && timely_tuple_equal(&flow->tuple, tuple);
+}
+
 /* The flow's place, made for it if it has none. */
 static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 				     const struct acker_config *config,
 				     const struct timely_tuple *tuple, u32 now)
 {
-	struct acker_flow *set = cpu->flows[acker_hash(tuple) >> (32 - ACKER_SETS_LOG)];
-	struct acker_flow *oldest = set;
+	struct acker_flow *set, *oldest;
 	int way;
 
+	/* Packets come in trains. */
+	if (acker_is_flow(cpu->last, config, tuple))
+		return cpu->last;
+	set = cpu->flows[acker_hash(tuple) >> (32 - ACKER_SETS_LOG)];
+	oldest = set;
 	for (way = 0; way < ACKER_WAYS; way++) {
-		if (set[way].generation == config->generation &&
-		    !memcmp(&set[way].tuple, tuple, sizeof(*tuple)))
-			return &set[way];
+		if (acker_is_flow(&set[way], config, tuple)) {
+			cpu->last = &set[way];
+			return cpu->last;
+		}
 		if (now - set[way].seen > now - oldest->seen)
 			oldest = &set[way];
 	}
@@ -451,6 +474,7 @@ static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 		.seen = now - (U32_MAX >> 1),
 		.first = ACKER_FIRST_PACKETS,
 	};
+	cpu->last = oldest;
 	return oldest;
 }
 
@@ -566,8 +590,8 @@ static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct ac
 	u16 ahead = flow->answer - tail;
 	struct acker_answer *answer = &cpu->ring[(tail + ahead) % ACKER_RING];
 
-	return ahead < head - tail && !memcmp(&answer->orack.tuple, &flow->tuple,
-					      sizeof(flow->tuple)) ? answer : NULL;
+	return ahead < head - tail && timely_tuple_equal(&answer->orack.tuple, &flow->tuple) ?
+	       answer : NULL;
 }
 
 /* OR-ACKs leave when the driver's poll is over. Of a flow's packets in it the latest
@@ -600,10 +624,10 @@ static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 	tasklet_schedule(&cpu->tasklet);
 }
 
-static void acker_take(const struct acker_config *config, const struct sk_buff *skb,
-		       struct acker_packet *packet)
+static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
+		       const struct sk_buff *skb)
 {
-	struct acker_cpu *cpu = __this_cpu_read(acker_cpus);
+	struct acker_packet *packet = &cpu->packet;
 	struct net *net = dev_net(skb->dev);
 	u64 now_ns = ktime_get_ns();
 	u32 now = now_ns >> ACKER_TIME_SHIFT;
@@ -639,17 +663,17 @@ static bool acker_is_arrival(const struct sk_buff *skb)
 static void acker_probe(void *unused, const struct sk_buff *skb)
 {
 	const struct acker_config *config;
-	struct acker_packet packet;
 	struct acker_net *an;
+	struct acker_cpu *cpu;
 
 	rcu_read_lock();
 	an = net_generic(dev_net(skb->dev), acker_net_id);
 	config = rcu_dereference(an->config);
 	if (!config || !config->count || !acker_is_arrival(skb))
 		goto out;
-	memset(&packet.tuple, 0, sizeof(packet.tuple));
-	if (acker_parse(skb, &packet))
-		acker_take(config, skb, &packet);
+	cpu = __this_cpu_read(acker_cpus);
+	if (acker_parse(skb, &cpu->packet))
+		acker_take(cpu, config, skb);
 out:
 	rcu_read_unlock();
 }
@@ -872,6 +896,7 @@ static int acker_alloc_cpus(void)
 			acker_free_cpus();
 			return -ENOMEM;
 		}
+		cpu->last = cpu->flows[0];
 		tasklet_setup(&cpu->tasklet, acker_send_all);
 		per_cpu(acker_cpus, i) = cpu;
 	}
