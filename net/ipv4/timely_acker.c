@@ -35,6 +35,7 @@
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/jhash.h>
+#include <linux/kernel_stat.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -215,6 +216,8 @@ struct acker_packet {
  * struct acker_cpu - a CPU's part
  * @flows: by hash, the flows that it saw last
  * @last: the one that it saw last of all
+ * @poll: the softirq in which it did, if it was one
+ * @now: when that began, see ACKER_TIME_SHIFT
  * @packet: the one that it sees
  * @tasklet: sends what is in @ring
  * @head: answers put in @ring since ever, by the tracepoints
@@ -224,6 +227,8 @@ struct acker_packet {
 struct acker_cpu {
 	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
 	struct acker_flow *last;
+	u32 poll;
+	u32 now;
 	struct acker_packet packet;
 	struct tasklet_struct tasklet;
 	u32 head ____cacheline_aligned;
@@ -624,13 +629,25 @@ static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 	tasklet_schedule(&cpu->tasklet);
 }
 
+/* What a NIC's poll brings is of one time, as far as silence goes: it is read once. A
+ * poll that is no softirq's may be a long one.
+ */
+static u32 acker_now(struct acker_cpu *cpu, bool polled)
+{
+	u32 poll = __this_cpu_read(kstat.softirqs[NET_RX_SOFTIRQ]);
+
+	if (!polled || !in_serving_softirq() || poll != cpu->poll)
+		cpu->now = ktime_get_ns() >> ACKER_TIME_SHIFT;
+	cpu->poll = poll;
+	return cpu->now;
+}
+
 static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
-		       const struct sk_buff *skb)
+		       const struct sk_buff *skb, bool polled)
 {
 	struct acker_packet *packet = &cpu->packet;
 	struct net *net = dev_net(skb->dev);
-	u64 now_ns = ktime_get_ns();
-	u32 now = now_ns >> ACKER_TIME_SHIFT;
+	u32 now = acker_now(cpu, polled);
 	struct acker_flow *flow;
 	bool idle;
 
@@ -642,7 +659,7 @@ static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
 	if (idle)
 		flow->wanted = acker_wants(config, net, skb->dev, &packet->tuple);
 	if (flow->wanted && acker_is_due(flow, config, packet->bytes, idle))
-		acker_push(cpu, flow, config, skb, packet, now_ns);
+		acker_push(cpu, flow, config, skb, packet, ktime_get_ns());
 }
 
 /* Is it from outside, for this host, and here for the first time? A packet for a
@@ -659,8 +676,8 @@ static bool acker_is_arrival(const struct sk_buff *skb)
 		rcu_access_pointer(skb->dev->rx_handler));
 }
 
-/* A driver passes a packet on. */
-static void acker_probe(void *unused, const struct sk_buff *skb)
+/* A driver passes a packet on, @polled in its poll. */
+static void acker_probe(void *polled, const struct sk_buff *skb)
 {
 	const struct acker_config *config;
 	struct acker_net *an;
@@ -673,7 +690,7 @@ static void acker_probe(void *unused, const struct sk_buff *skb)
 		goto out;
 	cpu = __this_cpu_read(acker_cpus);
 	if (acker_parse(skb, &cpu->packet))
-		acker_take(cpu, config, skb);
+		acker_take(cpu, config, skb, polled);
 out:
 	rcu_read_unlock();
 }
@@ -853,12 +870,16 @@ static void acker_send_all(struct tasklet_struct *tasklet)
 /* ---- the tracepoints ---- */
 
 static const char * const acker_point_names[] = {
+	/* In a poll. */
 	"napi_gro_receive_entry",
 	"napi_gro_frags_entry",
+	/* Anywhere. */
 	"netif_receive_skb_entry",
 	"netif_receive_skb_list_entry",
 	"netif_rx_entry",
 };
+
+#define ACKER_POLLED	2
 
 static struct tracepoint *acker_points[ARRAY_SIZE(acker_point_names)];
 
@@ -903,11 +924,17 @@ static int acker_alloc_cpus(void)
 	return 0;
 }
 
+static void *acker_polled(int point)
+{
+	return (void *)(unsigned long)(point < ACKER_POLLED);
+}
+
 static void acker_leave_points(int count)
 {
 	while (count--)
 		if (acker_points[count])
-			tracepoint_probe_unregister(acker_points[count], acker_probe, NULL);
+			tracepoint_probe_unregister(acker_points[count], acker_probe,
+						    acker_polled(count));
 	tracepoint_synchronize_unregister();
 }
 
@@ -919,7 +946,8 @@ static int acker_join(void)
 	for (i = 0; !err && i < ARRAY_SIZE(acker_points); i++) {
 		if (!acker_points[i])
 			continue;
-		err = tracepoint_probe_register(acker_points[i], acker_probe, NULL);
+		err = tracepoint_probe_register(acker_points[i], acker_probe,
+						acker_polled(i));
 		if (err) {
 			acker_leave_points(i);
 			acker_free_cpus();
