@@ -726,6 +726,9 @@ static struct sk_buff *acker_build(struct net *net, struct acker_answer *answer,
 	uh->len = htons(skb->len);
 	uh->check = 0;
 	skb->priority = answer->priority;
+	/* For a qdisc; it is cheaper than to have it look at the headers. */
+	skb_set_hash(skb, jhash2((__force const u32 *)orack->tuple.saddr, 4, acker_seed),
+		     PKT_HASH_TYPE_L4);
 	skb_dst_set(skb, dst);
 	return skb;
 }
@@ -844,7 +847,6 @@ static u32 acker_head(const struct acker_cpu *cpu)
 static void acker_send_all(struct tasklet_struct *tasklet)
 {
 	struct acker_cpu *cpu = from_tasklet(cpu, tasklet, tasklet);
-	struct acker_answer answer;
 	u32 tail = cpu->tail;
 	int left = ACKER_TURN;
 
@@ -858,7 +860,8 @@ static void acker_send_all(struct tasklet_struct *tasklet)
 	}
 	while (left-- && tail != acker_head(cpu)) {
 		/* A copy: sending may lead back to the tracepoint, and to this ring. */
-		answer = cpu->ring[tail % ACKER_RING];
+		struct acker_answer answer = cpu->ring[tail % ACKER_RING];
+
 		/* Pairs with acker_push(): the place may be used again. */
 		smp_store_release(&cpu->tail, ++tail);
 		acker_send(&answer);
