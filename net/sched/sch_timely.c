@@ -734,12 +734,14 @@ static void tq_tuple(const struct sk_buff *skb, struct timely_tuple *tuple)
 	}
 }
 
-/* Does the packet have a payload that On-Ramp may hold? */
-static bool tq_is_data(const struct sk_buff *skb)
+/* What is it, and does it have a payload that On-Ramp may hold? */
+static void tq_note_kind(const struct sk_buff *skb)
 {
-	if (tq_is_plain_tcp(skb))
-		return tq_payload(skb);
-	return tq_is_plain_udp(skb);
+	struct tq_skb_cb *cb = tq_cb(skb);
+
+	cb->tcp = tq_is_plain_tcp(skb);
+	cb->udp = !cb->tcp && tq_is_plain_udp(skb);
+	cb->data = cb->udp || (cb->tcp && tq_payload(skb));
 }
 
 /* Have On-Ramp know of the flow, and of us as who holds it. Return: false if there
@@ -784,7 +786,7 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 			       const struct sk_buff *skb)
 {
 	bool wanted = sk_is_tcp(f->sk) && timely_flow_wanted(f->sk);
-	bool onramp = unlikely(q->config.onramp) && tq_is_data(skb);
+	bool onramp = unlikely(q->config.onramp) && tq_cb(skb)->data;
 
 	if (tq_has_record(q, f, wanted, onramp) || (!wanted && !onramp) ||
 	    f->looked == (u32)jiffies)
@@ -795,7 +797,11 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 		f->looked = (u32)jiffies;
 	f->recorded = !!f->record;
 	f->driven = f->record && f->record->key;
-	if (!f->recorded && tq_is_data(skb))
+	if (f->recorded)
+		return;
+	if (!q->config.onramp)
+		tq_note_kind(skb);
+	if (tq_cb(skb)->data)
 		f->looked = (u32)jiffies;
 }
 
@@ -1083,7 +1089,7 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 		return false;
 	if (!skb->sk)
 		return true;
-	if (unlikely(q->config.onramp) && tq_is_socket(skb, key) && tq_is_data(skb))
+	if (tq_cb(skb)->data)
 		return false;
 	if (!sk_is_tcp(skb->sk))
 		return READ_ONCE(skb->sk->sk_max_pacing_rate) == ~0UL;
@@ -1238,9 +1244,8 @@ static void tq_note(const struct tq_sched *q, const struct tq_flow *f,
 	if (tq_is_lazy(q, f))
 		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
 	if (f->recorded) {
-		cb->tcp = tq_is_plain_tcp(skb);
-		cb->udp = !cb->tcp && tq_is_plain_udp(skb);
-		cb->data = cb->udp || (cb->tcp && tq_payload(skb));
+		if (!q->config.onramp)
+			tq_note_kind(skb);
 		cb->stamped = cb->tcp && skb->tstamp;
 	}
 	cb->charge = q->config.pacing &&
@@ -1288,6 +1293,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		.segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
 		.band = band,
 	};
+	if (unlikely(q->config.onramp) && tq_is_socket(skb, key))
+		tq_note_kind(skb);
 	if (first && q->bypass_qlen < sch->limit) {
 		q->stats.acks_first++;
 		return tq_bypass(sch, q, skb);
