@@ -400,6 +400,19 @@ static void digest__at_any_address(struct kunit *test)
 	}
 }
 
+static void tuple__no_bit_may_differ(struct kunit *test)
+{
+	struct timely_tuple tuple = contents(&examples[0]).tuple, other = tuple;
+	u32 bit;
+
+	KUNIT_EXPECT_TRUE(test, timely_tuple_equal(&tuple, &other));
+	for (bit = 0; bit < 8 * sizeof(tuple); bit++) {
+		other = tuple;
+		((u8 *)&other)[bit / 8] ^= 1 << bit % 8;
+		KUNIT_EXPECT_FALSE(test, timely_tuple_equal(&tuple, &other));
+	}
+}
+
 static struct kunit_case orack_cases[] = {
 	KUNIT_CASE(siphash__follows_the_reference),
 	KUNIT_CASE(encode__byte_by_byte),
@@ -414,6 +427,7 @@ static struct kunit_case orack_cases[] = {
 	KUNIT_CASE(verify__for_no_other_addresses),
 	KUNIT_CASE(verify__in_any_namespace),
 	KUNIT_CASE(verify__without_a_key),
+	KUNIT_CASE(tuple__no_bit_may_differ),
 	KUNIT_CASE(digest__is_the_same_everywhere),
 	KUNIT_CASE(digest__of_the_first_bytes_and_the_length),
 	KUNIT_CASE(digest__is_never_0),

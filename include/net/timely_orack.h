@@ -56,6 +56,26 @@ struct timely_tuple {
 } __aligned(8);
 
 /**
+ * timely_tuple_equal() - are they the same flow's?
+ * @a: a name
+ * @b: another
+ *
+ * Read as they are written: a processor waits for what it stored in parts.
+ *
+ * Return: that.
+ */
+static inline bool timely_tuple_equal(const struct timely_tuple *a, const struct timely_tuple *b)
+{
+	u32 differs = (__force u16)((a->sport ^ b->sport) | (a->dport ^ b->dport)) |
+		      (a->family ^ b->family) | (a->protocol ^ b->protocol);
+	int i;
+
+	for (i = 0; i < 4; i++)
+		differs |= (__force u32)((a->saddr[i] ^ b->saddr[i]) | (a->daddr[i] ^ b->daddr[i]));
+	return !differs && a->net == b->net;
+}
+
+/**
  * struct timely_orack - an OR-ACK's contents
  * @tuple: the flow that it is about; @tuple.net is not on the wire
  * @seq: of the packet that it acknowledges: TCP's sequence number, or

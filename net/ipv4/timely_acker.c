@@ -9,6 +9,9 @@
  *
  *	driver -> tracepoint -> flow's state, rate limit -> ring -> tasklet -> IP
  *
+ * The tasklet runs when the driver's poll is over: of the OR-ACKs that a flow's packets
+ * in it are due only one is sent, of the last of them.
+ *
  * A packet is seen where its driver hands it to the kernel, before GRO, at the
  * tracepoints that are there; they are joined only while some namespace has a
  * rule. A packet that comes by again, from a bridge or a mirror, has been through
@@ -32,6 +35,7 @@
 #include <linux/if_vlan.h>
 #include <linux/interrupt.h>
 #include <linux/jhash.h>
+#include <linux/kernel_stat.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -160,6 +164,7 @@ struct acker_net {
  * @generation: of the rules by which it was judged, 0 for an empty place
  * @bytes: since the last OR-ACK
  * @seen: when its last packet came, see ACKER_TIME_SHIFT
+ * @answer: where in the ring its last OR-ACK was put, the low bits
  * @first: packets still to be answered each
  * @wanted: a rule asks for it and it is meant for us
  */
@@ -168,6 +173,7 @@ struct acker_flow {
 	u32 generation;
 	u32 bytes;
 	u32 seen;
+	u16 answer;
 	u8 first;
 	bool wanted;
 };
@@ -191,22 +197,6 @@ struct acker_answer {
 };
 
 /**
- * struct acker_cpu - a CPU's part
- * @flows: by hash, the flows that it saw last
- * @tasklet: sends what is in @ring
- * @head: answers put in @ring since ever, by the tracepoints
- * @tail: and taken out, by the tasklet: of another CPU when this one went off line
- * @ring: waiting answers
- */
-struct acker_cpu {
-	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
-	struct tasklet_struct tasklet;
-	u32 head ____cacheline_aligned;
-	u32 tail ____cacheline_aligned;
-	struct acker_answer ring[ACKER_RING];
-};
-
-/**
  * struct acker_packet - what a packet's headers tell
  * @tuple: its flow
  * @bytes: of the IP packet
@@ -222,6 +212,30 @@ struct acker_packet {
 	u32 payload;
 	u32 payload_bytes;
 	u8 tos;
+};
+
+/**
+ * struct acker_cpu - a CPU's part
+ * @flows: by hash, the flows that it saw last
+ * @last: the one that it saw last of all
+ * @poll: the softirq in which it did, if it was one
+ * @now: when that began, see ACKER_TIME_SHIFT
+ * @packet: the one that it sees
+ * @tasklet: sends what is in @ring
+ * @head: answers put in @ring since ever, by the tracepoints
+ * @tail: and taken out, by the tasklet: of another CPU when this one went off line
+ * @ring: waiting answers
+ */
+struct acker_cpu {
+	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
+	struct acker_flow *last;
+	u32 poll;
+	u32 now;
+	struct acker_packet packet;
+	struct tasklet_struct tasklet;
+	u32 head ____cacheline_aligned;
+	u32 tail ____cacheline_aligned;
+	struct acker_answer ring[ACKER_RING];
 };
 
 static unsigned int acker_net_id;
@@ -344,6 +358,14 @@ static u32 acker_length(const struct sk_buff *skb, u32 offset, u32 told)
 	return told || !skb_is_gso(skb) ? told : skb->len - offset;
 }
 
+static void acker_set_address4(__be32 *words, __be32 address)
+{
+	words[0] = address;
+	words[1] = 0;
+	words[2] = 0;
+	words[3] = 0;
+}
+
 static bool acker_parse4(const struct sk_buff *skb, u32 offset,
 			 struct acker_packet *packet)
 {
@@ -357,8 +379,8 @@ static bool acker_parse4(const struct sk_buff *skb, u32 offset,
 		return false;
 	packet->tuple.family = AF_INET;
 	packet->tuple.protocol = ip->protocol;
-	packet->tuple.saddr[0] = ip->saddr;
-	packet->tuple.daddr[0] = ip->daddr;
+	acker_set_address4(packet->tuple.saddr, ip->saddr);
+	acker_set_address4(packet->tuple.daddr, ip->daddr);
 	packet->tos = ip->tos;
 	return acker_parse_transport(skb, offset + sizeof(*ip),
 				     packet->bytes - sizeof(*ip), packet) &&
@@ -425,19 +447,30 @@ static u32 acker_hash(const struct timely_tuple *tuple)
 			    ports, acker_seed);
 }
 
+static bool acker_is_flow(const struct acker_flow *flow, const struct acker_config *config,
+			  const struct timely_tuple *tuple)
+{
+	return flow->generation == config->generation && timely_tuple_equal(&flow->tuple, tuple);
+}
+
 /* The flow's place, made for it if it has none. */
 static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 				     const struct acker_config *config,
 				     const struct timely_tuple *tuple, u32 now)
 {
-	struct acker_flow *set = cpu->flows[acker_hash(tuple) >> (32 - ACKER_SETS_LOG)];
-	struct acker_flow *oldest = set;
+	struct acker_flow *set, *oldest;
 	int way;
 
+	/* Packets come in trains. */
+	if (acker_is_flow(cpu->last, config, tuple))
+		return cpu->last;
+	set = cpu->flows[acker_hash(tuple) >> (32 - ACKER_SETS_LOG)];
+	oldest = set;
 	for (way = 0; way < ACKER_WAYS; way++) {
-		if (set[way].generation == config->generation &&
-		    !memcmp(&set[way].tuple, tuple, sizeof(*tuple)))
-			return &set[way];
+		if (acker_is_flow(&set[way], config, tuple)) {
+			cpu->last = &set[way];
+			return cpu->last;
+		}
 		if (now - set[way].seen > now - oldest->seen)
 			oldest = &set[way];
 	}
@@ -448,6 +481,7 @@ static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 		.seen = now - (U32_MAX >> 1),
 		.first = ACKER_FIRST_PACKETS,
 	};
+	cpu->last = oldest;
 	return oldest;
 }
 
@@ -545,6 +579,7 @@ static u8 acker_ecn(u8 tos)
 	return ecn == INET_ECN_CE ? INET_ECN_ECT_0 : ecn;
 }
 
+/* All but the flow's name. */
 static void acker_fill(struct acker_answer *answer, const struct acker_config *config,
 		       const struct sk_buff *skb, const struct acker_packet *packet,
 		       u64 now_ns)
@@ -556,7 +591,6 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 	answer->ecn = acker_ecn(packet->tos);
 	answer->priority = skb->priority ? : rt_tos2priority(answer->tos);
 	answer->oif = l3mdev_master_ifindex_rcu(skb->dev);
-	orack->tuple = packet->tuple;
 	orack->seq = packet->tuple.protocol == IPPROTO_TCP ? packet->seq :
 							     acker_digest(skb, packet);
 	orack->flags = acker_hardware_ns(skb, now_ns, &answer->arrived_ns) ?
@@ -567,32 +601,66 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 						   answer->arrived_ns);
 }
 
-static void acker_push(struct acker_cpu *cpu, const struct acker_config *config,
-		       const struct sk_buff *skb, const struct acker_packet *packet,
-		       u64 now_ns)
+/* The flow's OR-ACK that still waits, or NULL. */
+static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct acker_flow *flow,
+					  u32 head, u32 tail)
+{
+	u16 ahead = flow->answer - tail;
+	struct acker_answer *answer = &cpu->ring[(tail + ahead) % ACKER_RING];
+
+	return ahead < head - tail && timely_tuple_equal(&answer->orack.tuple, &flow->tuple) ?
+	       answer : NULL;
+}
+
+/* OR-ACKs leave when the driver's poll is over. Of a flow's packets in it the latest
+ * tells most, and the others nothing that it would not: one goes for all.
+ */
+static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
+		       const struct acker_config *config, const struct sk_buff *skb,
+		       const struct acker_packet *packet, u64 now_ns)
 {
 	u32 head = cpu->head;
 	/* What is written to a place comes after it was read. */
 	u32 tail = smp_load_acquire(&cpu->tail);
+	struct acker_answer *answer = acker_waiting(cpu, flow, head, tail);
 
+	if (answer) {
+		acker_fill(answer, config, skb, packet, now_ns);
+		return;
+	}
 	if (head - tail == ACKER_RING ||
 	    !acker_peer_may(config, &packet->tuple, now_ns)) {
 		timely_onramp_count(dev_net(skb->dev), TIMELY_ONRAMP_send_limited);
 		return;
 	}
-	acker_fill(&cpu->ring[head % ACKER_RING], config, skb, packet, now_ns);
+	answer = &cpu->ring[head % ACKER_RING];
+	answer->orack.tuple = packet->tuple;
+	acker_fill(answer, config, skb, packet, now_ns);
+	flow->answer = head;
 	/* The tasklet may be another CPU's: it sees all of it. */
 	smp_store_release(&cpu->head, head + 1);
 	tasklet_schedule(&cpu->tasklet);
 }
 
-static void acker_take(const struct acker_config *config, const struct sk_buff *skb,
-		       struct acker_packet *packet)
+/* What a NIC's poll brings is of one time, as far as silence goes: it is read once. A
+ * poll that is no softirq's may be a long one.
+ */
+static u32 acker_now(struct acker_cpu *cpu, bool polled)
 {
-	struct acker_cpu *cpu = __this_cpu_read(acker_cpus);
+	u32 poll = __this_cpu_read(kstat.softirqs[NET_RX_SOFTIRQ]);
+
+	if (!polled || !in_serving_softirq() || poll != cpu->poll)
+		cpu->now = ktime_get_ns() >> ACKER_TIME_SHIFT;
+	cpu->poll = poll;
+	return cpu->now;
+}
+
+static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
+		       const struct sk_buff *skb, bool polled)
+{
+	struct acker_packet *packet = &cpu->packet;
 	struct net *net = dev_net(skb->dev);
-	u64 now_ns = ktime_get_ns();
-	u32 now = now_ns >> ACKER_TIME_SHIFT;
+	u32 now = acker_now(cpu, polled);
 	struct acker_flow *flow;
 	bool idle;
 
@@ -604,7 +672,7 @@ static void acker_take(const struct acker_config *config, const struct sk_buff *
 	if (idle)
 		flow->wanted = acker_wants(config, net, skb->dev, &packet->tuple);
 	if (flow->wanted && acker_is_due(flow, config, packet->bytes, idle))
-		acker_push(cpu, config, skb, packet, now_ns);
+		acker_push(cpu, flow, config, skb, packet, ktime_get_ns());
 }
 
 /* Is it from outside, for this host, and here for the first time? A packet for a
@@ -621,21 +689,21 @@ static bool acker_is_arrival(const struct sk_buff *skb)
 		rcu_access_pointer(skb->dev->rx_handler));
 }
 
-/* A driver passes a packet on. */
-static void acker_probe(void *unused, const struct sk_buff *skb)
+/* A driver passes a packet on, @polled in its poll. */
+static void acker_probe(void *polled, const struct sk_buff *skb)
 {
 	const struct acker_config *config;
-	struct acker_packet packet;
 	struct acker_net *an;
+	struct acker_cpu *cpu;
 
 	rcu_read_lock();
 	an = net_generic(dev_net(skb->dev), acker_net_id);
 	config = rcu_dereference(an->config);
 	if (!config || !config->count || !acker_is_arrival(skb))
 		goto out;
-	memset(&packet.tuple, 0, sizeof(packet.tuple));
-	if (acker_parse(skb, &packet))
-		acker_take(config, skb, &packet);
+	cpu = __this_cpu_read(acker_cpus);
+	if (acker_parse(skb, &cpu->packet))
+		acker_take(cpu, config, skb, polled);
 out:
 	rcu_read_unlock();
 }
@@ -671,6 +739,9 @@ static struct sk_buff *acker_build(struct net *net, struct acker_answer *answer,
 	uh->len = htons(skb->len);
 	uh->check = 0;
 	skb->priority = answer->priority;
+	/* For a qdisc; it is cheaper than to have it look at the headers. */
+	skb_set_hash(skb, jhash2((__force const u32 *)orack->tuple.saddr, 4, acker_seed),
+		     PKT_HASH_TYPE_L4);
 	skb_dst_set(skb, dst);
 	return skb;
 }
@@ -789,13 +860,21 @@ static u32 acker_head(const struct acker_cpu *cpu)
 static void acker_send_all(struct tasklet_struct *tasklet)
 {
 	struct acker_cpu *cpu = from_tasklet(cpu, tasklet, tasklet);
-	struct acker_answer answer;
 	u32 tail = cpu->tail;
 	int left = ACKER_TURN;
 
+	/* The CPU has gone off line, and may be back and writing to what waits: that is
+	 * lost, as OR-ACKs may be.
+	 */
+	if (unlikely(cpu != __this_cpu_read(acker_cpus))) {
+		/* As below. */
+		smp_store_release(&cpu->tail, acker_head(cpu));
+		return;
+	}
 	while (left-- && tail != acker_head(cpu)) {
 		/* A copy: sending may lead back to the tracepoint, and to this ring. */
-		answer = cpu->ring[tail % ACKER_RING];
+		struct acker_answer answer = cpu->ring[tail % ACKER_RING];
+
 		/* Pairs with acker_push(): the place may be used again. */
 		smp_store_release(&cpu->tail, ++tail);
 		acker_send(&answer);
@@ -807,12 +886,16 @@ static void acker_send_all(struct tasklet_struct *tasklet)
 /* ---- the tracepoints ---- */
 
 static const char * const acker_point_names[] = {
+	/* In a poll. */
 	"napi_gro_receive_entry",
 	"napi_gro_frags_entry",
+	/* Anywhere. */
 	"netif_receive_skb_entry",
 	"netif_receive_skb_list_entry",
 	"netif_rx_entry",
 };
+
+#define ACKER_POLLED	2
 
 static struct tracepoint *acker_points[ARRAY_SIZE(acker_point_names)];
 
@@ -850,17 +933,24 @@ static int acker_alloc_cpus(void)
 			acker_free_cpus();
 			return -ENOMEM;
 		}
+		cpu->last = cpu->flows[0];
 		tasklet_setup(&cpu->tasklet, acker_send_all);
 		per_cpu(acker_cpus, i) = cpu;
 	}
 	return 0;
 }
 
+static void *acker_polled(int point)
+{
+	return (void *)(unsigned long)(point < ACKER_POLLED);
+}
+
 static void acker_leave_points(int count)
 {
 	while (count--)
 		if (acker_points[count])
-			tracepoint_probe_unregister(acker_points[count], acker_probe, NULL);
+			tracepoint_probe_unregister(acker_points[count], acker_probe,
+						    acker_polled(count));
 	tracepoint_synchronize_unregister();
 }
 
@@ -872,7 +962,8 @@ static int acker_join(void)
 	for (i = 0; !err && i < ARRAY_SIZE(acker_points); i++) {
 		if (!acker_points[i])
 			continue;
-		err = tracepoint_probe_register(acker_points[i], acker_probe, NULL);
+		err = tracepoint_probe_register(acker_points[i], acker_probe,
+						acker_polled(i));
 		if (err) {
 			acker_leave_points(i);
 			acker_free_cpus();

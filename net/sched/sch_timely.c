@@ -309,6 +309,7 @@ struct tq_config {
  * @band_nr: band whose round it is
  * @bypass: packets that need no flow, the first of them; its prev is the last
  * @bypass_qlen: how many
+ * @passing: the flow of the only one, if its departure is to be noted
  * @flows: flows known
  * @inactive: those without packets
  * @throttled: those in the wheel
@@ -331,6 +332,7 @@ struct tq_sched {
 	u32 band_nr;
 	struct sk_buff *bypass;
 	u32 bypass_qlen;
+	struct tq_flow *passing;
 	u32 flows;
 	u32 inactive;
 	u32 throttled;
@@ -734,12 +736,14 @@ static void tq_tuple(const struct sk_buff *skb, struct timely_tuple *tuple)
 	}
 }
 
-/* Does the packet have a payload that On-Ramp may hold? */
-static bool tq_is_data(const struct sk_buff *skb)
+/* What is it, and does it have a payload that On-Ramp may hold? */
+static void tq_note_kind(const struct sk_buff *skb)
 {
-	if (tq_is_plain_tcp(skb))
-		return tq_payload(skb);
-	return tq_is_plain_udp(skb);
+	struct tq_skb_cb *cb = tq_cb(skb);
+
+	cb->tcp = tq_is_plain_tcp(skb);
+	cb->udp = !cb->tcp && tq_is_plain_udp(skb);
+	cb->data = cb->udp || (cb->tcp && tq_payload(skb));
 }
 
 /* The least round trip that TCP knows of, in whole us; all ones if it knows none. */
@@ -793,7 +797,7 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 			       const struct sk_buff *skb)
 {
 	bool wanted = sk_is_tcp(f->sk) && timely_flow_wanted(f->sk);
-	bool onramp = unlikely(q->config.onramp) && tq_is_data(skb);
+	bool onramp = unlikely(q->config.onramp) && tq_cb(skb)->data;
 
 	if (tq_has_record(q, f, wanted, onramp) || (!wanted && !onramp) ||
 	    f->looked == (u32)jiffies)
@@ -804,7 +808,11 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 		f->looked = (u32)jiffies;
 	f->recorded = !!f->record;
 	f->driven = f->record && f->record->key;
-	if (!f->recorded && tq_is_data(skb))
+	if (f->recorded)
+		return;
+	if (!q->config.onramp)
+		tq_note_kind(skb);
+	if (tq_cb(skb)->data)
 		f->looked = (u32)jiffies;
 }
 
@@ -1092,7 +1100,7 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 		return false;
 	if (!skb->sk)
 		return true;
-	if (unlikely(q->config.onramp) && tq_is_socket(skb, key) && tq_is_data(skb))
+	if (tq_cb(skb)->data)
 		return false;
 	if (!sk_is_tcp(skb->sk))
 		return READ_ONCE(skb->sk->sk_max_pacing_rate) == ~0UL;
@@ -1247,9 +1255,8 @@ static void tq_note(const struct tq_sched *q, const struct tq_flow *f,
 	if (tq_is_lazy(q, f))
 		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
 	if (f->recorded) {
-		cb->tcp = tq_is_plain_tcp(skb);
-		cb->udp = !cb->tcp && tq_is_plain_udp(skb);
-		cb->data = cb->udp || (cb->tcp && tq_payload(skb));
+		if (!q->config.onramp)
+			tq_note_kind(skb);
 		cb->stamped = cb->tcp && skb->tstamp;
 	}
 	cb->charge = q->config.pacing &&
@@ -1262,6 +1269,21 @@ static bool tq_passes(const struct tq_sched *q, const struct tq_flow *f,
 {
 	return f->recorded && f->qlen && READ_ONCE(f->record->pause_until_ns) > now &&
 	       skb_is_tcp_pure_ack(skb) && q->bypass_qlen < TQ_PASS_MAX;
+}
+
+/* A flow that On-Ramp watches, but nothing holds, and with nothing else to send: its
+ * packet only has to be noted when it leaves. One that was idle gets a turn first.
+ */
+static bool tq_may_pass(const struct Qdisc *sch, const struct tq_sched *q,
+			const struct tq_flow *f, const struct sk_buff *skb, u64 now)
+{
+	const struct tq_skb_cb *cb = tq_cb(skb);
+
+	if (sch->q.qlen || f->state != TQ_READY || !f->recorded || f->driven || f->paced ||
+	    q->config.segment || cb->time_ns > now)
+		return false;
+	return READ_ONCE(f->record->pause_until_ns) <= now && tq_spaced(f, cb) <= now &&
+	       tq_rate_Bps(q, f, skb) == TQ_UNLIMITED;
 }
 
 static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -1297,6 +1319,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		.segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
 		.band = band,
 	};
+	if (unlikely(q->config.onramp) && tq_is_socket(skb, key))
+		tq_note_kind(skb);
 	if (first && q->bypass_qlen < sch->limit) {
 		q->stats.acks_first++;
 		return tq_bypass(sch, q, skb);
@@ -1317,6 +1341,11 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return qdisc_drop(skb, sch, to_free);
 	}
 	tq_note(q, f, skb, now);
+	if (tq_may_pass(sch, q, f, skb, now)) {
+		q->passing = f;
+		q->stats.fastpath_packets++;
+		return tq_bypass(sch, q, skb);
+	}
 	tq_queue(f, skb);
 	if (!f->qlen++)
 		q->inactive--;
@@ -1590,6 +1619,14 @@ static void tq_put_back(struct tq_sched *q, struct tq_turns *turns,
 	tq_throttle(q, f, due);
 }
 
+static void tq_note_left(struct tq_flow *f, const struct sk_buff *skb, u64 now)
+{
+	if (!tq_cb(skb)->stamped)
+		return;
+	f->stamp_ns = tq_cb(skb)->time_ns;
+	f->left_ns = now;
+}
+
 /* Take the packet out of its flow, which has its turn. */
 static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 			       struct sk_buff *skb, u64 now, u64 due)
@@ -1599,10 +1636,7 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	u32 len;
 
 	tq_unqueue(sch, f, skb);
-	if (tq_cb(skb)->stamped) {
-		f->stamp_ns = tq_cb(skb)->time_ns;
-		f->left_ns = now;
-	}
+	tq_note_left(f, skb, now);
 	if (unlikely(q->config.segment) && skb_is_gso(skb) && !tq_cb(skb)->piece)
 		skb = tq_split(sch, f, skb);
 	if (!tq_cb(skb)->more) {
@@ -1672,6 +1706,17 @@ static void tq_arm(struct tq_sched *q)
 						 q->config.timer_slack_ns);
 }
 
+static void tq_passed(struct tq_sched *q, const struct sk_buff *skb)
+{
+	struct tq_flow *f = q->passing;
+	u64 now = timely_clock_ns();
+
+	q->passing = NULL;
+	tq_note_left(f, skb, now);
+	if (tq_departs(f, skb))
+		tq_record(q, f, skb, now);
+}
+
 static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 {
 	struct tq_sched *q = qdisc_priv(sch);
@@ -1685,6 +1730,8 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 		q->bypass_qlen--;
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
+		if (q->passing)
+			tq_passed(q, skb);
 		goto out;
 	}
 	now = timely_clock_ns();
@@ -1751,6 +1798,7 @@ static void tq_reset(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	tq_purge_list(&q->bypass);
 	q->bypass_qlen = 0;
+	q->passing = NULL;
 	tq_purge_table(sch, &q->table);
 	/* Records that no flow has any more. */
 	tq_take_changed(q);

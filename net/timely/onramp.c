@@ -171,10 +171,18 @@ struct timely_peer {
 	struct rcu_head rcu;
 };
 
+static int onramp_compare(struct rhashtable_compare_arg *arg, const void *object)
+{
+	const struct timely_onramp *onramp = object;
+
+	return !timely_tuple_equal(&onramp->tuple, arg->key);
+}
+
 static const struct rhashtable_params onramp_tuples_params = {
 	.key_len	= sizeof(struct timely_tuple),
 	.key_offset	= offsetof(struct timely_onramp, tuple),
 	.head_offset	= offsetof(struct timely_onramp, by_tuple),
+	.obj_cmpfn	= onramp_compare,
 	.automatic_shrinking = true,
 };
 

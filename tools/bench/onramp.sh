@@ -5,10 +5,10 @@
 #
 #   onramp.sh [--quick] [--cases LIST] [--repeats N] [--kernel native|base|DIR]
 #
-# Cases: one (flow), many (100), cold (100, caches emptied). --quick is for
-# development. The kernel is one compiled as Debian's are (kernel.sh), or that of
-# a directory, or base: the lab's own. Raw results and reports go to $OUT, or
-# build/onramp-cost.
+# Cases: one (flow), polls (one, 10 packets a poll), many (100), cold (100, caches
+# emptied). --quick is for development. The kernel is one compiled as Debian's are
+# (kernel.sh), or that of a directory, or base: the lab's own. Raw results and
+# reports go to $OUT, or build/onramp-cost.
 
 set -eu
 
@@ -16,7 +16,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 lab=$top/tools/lab
 out=${OUT:-$top/build/onramp-cost}
-cases=one,many,cold
+cases=one,polls,many,cold
 repeats=9
 kernel=native
 

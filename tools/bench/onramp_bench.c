@@ -13,9 +13,9 @@
  *
  *	send	one write, one segment of 44 packets, as far as the device
  *		the wire cuts it up					not timed
- *	receive	a poll of the device, as a driver that copies headers and leaves the
- *		rest in its pages: packets to TCP's receive queue, ACKs as far as the
- *		device; and what is left for after the poll, the OR-ACKs
+ *	receive	a poll of the device, or some, as a driver that copies headers and
+ *		leaves the rest in its pages: packets to TCP's receive queue, ACKs as
+ *		far as the device; and what is left for after the poll, the OR-ACKs
  *	read	one read of all of it
  *	hear	the sender's poll: ACKs, which free what was sent, and OR-ACKs
  *
@@ -89,6 +89,10 @@ MODULE_PARM_DESC(flows, "number of flows");
 static bool gro;
 module_param(gro, bool, 0644);
 MODULE_PARM_DESC(gro, "packets go through GRO");
+
+static unsigned int poll;
+module_param(poll, uint, 0644);
+MODULE_PARM_DESC(poll, "packets that the receiver's interrupt finds, at most; 0 for all of a segment");
 
 static unsigned int segments = 2000;
 module_param(segments, uint, 0644);
@@ -384,10 +388,12 @@ static void ob_pass_timed(struct ob_run *run, struct ob_port *port, const struct
 static int ob_poll(struct napi_struct *napi, int budget)
 {
 	struct ob_port *port = container_of(napi, struct ob_port, napi);
+	int work = 0, there = budget;
 	struct sk_buff *skb;
-	int work = 0;
 
-	while (work < budget && (skb = __skb_dequeue(&port->ready))) {
+	if (poll && port == ob_port[OB_RECEIVER])
+		there = min_t(int, poll, budget - 1);
+	while (work < there && (skb = __skb_dequeue(&port->ready))) {
 		if (port == ob_port[OB_SENDER])
 			ob_pass_timed(ob_now, port, skb);
 		else
@@ -468,12 +474,17 @@ static void ob_send(struct ob_run *run, struct ob_flow *flow)
 
 static void ob_receive(struct ob_run *run)
 {
-	u64 cycles, after;
+	u64 cycles = 0, after = 0, more;
+	u32 interrupts = 0;
 
 	ob_carry(run, ob_port[OB_RECEIVER]);
-	cycles = ob_interrupt(run, ob_port[OB_RECEIVER], &after);
-	ob_add(run, OB_RECEIVE, cycles, 1);
-	ob_add(run, OB_AFTER, after, 0);
+	do {
+		cycles += ob_interrupt(run, ob_port[OB_RECEIVER], &more);
+		after += more;
+		interrupts++;
+	} while (!skb_queue_empty(&ob_port[OB_RECEIVER]->ready));
+	ob_add(run, OB_RECEIVE, cycles, 2 * interrupts - 1);
+	ob_add(run, OB_AFTER, after, interrupts - 1);
 }
 
 static void ob_read(struct ob_run *run, struct ob_flow *flow)
@@ -601,6 +612,8 @@ static void ob_round(struct ob_run *run)
 	ob_wait_period();
 	ob_give_all(run, OB_FORGED);
 	ob_give_all(run, OB_FLOODED);
+	/* The next run's are not to be dropped as well. */
+	ob_wait_period();
 	cond_resched();
 }
 

@@ -56,12 +56,14 @@ leave_mode() {
 # A case: flows, caches.
 use_case() {
 	set_to flows 1
+	set_to poll 0
 	set_to segments 2000
 	set_to evict_kb 0
 	case $1 in
 	many|cold)	set_to flows 100 ;;
 	esac
 	case $1 in
+	polls)	set_to poll 10 ;;
 	cold)	set_to evict_kb 4096; set_to segments 300 ;;
 	esac
 }
@@ -71,7 +73,7 @@ one_run() {
 	use_case "$2"
 	set_to gro "$3"
 	set_to rounds 0
-	[ "$1" != on ] || [ "$2" = cold ] || set_to rounds 100
+	[ "$1" != on ] || [ "$2" = cold ] || [ "$2" = polls ] || set_to rounds 100
 	use_mode "$1"
 	before=$(sender "$ctl" -j onramp)
 	sent=$(receiver "$ctl" -j onramp)

@@ -14,7 +14,8 @@ import sys
 
 from report import environment, markdown, spread
 
-CASES = {"one": "1 flow", "many": "100 flows", "cold": "100 flows, cold caches"}
+CASES = {"one": "1 flow", "polls": "1 flow, 10 packets a poll", "many": "100 flows",
+         "cold": "100 flows, cold caches"}
 GRO = ("off", "on")
 FLOOD = 1_000_000
 # As net/timely/onramp.c: those that are looked at, of a group of addresses in a
