@@ -15,8 +15,10 @@
 
 #include <net/timely.h>
 
-#define TIMELY_PARAM_DESC(field, unit, min, max, doc) \
-	[TIMELY_P_##field] = { #field, unit, doc, min, max },
+#define TIMELY_PARAM_AUTO	true
+#define TIMELY_PARAM_GIVEN	false
+#define TIMELY_PARAM_DESC(field, unit, min, max, source, doc) \
+	[TIMELY_P_##field] = { #field, unit, doc, min, max, TIMELY_PARAM_##source },
 
 const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	TIMELY_PARAMS(TIMELY_PARAM_DESC)
@@ -145,13 +147,52 @@ const struct timely_preset *timely_preset_find(const char *name)
  */
 u32 *timely_param_ref(struct timely_params *params, u32 index)
 {
-#define TIMELY_PARAM_REF(field, unit, min, max, doc) \
+#define TIMELY_PARAM_REF(field, unit, min, max, source, doc) \
 	case TIMELY_P_##field: return &params->field;
 	switch (index) {
 	TIMELY_PARAMS(TIMELY_PARAM_REF)
 	}
 #undef TIMELY_PARAM_REF
 	return NULL;
+}
+
+/**
+ * timely_param_allowed() - is a value one that a parameter may have by itself
+ * @index: enum timely_param_index
+ * @value: the value
+ *
+ * Return: whether it is in range, or TIMELY_AUTO where that is allowed.
+ */
+bool timely_param_allowed(u32 index, u32 value)
+{
+	const struct timely_param_desc *desc = &timely_param_descs[index];
+
+	if (value == TIMELY_AUTO)
+		return desc->may_be_auto;
+	return value >= desc->min && value <= desc->max;
+}
+
+/**
+ * timely_params_are_auto() - is any parameter left to be derived from the path
+ * @params: the parameters
+ *
+ * Return: whether timely_tune() has anything to do.
+ */
+bool timely_params_are_auto(const struct timely_params *params)
+{
+	struct timely_params copy = *params;
+	u32 i;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++)
+		if (*timely_param_ref(&copy, i) == TIMELY_AUTO)
+			return true;
+	return false;
+}
+
+/* What is derived makes room for what is given. */
+static bool timely_in_order(u32 low, u32 high)
+{
+	return low == TIMELY_AUTO || high == TIMELY_AUTO || low <= high;
 }
 
 /**
@@ -167,19 +208,15 @@ int timely_params_check(const struct timely_params *params, u32 *index)
 {
 	struct timely_params copy = *params;
 
-	for (*index = 0; *index < TIMELY_P_COUNT; ++*index) {
-		const struct timely_param_desc *desc = &timely_param_descs[*index];
-		u32 value = *timely_param_ref(&copy, *index);
-
-		if (value < desc->min || value > desc->max)
+	for (*index = 0; *index < TIMELY_P_COUNT; ++*index)
+		if (!timely_param_allowed(*index, *timely_param_ref(&copy, *index)))
 			return -ERANGE;
-	}
 
 	*index = TIMELY_P_t_low_ns;
-	if (params->t_low_ns > params->t_high_ns)
+	if (!timely_in_order(params->t_low_ns, params->t_high_ns))
 		return -EINVAL;
 	*index = TIMELY_P_min_rate_kbps;
-	if (params->min_rate_kbps > params->max_rate_kbps)
+	if (!timely_in_order(params->min_rate_kbps, params->max_rate_kbps))
 		return -EINVAL;
 	return 0;
 }
