@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include <net/timely.h>
+#include <net/timely_tune.h>
 
 #include "rate_replay.h"
 
@@ -522,10 +523,17 @@ static void update__leaves_the_min(struct kunit *test)
 		struct timely_params params = timely_presets[i].params;
 		struct flow f;
 
+		timely_tune(&params, &(struct timely_path){});
 		params.first_rate_kbps = params.min_rate_kbps;
 		start(&f, &params);
 		for (n = 0; n < 10; n++)
 			ack_bytes(&f, 1000000, params.min_rtt_ns, params.segment_bytes);
+		/* FAST* doubles five times, then takes its half steps. */
+		if (params.fast) {
+			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
+					5ULL * params.delta_kbps * 125 / 2);
+			continue;
+		}
 		/* Ten whole steps. */
 		KUNIT_EXPECT_GE_MSG(test, timely_rate_Bps(&f.rate),
 				    (u64)(params.min_rate_kbps + 10 * params.delta_kbps) * 125 - 10,
@@ -900,6 +908,112 @@ static void patched__product_saturates(struct kunit *test)
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
 }
 
+/* ---- FAST* ---- */
+
+/* A gamma of one half; alpha of 1 MB/s. */
+static const struct timely_params fast = {
+	.min_rtt_ns = MIN_RTT_NS,
+	.t_low_ns = T_LOW_NS,
+	.t_high_ns = T_HIGH_NS,
+	.rtt_ref_ns = 65536,
+	.alpha_ppm = 500000,
+	.delta_kbps = 8000,
+	.segment_bytes = 16384,
+	.fast = 1,
+	.once_per_rtt = 1,
+	.min_rate_kbps = 8000,
+	.max_rate_kbps = 8000000,
+	.first_rate_kbps = 800000,
+	.loss_beta_ppm = 500000,
+};
+
+static void fast__moves_half_way(struct kunit *test)
+{
+	struct flow f;
+
+	/* An empty path: alpha is to be kept in the queue, half of it now. */
+	start(&f, &fast);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
+	/* Half of the round trip is in the queue: to half of the rate. */
+	start(&f, &fast);
+	ack(&f, 2 * MIN_RTT_NS);
+	expect_Bps(test, &f, (FIRST_BPS + FIRST_BPS / 2 + STEP_BPS) / 2);
+	/* Below the least it is the least. */
+	start(&f, &fast);
+	ack(&f, 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
+}
+
+/* Where what it keeps in the queue is alpha: 100 MB/s times 1/100 of the RTT. */
+static void fast__settles_where_alpha_is_queued(struct kunit *test)
+{
+	u32 rtt_ns = MIN_RTT_NS * 100 / 99, i;
+	struct flow f;
+
+	start(&f, &fast);
+	for (i = 0; i < 5000; i++)
+		ack_after(&f, 2 * MIN_RTT_NS, rtt_ns);
+	KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate), FIRST_BPS * 98 / 100);
+	KUNIT_EXPECT_LE(test, timely_rate_Bps(&f.rate), FIRST_BPS * 102 / 100);
+}
+
+static void fast__at_most_doubles(struct kunit *test)
+{
+	struct timely_params params = fast;
+	struct flow f;
+
+	params.first_rate_kbps = 8000;
+	params.delta_kbps = 80000;
+	start(&f, &params);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 2 * STEP_BPS);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 4 * STEP_BPS);
+	/* 10 MB/s of alpha, half of it: less than the rate from here on. */
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 8 * STEP_BPS);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 13 * STEP_BPS);
+}
+
+static void fast__once_an_rtt(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &fast);
+	KUNIT_EXPECT_EQ(test, ack(&f, 100000), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 99999, 20000), TIMELY_ZONE_NONE);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, 20000), TIMELY_ZONE_GRADIENT);
+}
+
+static void fast__goes_before_patched(struct kunit *test)
+{
+	struct timely_params params = fast;
+	struct flow f, g;
+
+	params.patched = 1;
+	params.beta_ppm = 1000000;
+	start(&f, &fast);
+	start(&g, &params);
+	ack(&f, MIDDLE_NS);
+	ack(&g, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, g.rate.rate_fp);
+	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.law.first_rate_fp);
+}
+
+static void fast__holds_where_it_may_not_rise(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &fast);
+	f.may_rise = false;
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS);
+	ack(&f, 2 * MIN_RTT_NS);
+	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.law.first_rate_fp);
+}
+
 /* ---- what is not an update ---- */
 
 static void reseed__forgets_the_gradient(struct kunit *test)
@@ -1036,6 +1150,12 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(patched__rises_below_ref),
 	KUNIT_CASE(patched__error_saturates),
 	KUNIT_CASE(patched__product_saturates),
+	KUNIT_CASE(fast__moves_half_way),
+	KUNIT_CASE(fast__settles_where_alpha_is_queued),
+	KUNIT_CASE(fast__at_most_doubles),
+	KUNIT_CASE(fast__once_an_rtt),
+	KUNIT_CASE(fast__goes_before_patched),
+	KUNIT_CASE(fast__holds_where_it_may_not_rise),
 	KUNIT_CASE(reseed__forgets_the_gradient),
 	KUNIT_CASE(lose__takes_its_share),
 	KUNIT_CASE(lose__stays_above_min),

@@ -11,6 +11,8 @@ Sources of the formulas:
          by the completions in a minimum RTT
   [SN]   its authors' code snippet: min(1, dt / minRTT), the halving cap, the
          raw count of falling RTTs
+  [FAST] FAST TCP, ToN 2006, equation of the window, on the rate as section 6.1 of
+         [A1] has it
   [EOD]  "ECN or Delay", CoNEXT'16, section 5.1: patched TIMELY
   [ERPC] eRPC, NSDI'19: every decrease scaled by the time that passed
 
@@ -149,6 +151,27 @@ class Flow:
             return self.is_steep(g, doubt)
         return not self.rises(g, doubt) and g < 0       # [A1]
 
+    def fast(self, now, rtt, may_rise):
+        """[FAST]: what the queue takes off and what the flow keeps in it; no
+        thresholds, no gradient, no steps."""
+        p = self.p
+        old, old_slack = self.rate, self.slack
+        target = (1 - self.alpha) * old + self.alpha * (
+            p['min_rtt_ns'] / rtt * old + p['delta_kbps'] * KBPS)
+        slack = U
+        if abs(target - old) <= slack + old_slack and not may_rise:
+            raise Undecided('does the rate rise?')
+        if target > old and not may_rise:                       # [S5]
+            target = old
+        self.rate = target
+        self.slack = old_slack + slack
+        self.limit(2 * old, target > 2 * old, 2 * old_slack)
+        self.limit(old / 2, target < old / 2, old_slack)        # [SN]
+        self.limit(self.least, self.rate < self.least)
+        self.limit(self.most, self.rate > self.most)            # [S5]
+        self.prev, self.updated, self.seeded = rtt, now, True
+        return GRADIENT
+
     def update(self, now, rtt, size, may_rise):
         p = self.p
         floor_rtt = p['min_rtt_ns']
@@ -156,6 +179,8 @@ class Flow:
         passed = now - self.updated
         if p['once_per_rtt'] and self.seeded and 0 <= passed < self.prev:
             return NONE
+        if p['fast']:
+            return self.fast(now, rtt, may_rise)
         raw = rtt - self.prev if self.seeded else 0
         # [S5], [SN]; a clock that runs backwards tells nothing.
         e = 1.0 if not self.seeded or passed < 0 else min(1.0, passed / floor_rtt)
@@ -259,7 +284,7 @@ PAPER = {
     'rtt_ref_ns': 50 * US, 'alpha_ppm': 20000, 'beta_ppm': 800000,
     'beta_high_ppm': 800000, 'delta_kbps': 10000, 'segment_bytes': 16384,
     'hai_threshold': 5, 'hai_factor': 5, 'hai_count': SMOOTHED,
-    'hai_below_t_low': 0, 'patched': 0, 'scale_decrease': 1, 'scale_step': 0,
+    'hai_below_t_low': 0, 'patched': 0, 'fast': 0, 'scale_decrease': 1, 'scale_step': 0,
     'once_per_rtt': 0, 'min_rate_kbps': 10000, 'max_rate_kbps': 10000000,
     'first_rate_kbps': 1000000, 'line_rate_kbps': 0,
     'app_limited_percent': 80, 'loss_beta_ppm': 500000,
@@ -278,6 +303,8 @@ PATCHED = params(PAPER, alpha_ppm=875000, beta_ppm=8000, patched=1)
 # reason to make them anew.
 LINUX = params(PATCHED, beta_ppm=30000, delta_kbps=2500, scale_step=1, hai_below_t_low=1,
                min_rate_kbps=1000, max_rate_kbps=800000000, first_rate_kbps=500000)
+# Table 1's middle column, on a path whose idle round trip is known.
+FAST = params(PAPER, alpha_ppm=500000, delta_kbps=50000, fast=1, once_per_rtt=1)
 PRESETS = {'linux': LINUX, 'paper': PAPER, 'ns3': NS3, 'erpc': ERPC, 'patched': PATCHED}
 
 # Round numbers, no smoothing, sharp borders; for one rule at a time.
@@ -583,6 +610,38 @@ def of_rules():
     s.acks(1, 1000, 1001, 16384, 16385, 999)
 
 
+def of_fast():
+    """The equation, its two bounds, and what it settles at."""
+    s = sequence('fast__equation', FAST)
+    for rtt in (20000, 20001, 30000, 40000, 100000, 1 * MS, 100000, 40000, 21000, 1, 20000):
+        s.ack(rtt)
+    s = sequence('fast__once_per_rtt', FAST).ack(100000)
+    s.ack(100000, gap=99999).ack(300000, gap=1).ack(20000, gap=1).ack(20000, gap=299999)
+    # alpha / (1 - baseRTT / RTT): a tenth of the RTT in the queue, 500 Mb/s.
+    s = sequence('fast__settles', FAST)
+    s.ack(22222, times=400).event(LOSE).ack(22222, times=400)
+    s = sequence('fast__at_most_twice', params(FAST, min_rate_kbps=1000, first_rate_kbps=1000,
+                                               alpha_ppm=1000000))
+    s.acks(20000, 20000, 20000, 40000, 20000, 20000, 20000, 20000, 20000, 20000)
+    for gamma in (10, 100000, 1000000):
+        s = sequence('fast__gamma_%d' % gamma, params(FAST, alpha_ppm=gamma))
+        s.acks(20000, 30000, 39999, 40001, 200000, 4294967295, 20000).ack(50000, times=20)
+    s = sequence('fast__app_limited', FAST).ack(20000, rise=False).ack(20000)
+    s.ack(400000, rise=False).ack(20000, rise=False).event(RESTART).ack(25000)
+    # Thresholds, steps and HAI are TIMELY's: of no effect here.
+    s = sequence('fast__knows_no_thresholds',
+                 params(FAST, t_low_ns=900000, t_high_ns=1 * MS, patched=1, beta_ppm=0,
+                        beta_high_ppm=0, hai_below_t_low=1, scale_step=1, rtt_ref_ns=1 * S))
+    s.ack(100000, times=9).ack(2 * MS).ack(950000).ack(300000, size=1)
+    s = sequence('fast__800g', params(FAST, max_rate_kbps=800000000, first_rate_kbps=800000000,
+                                      delta_kbps=100000000))
+    s.acks(20000, 21000, 40000, 4294967295, 20000, 20000, 20000, 20000, 20000)
+    s = sequence('fast__1k', params(FAST, min_rate_kbps=1, first_rate_kbps=1, delta_kbps=1))
+    s.acks(20000, 21000, 20000).ack(30000, times=50).ack(20000, times=50).ack(100 * MS, times=9)
+    for seed in (1, 2):
+        walk(sequence('fast__walk_%d' % seed, FAST), 300 + seed, 60)
+
+
 def of_ranges():
     """The ends of what is allowed: rates, times, steps."""
     s = sequence('range__800g', params(PLAIN, max_rate_kbps=800000000, first_rate_kbps=800000000,
@@ -660,7 +719,7 @@ def of_chance():
             'beta_high_ppm': dice.between(0, 1000000), 'delta_kbps': dice.scale(1, 100000000),
             'segment_bytes': dice.between(512, 65536), 'hai_threshold': dice.between(0, 9),
             'hai_factor': dice.scale(1, 255), 'hai_count': dice.below(3),
-            'hai_below_t_low': dice.below(2), 'patched': dice.below(2),
+            'hai_below_t_low': dice.below(2), 'patched': dice.below(2), 'fast': 0,
             'scale_decrease': dice.below(2), 'scale_step': dice.below(2),
             'once_per_rtt': int(dice.below(4) == 0), 'min_rate_kbps': rate[0],
             'max_rate_kbps': rate[2], 'first_rate_kbps': rate[1], 'line_rate_kbps': 0,
@@ -675,6 +734,7 @@ def build():
         of_preset(name, p)
     of_hai()
     of_rules()
+    of_fast()
     of_ranges()
     of_chance()
     return SEQUENCES

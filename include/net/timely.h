@@ -39,6 +39,7 @@
  * @hai_count: what counts towards @hai_threshold, enum timely_hai_count
  * @hai_below_t_low: hyperactive increase below Tlow too
  * @patched: the patched rule in the gradient zone
+ * @fast: FAST's equation in the place of all zones
  * @scale_decrease: scale the gradient zone's decrease by the time it covers
  * @scale_step: scale the additive step by the bytes completed
  * @once_per_rtt: one update an RTT
@@ -66,7 +67,8 @@ struct timely_rate_law {
 	   patched:1,
 	   scale_decrease:1,
 	   scale_step:1,
-	   once_per_rtt:1;
+	   once_per_rtt:1,
+	   fast:1;
 	/* 64 bytes: what follows is needed by some completions only */
 	u32 rtt_ref_ns;
 	u32 beta_q16;

@@ -46,6 +46,8 @@
 	  "hyperactive increase also below t_low_ns (paper Fig 18)")		\
 	P(patched, "bool", 0, 1, GIVEN,						\
 	  "1 for patched TIMELY's rule between the thresholds (CoNEXT'16)")	\
+	P(fast, "bool", 0, 1, GIVEN,						\
+	  "1 for FAST TCP's equation: its gamma is alpha_ppm, its alpha delta_kbps (paper 6.1)") \
 	P(scale_decrease, "bool", 0, 1, GIVEN,					\
 	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
 	P(scale_step, "bool", 0, 1, GIVEN,					\
@@ -111,7 +113,7 @@ struct timely_preset {
 };
 
 /* The names in timely_presets[], the default first. */
-#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched"
+#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched, fast"
 
 extern const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT];
 extern const struct timely_preset timely_presets[];

@@ -18,6 +18,7 @@
 #include <linux/math64.h>
 
 #include <net/timely.h>
+#include <net/timely_tune.h>
 
 #define STEPS	256
 #define U	(1.0 / 65536)
@@ -78,11 +79,15 @@ static struct timely_params random_params(void)
 	u32 i, preset = below(timely_preset_count + 6);
 	struct timely_params p;
 
-	if (preset < timely_preset_count)
-		return timely_presets[preset].params;
+	if (preset < timely_preset_count) {
+		p = timely_presets[preset].params;
+		timely_tune(&p, &(struct timely_path){});
+		return p;
+	}
 	for (i = 0; i < TIMELY_P_COUNT; i++)
 		*timely_param_ref(&p, i) = between(timely_param_descs[i].min,
 						   timely_param_descs[i].max);
+	p.fast = !below(8);
 	/* Most sets have a place for each zone. */
 	if (below(4)) {
 		p.t_high_ns = (u32)min((u64)p.t_high_ns,
@@ -282,6 +287,16 @@ static double clamped(double x, double low, double high)
 	return x < low ? low : x > high ? high : x;
 }
 
+/* FAST's equation for the same; both bounds of the rate are the caller's. */
+static double fast_change(double *slack)
+{
+	double rate = now.before.rate_fp * U, gamma = now.law.alpha_q16 * U;
+	double aim = (double)now.p.min_rtt_ns / seen.rtt * rate + now.p.delta_kbps * 125.0;
+
+	*slack = rate * 1e-9 + U;
+	return min(gamma * (aim - rate), rate);
+}
+
 /* The change in bytes per second, and how far the engine's may be from it. */
 static double change(u32 hai, double *slack)
 {
@@ -294,6 +309,8 @@ static double change(u32 hai, double *slack)
 	double e = p->scale_decrease ? seen.e : 1;
 	double w, wblur, error, share, beta;
 
+	if (p->fast)
+		return fast_change(slack);
 	if (seen.rtt < p->t_low_ns) {
 		*slack = blur;
 		return step * seen.e;
@@ -328,7 +345,7 @@ static void check_amount(void)
 	double rate = now.before.rate_fp * U, slack, delta, want;
 	u32 hai = counted();
 
-	if (is_rounding_decisive())
+	if (!now.p.fast && is_rounding_decisive())
 		return;
 	delta = change(hai, &slack);
 	if (delta > 0 && !now.c.may_rise)
@@ -337,6 +354,8 @@ static void check_amount(void)
 	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
 		(u64)(want * 65536));
 
+	if (now.p.fast)
+		return;
 	/* A change too small to have a sign here may have counted or not. */
 	delta = change(hai, &slack);
 	if (delta != 0 && fabs(delta) <= slack)
@@ -360,13 +379,17 @@ static void check_sample(void)
 		now.law.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
 
 	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
+	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
+	if (!now.c.may_rise)
+		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
+	if (now.p.fast) {
+		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
+		return;
+	}
 	promise(AVERAGE, fabs(a->diff_fp - diff) <= 1, (u64)(s64)diff);
 	promise(ZONE, now.zone == (rtt < now.p.t_low_ns ? TIMELY_ZONE_LOW :
 				   rtt > now.p.t_high_ns ? TIMELY_ZONE_HIGH :
 				   TIMELY_ZONE_GRADIENT), 0);
-	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
-	if (!now.c.may_rise)
-		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
 	if (now.zone == TIMELY_ZONE_LOW)
 		promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
 	if (now.zone == TIMELY_ZONE_HIGH)
@@ -396,7 +419,7 @@ static void check_monotony(void)
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
 		/* Below RTTref patched TIMELY rises with w. */
 		if (also(c, &r) == now.zone &&
-		    (now.zone != TIMELY_ZONE_GRADIENT || !now.p.patched ||
+		    (now.zone != TIMELY_ZONE_GRADIENT || !now.p.patched || now.p.fast ||
 		     seen.rtt >= now.p.rtt_ref_ns))
 			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
 	}

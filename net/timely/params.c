@@ -117,6 +117,24 @@ const struct timely_preset timely_presets[] = {
 			.delta_kbps = 10000,
 			.patched = 1,
 		},
+	}, {
+		.name = "fast",
+		.doc = "FAST*, which the TIMELY paper compares itself with (Table 1)",
+		.params = {
+			TIMELY_COMMON,
+			.min_rtt_ns = TIMELY_AUTO,
+			.t_high_ns = 500000,
+			.alpha_ppm = 500000,	/* gamma: above 0, up to 1 */
+			.beta_ppm = 800000,
+			.beta_high_ppm = 800000,
+			.delta_kbps = 50000,	/* alpha: Table 1 has 10, 50 and 100 Mb/s */
+			.fast = 1,
+			.scale_step = 1,
+			.once_per_rtt = 1,
+			.app_limited_percent = 80,
+			.min_rate_kbps = 1000,
+			.first_rate_kbps = 500000,
+		},
 	},
 };
 

@@ -18,6 +18,13 @@
  *	rate = delta * (1 - w) + rate * (1 - beta * w * (rtt - RTTref) / RTTref)
  *	w = 0 for g <= -1/4, 1 for g >= 1/4, 2g + 1/2 in between
  *
+ * With one threshold for both, Tlow = Thigh, the queue's length alone decides (the
+ * paper's section 4.4): the rate rises below it and falls above it. And in the
+ * place of all this there is what the paper compares itself with, FAST*: the
+ * equation of FAST TCP (ToN 2006), on the rate, once an RTT:
+ *
+ *	rate = min(2 * rate, (1 - gamma) * rate + gamma * (minRTT / rtt * rate + delta))
+ *
  * Differences from the papers, with their reasons in Documentation/deviations.md:
  *  - all branches shrink when completions come faster than one a minRTT (the
  *    paper's section 5; the authors' code leaves the gradient decrease out)
@@ -98,6 +105,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 	law->hai_count = params->hai_count;
 	law->hai_below_t_low = params->hai_below_t_low;
 	law->patched = params->patched;
+	law->fast = params->fast;
 	law->scale_decrease = params->scale_decrease;
 	law->scale_step = params->scale_step;
 	law->once_per_rtt = params->once_per_rtt;
@@ -276,59 +284,78 @@ static s64 timely_scale_fp(u64 rate_fp, s64 share_q32, u32 elapsed_q16)
 	return share_q32 < 0 ? -(s64)part : part;
 }
 
+/* FAST's change: gamma * (delta - rate * (1 - minRTT / rtt)), at most the rate. */
+static s64 timely_fast_fp(const struct timely_rate *r, const struct timely_rate_law *law,
+			  u32 rtt)
+{
+	u64 queued_q32 = div_u64((u64)(rtt - law->min_rtt_ns) << 32, rtt);
+	s64 rise = mul_u64_u32_shr(law->step_fp, law->alpha_q16, 16);
+
+	rise -= timely_scale_fp(r->rate_fp,
+				mul_u64_u32_shr(queued_q32, law->alpha_q16, 16), Q16_ONE);
+	return min_t(s64, rise, r->rate_fp);
+}
+
+/* TIMELY's: Algorithm 1, or patched TIMELY between the thresholds. */
+static s64 timely_change_fp(struct timely_rate *r, const struct timely_rate_law *law,
+			    const struct timely_completion *c, u32 rtt,
+			    enum timely_zone *zone)
+{
+	u32 elapsed = timely_elapsed_q16(r, law, c->now_ns);
+	u32 scale = law->scale_decrease ? elapsed : Q16_ONE;
+	s64 diff = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0;
+	s64 gradient = timely_gradient_q16(r, law, diff);
+	s64 change;
+	u32 w;
+
+	timely_hai_observe(r, law, rtt, diff, gradient);
+	if (rtt < law->t_low_ns) {
+		*zone = TIMELY_ZONE_LOW;
+		return timely_step_fp(r, law, c, law->hai_below_t_low, elapsed);
+	}
+	if (rtt > law->t_high_ns) {
+		*zone = TIMELY_ZONE_HIGH;
+		return -timely_scale_fp(r->rate_fp, timely_high_cut_q32(law, rtt), elapsed);
+	}
+	*zone = TIMELY_ZONE_GRADIENT;
+	if (law->patched) {
+		w = timely_weight_q16(gradient);
+		change = mul_u64_u32_shr(timely_step_fp(r, law, c, w == 0, elapsed),
+					 Q16_ONE - w, 16);
+		return change - timely_scale_fp(r->rate_fp,
+						timely_patched_cut_q32(law, rtt, w), scale);
+	}
+	if (gradient <= 0)
+		return timely_step_fp(r, law, c, true, elapsed);
+	return -timely_scale_fp(r->rate_fp, timely_gradient_cut_q32(law, gradient), scale);
+}
+
 /**
  * timely_rate_update() - compute a flow's rate from a completion
  * @r: the flow's state
  * @law: the parameters
  * @c: the completion
  *
- * Algorithm 1 (paper, 4.3), or patched TIMELY between the thresholds. The rate
- * is always within the law's bounds afterwards.
+ * The rate is always within the law's bounds afterwards.
  *
- * Return: the branch that was taken.
+ * Return: the branch of Algorithm 1 that was taken; FAST* has but one.
  */
 enum timely_zone timely_rate_update(struct timely_rate *r,
 				    const struct timely_rate_law *law,
 				    const struct timely_completion *c)
 {
 	u32 rtt = max(c->rtt_ns, law->min_rtt_ns);
-	u32 elapsed = timely_elapsed_q16(r, law, c->now_ns);
 	enum timely_zone zone = TIMELY_ZONE_GRADIENT;
-	s64 diff, gradient, change, rate;
+	s64 change, rate;
 
 	if (law->once_per_rtt && r->seeded &&
 	    c->now_ns - r->updated_ns < r->prev_rtt_ns)
 		return TIMELY_ZONE_NONE;
 
-	diff = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0;
-	gradient = timely_gradient_q16(r, law, diff);
-	timely_hai_observe(r, law, rtt, diff, gradient);
-
-	if (rtt < law->t_low_ns) {
-		zone = TIMELY_ZONE_LOW;
-		change = timely_step_fp(r, law, c, law->hai_below_t_low,
-					elapsed);
-	} else if (rtt > law->t_high_ns) {
-		zone = TIMELY_ZONE_HIGH;
-		change = -timely_scale_fp(r->rate_fp,
-					  timely_high_cut_q32(law, rtt),
-					  elapsed);
-	} else if (law->patched) {
-		u32 w = timely_weight_q16(gradient);
-
-		change = mul_u64_u32_shr(timely_step_fp(r, law, c, w == 0,
-							elapsed),
-					 Q16_ONE - w, 16);
-		change -= timely_scale_fp(r->rate_fp,
-					  timely_patched_cut_q32(law, rtt, w),
-					  law->scale_decrease ? elapsed : Q16_ONE);
-	} else if (gradient <= 0) {
-		change = timely_step_fp(r, law, c, true, elapsed);
-	} else {
-		change = -timely_scale_fp(r->rate_fp,
-					  timely_gradient_cut_q32(law, gradient),
-					  law->scale_decrease ? elapsed : Q16_ONE);
-	}
+	if (unlikely(law->fast))
+		change = timely_fast_fp(r, law, rtt);
+	else
+		change = timely_change_fp(r, law, c, rtt, &zone);
 
 	if (change > 0 && !c->may_rise) {
 		change = 0;
