@@ -31,7 +31,7 @@ static const struct stated {
 	{ "paper", TIMELY_P_hai_threshold, 5 },
 	{ "paper", TIMELY_P_hai_factor, 5 },
 	{ "paper", TIMELY_P_hai_count, TIMELY_HAI_SMOOTHED },
-	{ "paper", TIMELY_P_patched, 0 },
+	{ "paper", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "paper", TIMELY_P_once_per_rtt, 0 },
 	{ "paper", TIMELY_P_app_limited_percent, 80 },
 	/* HPCC's simulator */
@@ -43,7 +43,7 @@ static const struct stated {
 	{ "ns3", TIMELY_P_beta_high_ppm, 800000 },
 	{ "ns3", TIMELY_P_hai_threshold, 5 },
 	{ "ns3", TIMELY_P_hai_count, TIMELY_HAI_INCREASES },
-	{ "ns3", TIMELY_P_patched, 0 },
+	{ "ns3", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "ns3", TIMELY_P_once_per_rtt, 1 },
 	{ "ns3", TIMELY_P_app_limited_percent, 0 },
 	/* eRPC's source */
@@ -55,7 +55,7 @@ static const struct stated {
 	{ "erpc", TIMELY_P_beta_high_ppm, 260000 },
 	{ "erpc", TIMELY_P_delta_kbps, 40000 },
 	{ "erpc", TIMELY_P_hai_threshold, 5 },
-	{ "erpc", TIMELY_P_patched, 0 },
+	{ "erpc", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "erpc", TIMELY_P_scale_decrease, 1 },
 	{ "erpc", TIMELY_P_min_rate_kbps, 120000 },
 	/* CoNEXT'16; the paper's own beta above Thigh. */
@@ -66,7 +66,13 @@ static const struct stated {
 	{ "patched", TIMELY_P_beta_high_ppm, 800000 },
 	{ "patched", TIMELY_P_delta_kbps, 10000 },
 	{ "patched", TIMELY_P_segment_bytes, 16384 },
-	{ "patched", TIMELY_P_patched, 1 },
+	{ "patched", TIMELY_P_rule, TIMELY_RULE_PATCHED },
+	/* SIGCOMM'15 section 6.1, Table 1's middle column */
+	{ "fast", TIMELY_P_rule, TIMELY_RULE_FAST },
+	{ "fast", TIMELY_P_min_rtt_ns, TIMELY_AUTO },
+	{ "fast", TIMELY_P_delta_kbps, 50000 },
+	{ "fast", TIMELY_P_once_per_rtt, 1 },
+	{ "fast", TIMELY_P_app_limited_percent, 80 },
 };
 
 static u32 value_of(struct timely_params params, u32 index)
@@ -180,7 +186,7 @@ static void check__auto_where_allowed(struct kunit *test)
 		allowed += desc->may_be_auto;
 	}
 	KUNIT_EXPECT_TRUE(test, timely_param_allowed(TIMELY_P_t_high_ns, TIMELY_AUTO));
-	KUNIT_EXPECT_FALSE(test, timely_param_allowed(TIMELY_P_patched, TIMELY_AUTO));
+	KUNIT_EXPECT_FALSE(test, timely_param_allowed(TIMELY_P_rule, TIMELY_AUTO));
 	KUNIT_EXPECT_LT(test, allowed, TIMELY_P_COUNT);
 }
 

@@ -486,7 +486,7 @@ static void update__at_most_halves(struct kunit *test)
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack(&f, MIDDLE_NS + 10 * MIN_RTT_NS);
 	expect_Bps(test, &f, FIRST_BPS / 2);
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 1000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack(&f, MIDDLE_NS + MIN_RTT_NS);
@@ -529,7 +529,7 @@ static void update__leaves_the_min(struct kunit *test)
 		for (n = 0; n < 10; n++)
 			ack_bytes(&f, 1000000, params.min_rtt_ns, params.segment_bytes);
 		/* FAST* doubles five times, then takes its half steps. */
-		if (params.fast) {
+		if (params.rule == TIMELY_RULE_FAST) {
 			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
 					5ULL * params.delta_kbps * 125 / 2);
 			continue;
@@ -708,7 +708,7 @@ static void hai__patched_wants_a_steep_fall(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.beta_ppm = 0;
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4095, 20), 0);
@@ -833,7 +833,7 @@ static void may_rise__holds_patched_too(struct kunit *test)
 	struct flow f;
 
 	/* Below RTTref the error is negative: its term raises. */
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 400000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	f.may_rise = false;
@@ -856,7 +856,7 @@ static void patched__blends_by_w(struct kunit *test)
 	struct flow f;
 	u32 i;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 w = cases[i].w_by_4;
 
@@ -872,7 +872,7 @@ static void patched__rises_below_ref(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 262144;
 	/* The error is -1/4 and w is 1. */
 	start_seeded(&f, &params, 196608 - 8192);
@@ -885,7 +885,7 @@ static void patched__error_saturates(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 1000;
 	params.t_high_ns = 2000000000;
 	params.beta_ppm = 1000;
@@ -901,7 +901,7 @@ static void patched__product_saturates(struct kunit *test)
 	struct flow f;
 
 	/* beta 1, error 2: all of the rate, for a quarter of the time. */
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.beta_ppm = 1000000;
 	start_seeded(&f, &params, 3 * 65536 - 8192);
 	ack_after(&f, MIN_RTT_NS / 4, 3 * 65536);
@@ -919,7 +919,7 @@ static const struct timely_params fast = {
 	.alpha_ppm = 500000,
 	.delta_kbps = 8000,
 	.segment_bytes = 16384,
-	.fast = 1,
+	.rule = TIMELY_RULE_FAST,
 	.once_per_rtt = 1,
 	.min_rate_kbps = 8000,
 	.max_rate_kbps = 8000000,
@@ -985,21 +985,6 @@ static void fast__once_an_rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ack(&f, 100000), TIMELY_ZONE_GRADIENT);
 	KUNIT_EXPECT_EQ(test, ack_after(&f, 99999, 20000), TIMELY_ZONE_NONE);
 	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, 20000), TIMELY_ZONE_GRADIENT);
-}
-
-static void fast__goes_before_patched(struct kunit *test)
-{
-	struct timely_params params = fast;
-	struct flow f, g;
-
-	params.patched = 1;
-	params.beta_ppm = 1000000;
-	start(&f, &fast);
-	start(&g, &params);
-	ack(&f, MIDDLE_NS);
-	ack(&g, MIDDLE_NS);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, g.rate.rate_fp);
-	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.law.first_rate_fp);
 }
 
 static void fast__holds_where_it_may_not_rise(struct kunit *test)
@@ -1154,7 +1139,6 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(fast__settles_where_alpha_is_queued),
 	KUNIT_CASE(fast__at_most_doubles),
 	KUNIT_CASE(fast__once_an_rtt),
-	KUNIT_CASE(fast__goes_before_patched),
 	KUNIT_CASE(fast__holds_where_it_may_not_rise),
 	KUNIT_CASE(reseed__forgets_the_gradient),
 	KUNIT_CASE(lose__takes_its_share),

@@ -49,10 +49,9 @@ static const struct timely_params timely_vp_0 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 30000, .beta_high_ppm = 800000, .delta_kbps = 2500,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 500000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1000, .max_rate_kbps = 800000000, .first_rate_kbps = 500000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_linux__borders[] = {
@@ -502,10 +501,9 @@ static const struct timely_params timely_vp_1 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 20000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_paper__borders[] = {
@@ -955,10 +953,9 @@ static const struct timely_params timely_vp_2 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 10000000, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 10000000,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_ns3__borders[] = {
@@ -1385,10 +1382,9 @@ static const struct timely_params timely_vp_3 = {
 	.min_rtt_ns = 2000, .t_low_ns = 50000, .t_high_ns = 1000000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 460000, .beta_ppm = 260000, .beta_high_ppm = 260000, .delta_kbps = 40000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 120000, .max_rate_kbps = 25000000,
-	.first_rate_kbps = 25000000, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 120000, .max_rate_kbps = 25000000, .first_rate_kbps = 25000000,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_erpc__borders[] = {
@@ -1818,10 +1814,9 @@ static const struct timely_params timely_vp_4 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_patched__borders[] = {
@@ -2265,10 +2260,9 @@ static const struct timely_params timely_vp_5 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__smoothed[] = {
@@ -2326,10 +2320,9 @@ static const struct timely_params timely_vp_6 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_below[] = {
@@ -2387,10 +2380,9 @@ static const struct timely_params timely_vp_7 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched[] = {
@@ -2456,10 +2448,9 @@ static const struct timely_params timely_vp_8 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched_below[] = {
@@ -2525,10 +2516,9 @@ static const struct timely_params timely_vp_9 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__raw[] = {
@@ -2586,10 +2576,9 @@ static const struct timely_params timely_vp_10 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__raw_below[] = {
@@ -2647,10 +2636,9 @@ static const struct timely_params timely_vp_11 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched[] = {
@@ -2716,10 +2704,9 @@ static const struct timely_params timely_vp_12 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched_below[] = {
@@ -2785,10 +2772,9 @@ static const struct timely_params timely_vp_13 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__increases[] = {
@@ -2846,10 +2832,9 @@ static const struct timely_params timely_vp_14 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__increases_below[] = {
@@ -2907,10 +2892,9 @@ static const struct timely_params timely_vp_15 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched[] = {
@@ -2976,10 +2960,9 @@ static const struct timely_params timely_vp_16 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched_below[] = {
@@ -3045,10 +3028,9 @@ static const struct timely_params timely_vp_17 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_smoothed[] = {
@@ -3070,10 +3052,9 @@ static const struct timely_params timely_vp_18 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_raw[] = {
@@ -3095,10 +3076,9 @@ static const struct timely_params timely_vp_19 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_increases[] = {
@@ -3120,10 +3100,9 @@ static const struct timely_params timely_vp_20 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_smoothed[] = {
@@ -3145,10 +3124,9 @@ static const struct timely_params timely_vp_21 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_raw[] = {
@@ -3170,10 +3148,9 @@ static const struct timely_params timely_vp_22 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_increases[] = {
@@ -3195,10 +3172,9 @@ static const struct timely_params timely_vp_23 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_smoothed[] = {
@@ -3220,10 +3196,9 @@ static const struct timely_params timely_vp_24 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_raw[] = {
@@ -3245,10 +3220,9 @@ static const struct timely_params timely_vp_25 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_increases[] = {
@@ -3270,10 +3244,9 @@ static const struct timely_params timely_vp_26 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0[] = {
@@ -3308,10 +3281,9 @@ static const struct timely_params timely_vp_27 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0_patched[] = {
@@ -3404,10 +3376,9 @@ static const struct timely_params timely_vp_28 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_gradient__share_saturates[] = {
@@ -3462,10 +3433,9 @@ static const struct timely_params timely_vp_29 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes[] = {
@@ -3523,10 +3493,9 @@ static const struct timely_params timely_vp_30 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 14480, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_odd_segment[] = {
@@ -3584,10 +3553,9 @@ static const struct timely_params timely_vp_31 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_hai_patched[] = {
@@ -3644,10 +3612,9 @@ static const struct timely_params timely_vp_32 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_once_per_rtt__skips[] = {
@@ -3784,10 +3751,9 @@ static const struct timely_params timely_vp_33 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000, .rtt_ref_ns = 1000,
 	.alpha_ppm = 1000000, .beta_ppm = 1000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_patched__error_saturates[] = {
@@ -3805,10 +3771,10 @@ static const struct timely_params timely_vp_34 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 1000000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 1, .fast = 0,
-	.scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000,
-	.max_rate_kbps = 10000000, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
-	.app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 0,
+	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
+	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_patched__error_below_ref[] = {
@@ -3828,10 +3794,9 @@ static const struct timely_params timely_vp_35 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000, .rtt_ref_ns = 10000,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_patched__product_saturates[] = {
@@ -3846,10 +3811,9 @@ static const struct timely_params timely_vp_36 = {
 	.min_rtt_ns = 1000, .t_low_ns = 0, .t_high_ns = 500000, .rtt_ref_ns = 100000,
 	.alpha_ppm = 500, .beta_ppm = 10000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_patched__settled_after_fall[] = {
@@ -3872,10 +3836,9 @@ static const struct timely_params timely_vp_37 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 0, .beta_high_ppm = 0, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 0,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__0[] = {
@@ -3896,10 +3859,9 @@ static const struct timely_params timely_vp_38 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 1000000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_beta__1000000[] = {
@@ -3924,10 +3886,9 @@ static const struct timely_params timely_vp_39 = {
 	.min_rtt_ns = 16384, .t_low_ns = 100000, .t_high_ns = 100000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_thresholds__equal[] = {
@@ -3945,10 +3906,9 @@ static const struct timely_params timely_vp_40 = {
 	.min_rtt_ns = 16384, .t_low_ns = 0, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_thresholds__no_low[] = {
@@ -3965,10 +3925,9 @@ static const struct timely_params timely_vp_41 = {
 	.min_rtt_ns = 16384, .t_low_ns = 16384, .t_high_ns = 20000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_thresholds__below_min_rtt[] = {
@@ -3989,10 +3948,9 @@ static const struct timely_params timely_vp_42 = {
 	.min_rtt_ns = 16384, .t_low_ns = 0, .t_high_ns = 1000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_thresholds__high_below_min_rtt[] = {
@@ -4011,10 +3969,9 @@ static const struct timely_params timely_vp_43 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__equation[] = {
@@ -4049,10 +4006,9 @@ static const struct timely_params timely_vp_44 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 1000000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 1000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__at_most_twice[] = {
@@ -4072,10 +4028,9 @@ static const struct timely_params timely_vp_45 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 10, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__gamma_10[] = {
@@ -4093,10 +4048,9 @@ static const struct timely_params timely_vp_46 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 100000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__gamma_100000[] = {
@@ -4114,10 +4068,9 @@ static const struct timely_params timely_vp_47 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 1000000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__gamma_1000000[] = {
@@ -4144,10 +4097,9 @@ static const struct timely_params timely_vp_48 = {
 	.min_rtt_ns = 20000, .t_low_ns = 900000, .t_high_ns = 1000000, .rtt_ref_ns = 1000000000,
 	.alpha_ppm = 500000, .beta_ppm = 0, .beta_high_ppm = 0, .delta_kbps = 50000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 2, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_fast__knows_no_thresholds[] = {
@@ -4161,8 +4113,8 @@ static const struct timely_params timely_vp_49 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000,
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
-	.hai_count = 0, .hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1,
-	.scale_step = 0, .once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
 	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000,
 };
@@ -4183,8 +4135,8 @@ static const struct timely_params timely_vp_50 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4329,8 +4281,8 @@ static const struct timely_params timely_vp_51 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000,
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
-	.hai_count = 0, .hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1,
-	.scale_step = 1, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1,
+	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
 	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000,
 };
@@ -4354,10 +4306,9 @@ static const struct timely_params timely_vp_52 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 800000000, .first_rate_kbps = 800000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__800g_patched[] = {
@@ -4377,9 +4328,9 @@ static const struct timely_params timely_vp_53 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1k[] = {
@@ -4397,10 +4348,9 @@ static const struct timely_params timely_vp_54 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000,
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 255,
-	.hai_count = 2, .hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 1, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_count = 2, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1k_to_800g[] = {
@@ -4414,9 +4364,9 @@ static const struct timely_params timely_vp_55 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1, .line_rate_kbps = 0,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__first_outside[] = {
@@ -4430,10 +4380,9 @@ static const struct timely_params timely_vp_56 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 5000, .max_rate_kbps = 6000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 800000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__first_above_max[] = {
@@ -4447,10 +4396,9 @@ static const struct timely_params timely_vp_57 = {
 	.min_rtt_ns = 1000, .t_low_ns = 1500, .t_high_ns = 10000, .rtt_ref_ns = 1500,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1us[] = {
@@ -4473,10 +4421,9 @@ static const struct timely_params timely_vp_58 = {
 	.min_rtt_ns = 1000, .t_low_ns = 1500, .t_high_ns = 10000, .rtt_ref_ns = 1500,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1us_patched[] = {
@@ -4497,10 +4444,10 @@ static const struct timely_params timely_vp_59 = {
 	.min_rtt_ns = 1000000000, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 500000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 0, .fast = 0,
-	.scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000,
-	.max_rate_kbps = 10000000, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
-	.app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1,
+	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
+	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1s[] = {
@@ -4526,10 +4473,10 @@ static const struct timely_params timely_vp_60 = {
 	.min_rtt_ns = 1000000000, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 500000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 1, .fast = 0,
-	.scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000,
-	.max_rate_kbps = 10000000, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
-	.app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 1,
+	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
+	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_range__1s_patched[] = {
@@ -4551,8 +4498,8 @@ static const struct timely_params timely_vp_61 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4570,8 +4517,8 @@ static const struct timely_params timely_vp_62 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4590,8 +4537,8 @@ static const struct timely_params timely_vp_63 = {
 	.min_rtt_ns = 1048576, .t_low_ns = 2000000, .t_high_ns = 5000000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4608,10 +4555,9 @@ static const struct timely_params timely_vp_64 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 80, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 80,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
 static const struct timely_vector timely_v_remainder__fast_flow[] = {
@@ -4622,8 +4568,8 @@ static const struct timely_params timely_vp_65 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 1000000,
 	.alpha_ppm = 1000000, .beta_ppm = 1, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4637,8 +4583,8 @@ static const struct timely_params timely_vp_66 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 30000, .beta_high_ppm = 800000, .delta_kbps = 2500,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4652,8 +4598,8 @@ static const struct timely_params timely_vp_67 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 20000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4667,8 +4613,8 @@ static const struct timely_params timely_vp_68 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 };
 
@@ -4682,8 +4628,8 @@ static const struct timely_params timely_vp_69 = {
 	.min_rtt_ns = 2000, .t_low_ns = 50000, .t_high_ns = 1000000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 460000, .beta_ppm = 260000, .beta_high_ppm = 260000, .delta_kbps = 40000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 };
 
@@ -4697,8 +4643,8 @@ static const struct timely_params timely_vp_70 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 };
 
@@ -4712,10 +4658,9 @@ static const struct timely_params timely_vp_71 = {
 	.min_rtt_ns = 1736234, .t_low_ns = 6988872, .t_high_ns = 61552104, .rtt_ref_ns = 868117,
 	.alpha_ppm = 676533, .beta_ppm = 92660, .beta_high_ppm = 452193, .delta_kbps = 57664531,
 	.segment_bytes = 38736, .hai_threshold = 8, .hai_factor = 7, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 9, .max_rate_kbps = 6158128,
-	.first_rate_kbps = 136221, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 333394,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 9, .max_rate_kbps = 6158128, .first_rate_kbps = 136221,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 333394,
 };
 
 static const struct timely_vector timely_v_chance__1[] = {
@@ -4772,8 +4717,8 @@ static const struct timely_params timely_vp_72 = {
 	.min_rtt_ns = 114983, .t_low_ns = 781099, .t_high_ns = 1230565, .rtt_ref_ns = 760391,
 	.alpha_ppm = 279466, .beta_ppm = 8994, .beta_high_ppm = 661162, .delta_kbps = 488,
 	.segment_bytes = 60006, .hai_threshold = 3, .hai_factor = 24, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 351993,
 };
 
@@ -4826,8 +4771,8 @@ static const struct timely_params timely_vp_73 = {
 	.min_rtt_ns = 204305466, .t_low_ns = 213343950, .t_high_ns = 458245096,
 	.rtt_ref_ns = 458245096, .alpha_ppm = 739999, .beta_ppm = 2266, .beta_high_ppm = 541881,
 	.delta_kbps = 6733, .segment_bytes = 13658, .hai_threshold = 5, .hai_factor = 15,
-	.hai_count = 0, .hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 24459488,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 24459488,
 	.first_rate_kbps = 10322, .line_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 337139,
 };
@@ -4884,10 +4829,9 @@ static const struct timely_params timely_vp_74 = {
 	.min_rtt_ns = 3371, .t_low_ns = 2475, .t_high_ns = 6431, .rtt_ref_ns = 6153,
 	.alpha_ppm = 775415, .beta_ppm = 1839, .beta_high_ppm = 574524, .delta_kbps = 4779001,
 	.segment_bytes = 17549, .hai_threshold = 8, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 5679, .max_rate_kbps = 11445481,
-	.first_rate_kbps = 41415, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 242091,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 5679, .max_rate_kbps = 11445481, .first_rate_kbps = 41415,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 242091,
 };
 
 static const struct timely_vector timely_v_chance__4[] = {
@@ -4941,10 +4885,9 @@ static const struct timely_params timely_vp_75 = {
 	.min_rtt_ns = 55444337, .t_low_ns = 4658784, .t_high_ns = 210813066,
 	.rtt_ref_ns = 141178355, .alpha_ppm = 166328, .beta_ppm = 1000, .beta_high_ppm = 293886,
 	.delta_kbps = 1599252, .segment_bytes = 37044, .hai_threshold = 4, .hai_factor = 16,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 3, .max_rate_kbps = 19,
-	.first_rate_kbps = 14, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 216241,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 3, .max_rate_kbps = 19, .first_rate_kbps = 14,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 216241,
 };
 
 static const struct timely_vector timely_v_chance__5[] = {
@@ -4994,8 +4937,8 @@ static const struct timely_params timely_vp_76 = {
 	.min_rtt_ns = 339042766, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 461021402, .alpha_ppm = 261018, .beta_ppm = 1000, .beta_high_ppm = 424944,
 	.delta_kbps = 309601, .segment_bytes = 64608, .hai_threshold = 7, .hai_factor = 15,
-	.hai_count = 1, .hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 1351, .max_rate_kbps = 49017,
+	.hai_count = 1, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 1351, .max_rate_kbps = 49017,
 	.first_rate_kbps = 29478, .line_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 200404,
 };
@@ -5048,8 +4991,8 @@ static const struct timely_params timely_vp_77 = {
 	.min_rtt_ns = 3174827, .t_low_ns = 12339946, .t_high_ns = 25044275,
 	.rtt_ref_ns = 5991096, .alpha_ppm = 795138, .beta_ppm = 1046, .beta_high_ppm = 335643,
 	.delta_kbps = 70, .segment_bytes = 56923, .hai_threshold = 8, .hai_factor = 1,
-	.hai_count = 2, .hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 0,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 24, .max_rate_kbps = 299990,
+	.hai_count = 2, .hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 24, .max_rate_kbps = 299990,
 	.first_rate_kbps = 6676, .line_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 452944,
 };
@@ -5104,9 +5047,9 @@ static const struct timely_params timely_vp_78 = {
 	.min_rtt_ns = 2325, .t_low_ns = 281, .t_high_ns = 3742, .rtt_ref_ns = 1492,
 	.alpha_ppm = 490481, .beta_ppm = 1712, .beta_high_ppm = 161379, .delta_kbps = 27,
 	.segment_bytes = 14612, .hai_threshold = 4, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 107412,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 107412,
 };
 
 static const struct timely_vector timely_v_chance__8[] = {
@@ -5157,8 +5100,8 @@ static const struct timely_params timely_vp_79 = {
 	.min_rtt_ns = 4112081, .t_low_ns = 15632666, .t_high_ns = 21272090,
 	.rtt_ref_ns = 2056040, .alpha_ppm = 431511, .beta_ppm = 2201, .beta_high_ppm = 302235,
 	.delta_kbps = 36047, .segment_bytes = 36652, .hai_threshold = 1, .hai_factor = 4,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0,
-	.scale_step = 0, .once_per_rtt = 1, .min_rate_kbps = 111, .max_rate_kbps = 75441626,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
+	.once_per_rtt = 1, .min_rate_kbps = 111, .max_rate_kbps = 75441626,
 	.first_rate_kbps = 4032, .line_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 74615,
 };
@@ -5210,8 +5153,8 @@ static const struct timely_params timely_vp_80 = {
 	.min_rtt_ns = 58520877, .t_low_ns = 60006445, .t_high_ns = 109145092,
 	.rtt_ref_ns = 44351272, .alpha_ppm = 614233, .beta_ppm = 53648, .beta_high_ppm = 462383,
 	.delta_kbps = 385318, .segment_bytes = 5046, .hai_threshold = 7, .hai_factor = 2,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 1,
-	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 3939357, .max_rate_kbps = 95076126,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 0, .min_rate_kbps = 3939357, .max_rate_kbps = 95076126,
 	.first_rate_kbps = 43969203, .line_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 433870,
 };
@@ -5268,9 +5211,9 @@ static const struct timely_params timely_vp_81 = {
 	.min_rtt_ns = 27645, .t_low_ns = 721140, .t_high_ns = 982986, .rtt_ref_ns = 72396,
 	.alpha_ppm = 487961, .beta_ppm = 4280, .beta_high_ppm = 46132, .delta_kbps = 7090238,
 	.segment_bytes = 2251, .hai_threshold = 4, .hai_factor = 2, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 67590,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 67590,
 };
 
 static const struct timely_vector timely_v_chance__11[] = {
@@ -5320,10 +5263,9 @@ static const struct timely_params timely_vp_82 = {
 	.min_rtt_ns = 356956, .t_low_ns = 171097, .t_high_ns = 356956, .rtt_ref_ns = 356956,
 	.alpha_ppm = 717707, .beta_ppm = 12089, .beta_high_ppm = 65585, .delta_kbps = 5398,
 	.segment_bytes = 12834, .hai_threshold = 7, .hai_factor = 4, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 63, .max_rate_kbps = 27297025,
-	.first_rate_kbps = 10739, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 165884,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 63, .max_rate_kbps = 27297025, .first_rate_kbps = 10739,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 165884,
 };
 
 static const struct timely_vector timely_v_chance__12[] = {
@@ -5379,10 +5321,9 @@ static const struct timely_params timely_vp_83 = {
 	.min_rtt_ns = 201495, .t_low_ns = 187253, .t_high_ns = 333569, .rtt_ref_ns = 287354,
 	.alpha_ppm = 275872, .beta_ppm = 5853, .beta_high_ppm = 897472, .delta_kbps = 55126,
 	.segment_bytes = 9956, .hai_threshold = 6, .hai_factor = 57, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 130, .max_rate_kbps = 488656476,
-	.first_rate_kbps = 6695453, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 231937,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 130, .max_rate_kbps = 488656476, .first_rate_kbps = 6695453,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 231937,
 };
 
 static const struct timely_vector timely_v_chance__13[] = {
@@ -5437,10 +5378,9 @@ static const struct timely_params timely_vp_84 = {
 	.min_rtt_ns = 6744, .t_low_ns = 9432, .t_high_ns = 25240, .rtt_ref_ns = 5135,
 	.alpha_ppm = 509408, .beta_ppm = 6940, .beta_high_ppm = 605111, .delta_kbps = 2,
 	.segment_bytes = 12852, .hai_threshold = 0, .hai_factor = 104, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 25609, .max_rate_kbps = 492722535,
-	.first_rate_kbps = 35297517, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 432625,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 25609, .max_rate_kbps = 492722535, .first_rate_kbps = 35297517,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 432625,
 };
 
 static const struct timely_vector timely_v_chance__14[] = {
@@ -5491,10 +5431,9 @@ static const struct timely_params timely_vp_85 = {
 	.min_rtt_ns = 29730, .t_low_ns = 224697, .t_high_ns = 450309, .rtt_ref_ns = 436201,
 	.alpha_ppm = 817320, .beta_ppm = 5747, .beta_high_ppm = 47630, .delta_kbps = 249924,
 	.segment_bytes = 25950, .hai_threshold = 3, .hai_factor = 12, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 12, .max_rate_kbps = 26034513,
-	.first_rate_kbps = 799, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 277969,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 12, .max_rate_kbps = 26034513, .first_rate_kbps = 799,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 277969,
 };
 
 static const struct timely_vector timely_v_chance__15[] = {
@@ -5546,10 +5485,9 @@ static const struct timely_params timely_vp_86 = {
 	.min_rtt_ns = 149547, .t_low_ns = 117041, .t_high_ns = 149547, .rtt_ref_ns = 140087,
 	.alpha_ppm = 447541, .beta_ppm = 1341, .beta_high_ppm = 376724, .delta_kbps = 36642,
 	.segment_bytes = 35484, .hai_threshold = 7, .hai_factor = 2, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 461, .max_rate_kbps = 874196,
-	.first_rate_kbps = 668, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 150309,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 461, .max_rate_kbps = 874196, .first_rate_kbps = 668,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 150309,
 };
 
 static const struct timely_vector timely_v_chance__16[] = {
@@ -5607,9 +5545,9 @@ static const struct timely_params timely_vp_87 = {
 	.min_rtt_ns = 5993, .t_low_ns = 6884, .t_high_ns = 9501, .rtt_ref_ns = 9393,
 	.alpha_ppm = 458421, .beta_ppm = 30818, .beta_high_ppm = 517472, .delta_kbps = 6317025,
 	.segment_bytes = 51204, .hai_threshold = 5, .hai_factor = 1, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 302073,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 302073,
 };
 
 static const struct timely_vector timely_v_chance__17[] = {
@@ -5664,8 +5602,8 @@ static const struct timely_params timely_vp_88 = {
 	.min_rtt_ns = 617762, .t_low_ns = 896376, .t_high_ns = 995544, .rtt_ref_ns = 694015,
 	.alpha_ppm = 677503, .beta_ppm = 29412, .beta_high_ppm = 608448, .delta_kbps = 847,
 	.segment_bytes = 26094, .hai_threshold = 9, .hai_factor = 13, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 461960,
 };
 
@@ -5718,10 +5656,10 @@ static const struct timely_params timely_vp_89 = {
 	.min_rtt_ns = 519611056, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 124760, .beta_ppm = 1574,
 	.beta_high_ppm = 760830, .delta_kbps = 112, .segment_bytes = 30160, .hai_threshold = 7,
-	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .patched = 0, .fast = 0,
-	.scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 915805,
-	.max_rate_kbps = 191026138, .first_rate_kbps = 4126865, .line_rate_kbps = 0,
-	.app_limited_percent = 0, .loss_beta_ppm = 383650,
+	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 0,
+	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 915805, .max_rate_kbps = 191026138,
+	.first_rate_kbps = 4126865, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.loss_beta_ppm = 383650,
 };
 
 static const struct timely_vector timely_v_chance__19[] = {
@@ -5773,10 +5711,9 @@ static const struct timely_params timely_vp_90 = {
 	.min_rtt_ns = 2407, .t_low_ns = 1160, .t_high_ns = 4616, .rtt_ref_ns = 2851,
 	.alpha_ppm = 601111, .beta_ppm = 1738, .beta_high_ppm = 643197, .delta_kbps = 6366,
 	.segment_bytes = 9898, .hai_threshold = 3, .hai_factor = 10, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 2, .max_rate_kbps = 29608680,
-	.first_rate_kbps = 505, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 406117,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 2, .max_rate_kbps = 29608680, .first_rate_kbps = 505,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 406117,
 };
 
 static const struct timely_vector timely_v_chance__20[] = {
@@ -5835,10 +5772,9 @@ static const struct timely_params timely_vp_91 = {
 	.min_rtt_ns = 1142775, .t_low_ns = 1721765, .t_high_ns = 2173916, .rtt_ref_ns = 571387,
 	.alpha_ppm = 416288, .beta_ppm = 1067, .beta_high_ppm = 821594, .delta_kbps = 24,
 	.segment_bytes = 10967, .hai_threshold = 1, .hai_factor = 1, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 1, .fast = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 54, .max_rate_kbps = 302814240,
-	.first_rate_kbps = 1780808, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 478695,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 54, .max_rate_kbps = 302814240, .first_rate_kbps = 1780808,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 478695,
 };
 
 static const struct timely_vector timely_v_chance__21[] = {
@@ -5889,10 +5825,9 @@ static const struct timely_params timely_vp_92 = {
 	.min_rtt_ns = 2928, .t_low_ns = 2720, .t_high_ns = 3894, .rtt_ref_ns = 3430,
 	.alpha_ppm = 439924, .beta_ppm = 31222, .beta_high_ppm = 139650, .delta_kbps = 336983,
 	.segment_bytes = 32232, .hai_threshold = 3, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 243477, .max_rate_kbps = 102593148,
-	.first_rate_kbps = 1342661, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 492990,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 243477, .max_rate_kbps = 102593148, .first_rate_kbps = 1342661,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 492990,
 };
 
 static const struct timely_vector timely_v_chance__22[] = {
@@ -5946,10 +5881,9 @@ static const struct timely_params timely_vp_93 = {
 	.min_rtt_ns = 1000, .t_low_ns = 340, .t_high_ns = 1000, .rtt_ref_ns = 1000,
 	.alpha_ppm = 111722, .beta_ppm = 253359, .beta_high_ppm = 810790, .delta_kbps = 163232,
 	.segment_bytes = 22360, .hai_threshold = 6, .hai_factor = 8, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 13, .max_rate_kbps = 216271,
-	.first_rate_kbps = 112097, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 228962,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 13, .max_rate_kbps = 216271, .first_rate_kbps = 112097,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 228962,
 };
 
 static const struct timely_vector timely_v_chance__23[] = {
@@ -6014,10 +5948,9 @@ static const struct timely_params timely_vp_94 = {
 	.min_rtt_ns = 59745, .t_low_ns = 35626, .t_high_ns = 59745, .rtt_ref_ns = 29872,
 	.alpha_ppm = 129419, .beta_ppm = 92126, .beta_high_ppm = 783542, .delta_kbps = 121168,
 	.segment_bytes = 52028, .hai_threshold = 7, .hai_factor = 62, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .fast = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1488, .max_rate_kbps = 15760051,
-	.first_rate_kbps = 601665, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 56715,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1488, .max_rate_kbps = 15760051, .first_rate_kbps = 601665,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 56715,
 };
 
 static const struct timely_vector timely_v_chance__24[] = {

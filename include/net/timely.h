@@ -19,6 +19,18 @@
 #define TIMELY_RATE_SHIFT	16
 
 /**
+ * enum timely_rule - by what the rate is computed
+ * @TIMELY_RULE_GRADIENT: Algorithm 1
+ * @TIMELY_RULE_PATCHED: patched TIMELY between the thresholds
+ * @TIMELY_RULE_FAST: FAST TCP's equation, without thresholds
+ */
+enum timely_rule {
+	TIMELY_RULE_GRADIENT,
+	TIMELY_RULE_PATCHED,
+	TIMELY_RULE_FAST,
+};
+
+/**
  * struct timely_rate_law - parameters made ready for the hot path
  *
  * Made by timely_rate_law_init(), read-only afterwards and shared by all
@@ -38,8 +50,7 @@
  * @hai_factor: steps a completion in hyperactive increase
  * @hai_count: what counts towards @hai_threshold, enum timely_hai_count
  * @hai_below_t_low: hyperactive increase below Tlow too
- * @patched: the patched rule in the gradient zone
- * @fast: FAST's equation in the place of all zones
+ * @rule: enum timely_rule
  * @scale_decrease: scale the gradient zone's decrease by the time it covers
  * @scale_step: scale the additive step by the bytes completed
  * @once_per_rtt: one update an RTT
@@ -64,11 +75,10 @@ struct timely_rate_law {
 	u8 hai_factor;
 	u8 hai_count;
 	u8 hai_below_t_low:1,
-	   patched:1,
+	   rule:2,
 	   scale_decrease:1,
 	   scale_step:1,
-	   once_per_rtt:1,
-	   fast:1;
+	   once_per_rtt:1;
 	/* 64 bytes: what follows is needed by some completions only */
 	u32 rtt_ref_ns;
 	u32 beta_q16;

@@ -44,10 +44,8 @@
 	  "what counts: 0 gradient < 0 (paper), 1 RTT fell (snippet), 2 increases (ns-3)") \
 	P(hai_below_t_low, "bool", 0, 1, GIVEN,					\
 	  "hyperactive increase also below t_low_ns (paper Fig 18)")		\
-	P(patched, "bool", 0, 1, GIVEN,						\
-	  "1 for patched TIMELY's rule between the thresholds (CoNEXT'16)")	\
-	P(fast, "bool", 0, 1, GIVEN,						\
-	  "1 for FAST TCP's equation: its gamma is alpha_ppm, its alpha delta_kbps (paper 6.1)") \
+	P(rule, "mode", 0, 2, GIVEN,						\
+	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY (CoNEXT'16), 2 FAST*: alpha_ppm is its gamma, delta_kbps its alpha (paper 6.1)") \
 	P(scale_decrease, "bool", 0, 1, GIVEN,					\
 	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
 	P(scale_step, "bool", 0, 1, GIVEN,					\

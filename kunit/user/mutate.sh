@@ -58,7 +58,6 @@ faults_of_rate() {
 	FAST takes the queue in full|s/mul_u64_u32_shr(queued_q32, law->alpha_q16, 16)/queued_q32/
 	FAST adds alpha in full|s/rise = mul_u64_u32_shr(law->step_fp, law->alpha_q16, 16)/rise = law->step_fp/
 	FAST measures the queue by the idle path|/timely_fast_fp/,/^}/s/<< 32, rtt)/<< 32, law->min_rtt_ns)/
-	patched goes before FAST|s/if (unlikely(law->fast))/if (law->fast \&\& !law->patched)/
 	beta above Thigh|s/excess_q32, law->beta_high_q16/excess_q32, law->beta_q16/
 	a loss keeps the gradient|/^void timely_rate_lose/,/^}/s/timely_rate_reseed(r);//
 	a threshold of 0 is always reached|s/hai_allowed \&\& law->hai_threshold \&\&/hai_allowed \&\&/

@@ -87,7 +87,6 @@ static struct timely_params random_params(void)
 	for (i = 0; i < TIMELY_P_COUNT; i++)
 		*timely_param_ref(&p, i) = between(timely_param_descs[i].min,
 						   timely_param_descs[i].max);
-	p.fast = !below(8);
 	/* Most sets have a place for each zone. */
 	if (below(4)) {
 		p.t_high_ns = (u32)min((u64)p.t_high_ns,
@@ -234,7 +233,7 @@ static void see(void)
 		 (double)passed / now.p.min_rtt_ns;
 	seen.g = now.after.diff_fp / 256.0 / now.p.min_rtt_ns;
 	seen.steep = seen.g <= -0.25;
-	seen.unsure = now.p.patched ? fabs(seen.g + 0.25) < 2 * DOUBT :
+	seen.unsure = now.p.rule == TIMELY_RULE_PATCHED ? fabs(seen.g + 0.25) < 2 * DOUBT :
 		      now.after.diff_fp && fabs(seen.g) < 2 * DOUBT;
 }
 
@@ -251,7 +250,7 @@ static u32 counted(void)
 	else if (p->hai_count == TIMELY_HAI_RAW)
 		falling = seen.raw < 0;
 	else
-		falling = p->patched ? seen.steep : seen.g < 0;
+		falling = p->rule == TIMELY_RULE_PATCHED ? seen.steep : seen.g < 0;
 	return falling ? min(now.before.hai + 1, 255) : 0;
 }
 
@@ -275,7 +274,7 @@ static double whole_step(u32 hai)
 
 	if (seen.rtt < p->t_low_ns)
 		hyper = hyper && p->hai_below_t_low;
-	else if (p->patched)
+	else if (p->rule == TIMELY_RULE_PATCHED)
 		hyper = hyper && seen.steep;
 	if (p->scale_step)
 		step *= min(16.0, (double)now.c.bytes / p->segment_bytes);
@@ -309,7 +308,7 @@ static double change(u32 hai, double *slack)
 	double e = p->scale_decrease ? seen.e : 1;
 	double w, wblur, error, share, beta;
 
-	if (p->fast)
+	if (p->rule == TIMELY_RULE_FAST)
 		return fast_change(slack);
 	if (seen.rtt < p->t_low_ns) {
 		*slack = blur;
@@ -322,7 +321,7 @@ static double change(u32 hai, double *slack)
 		return -rate * share * seen.e;
 	}
 	beta = law->beta_q16 * U;
-	if (p->patched) {
+	if (p->rule == TIMELY_RULE_PATCHED) {
 		w = clamped(2 * seen.g + 0.5, 0, 1);
 		wblur = w > 0 && w < 1 ? 2 * DOUBT : 0;
 		error = clamped(((double)seen.rtt - p->rtt_ref_ns) / p->rtt_ref_ns, -1, 256);
@@ -345,7 +344,7 @@ static void check_amount(void)
 	double rate = now.before.rate_fp * U, slack, delta, want;
 	u32 hai = counted();
 
-	if (!now.p.fast && is_rounding_decisive())
+	if (now.p.rule != TIMELY_RULE_FAST && is_rounding_decisive())
 		return;
 	delta = change(hai, &slack);
 	if (delta > 0 && !now.c.may_rise)
@@ -354,7 +353,7 @@ static void check_amount(void)
 	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
 		(u64)(want * 65536));
 
-	if (now.p.fast)
+	if (now.p.rule == TIMELY_RULE_FAST)
 		return;
 	/* A change too small to have a sign here may have counted or not. */
 	delta = change(hai, &slack);
@@ -382,7 +381,7 @@ static void check_sample(void)
 	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
 	if (!now.c.may_rise)
 		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
-	if (now.p.fast) {
+	if (now.p.rule == TIMELY_RULE_FAST) {
 		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
 		return;
 	}
@@ -394,7 +393,7 @@ static void check_sample(void)
 		promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
 	if (now.zone == TIMELY_ZONE_HIGH)
 		promise(SIGN, a->rate_fp <= b->rate_fp, b->rate_fp);
-	if (now.zone == TIMELY_ZONE_GRADIENT && !now.p.patched) {
+	if (now.zone == TIMELY_ZONE_GRADIENT && now.p.rule != TIMELY_RULE_PATCHED) {
 		if (a->diff_fp <= 0)
 			promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
 		else if (!seen.unsure)
@@ -419,7 +418,7 @@ static void check_monotony(void)
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
 		/* Below RTTref patched TIMELY rises with w. */
 		if (also(c, &r) == now.zone &&
-		    (now.zone != TIMELY_ZONE_GRADIENT || !now.p.patched || now.p.fast ||
+		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
 		     seen.rtt >= now.p.rtt_ref_ns))
 			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
 	}

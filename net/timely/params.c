@@ -64,7 +64,7 @@ const struct timely_preset timely_presets[] = {
 			.beta_ppm = 25000,
 			.delta_kbps = 2500,
 			.hai_below_t_low = 1,
-			.patched = 1,
+			.rule = TIMELY_RULE_PATCHED,
 		},
 	}, {
 		.name = "paper",
@@ -115,7 +115,7 @@ const struct timely_preset timely_presets[] = {
 			.alpha_ppm = 875000,
 			.beta_ppm = 8000,
 			.delta_kbps = 10000,
-			.patched = 1,
+			.rule = TIMELY_RULE_PATCHED,
 		},
 	}, {
 		.name = "fast",
@@ -128,7 +128,7 @@ const struct timely_preset timely_presets[] = {
 			.beta_ppm = 800000,
 			.beta_high_ppm = 800000,
 			.delta_kbps = 50000,	/* alpha: Table 1 has 10, 50 and 100 Mb/s */
-			.fast = 1,
+			.rule = TIMELY_RULE_FAST,
 			.scale_step = 1,
 			.once_per_rtt = 1,
 			.app_limited_percent = 80,

@@ -50,7 +50,7 @@
 #define DIFF_SHIFT	8		/* fraction bits of timely_rate.diff_fp */
 
 /* Saturation: beyond these a factor no longer changes the outcome. */
-#define GRADIENT_MAX_Q16	(1LL << 31)
+#define GRADIENT_MAX_Q16	(1LL << 32)
 #define ERROR_MAX_Q16		(1LL << 24)
 
 /* One completion may stand for several segments when ACKs are stretched, but
@@ -104,8 +104,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 	law->hai_factor = params->hai_factor;
 	law->hai_count = params->hai_count;
 	law->hai_below_t_low = params->hai_below_t_low;
-	law->patched = params->patched;
-	law->fast = params->fast;
+	law->rule = params->rule;
 	law->scale_decrease = params->scale_decrease;
 	law->scale_step = params->scale_step;
 	law->once_per_rtt = params->once_per_rtt;
@@ -210,7 +209,7 @@ static void timely_hai_observe(struct timely_rate *r,
 		return;
 	if (law->hai_count == TIMELY_HAI_RAW)
 		falls = diff < 0;
-	else if (law->patched)
+	else if (law->rule == TIMELY_RULE_PATCHED)
 		falls = timely_weight_q16(gradient) == 0;
 	else
 		falls = gradient < 0;
@@ -318,7 +317,7 @@ static s64 timely_change_fp(struct timely_rate *r, const struct timely_rate_law 
 		return -timely_scale_fp(r->rate_fp, timely_high_cut_q32(law, rtt), elapsed);
 	}
 	*zone = TIMELY_ZONE_GRADIENT;
-	if (law->patched) {
+	if (law->rule == TIMELY_RULE_PATCHED) {
 		w = timely_weight_q16(gradient);
 		change = mul_u64_u32_shr(timely_step_fp(r, law, c, w == 0, elapsed),
 					 Q16_ONE - w, 16);
@@ -352,7 +351,7 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	    c->now_ns - r->updated_ns < r->prev_rtt_ns)
 		return TIMELY_ZONE_NONE;
 
-	if (unlikely(law->fast))
+	if (unlikely(law->rule == TIMELY_RULE_FAST))
 		change = timely_fast_fp(r, law, rtt);
 	else
 		change = timely_change_fp(r, law, c, rtt, &zone);
