@@ -134,13 +134,20 @@ static struct {
 /* The congestion controls: the first obeys the namespace's parameters, the others
  * are presets as they stand, for a socket or a route.
  */
-enum { TIMELY_CC_NET, TIMELY_CC_PATCHED, TIMELY_CC_PAPER, TIMELY_CC_COUNT };
+enum {
+	TIMELY_CC_NET,
+	TIMELY_CC_PATCHED,
+	TIMELY_CC_PAPER,
+	TIMELY_CC_FAST,
+	TIMELY_CC_COUNT
+};
 
 static struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT];
 
 static const char * const timely_fixed_presets[TIMELY_CC_COUNT] = {
 	[TIMELY_CC_PATCHED]	= "patched",
 	[TIMELY_CC_PAPER]	= "paper",
+	[TIMELY_CC_FAST]	= "fast",
 };
 
 static struct timely_setting timely_fixed[TIMELY_CC_COUNT] __ro_after_init;
@@ -675,6 +682,7 @@ static struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT] __read_mostly = {
 	[TIMELY_CC_NET]		= TIMELY_OPS("timely"),
 	[TIMELY_CC_PATCHED]	= TIMELY_OPS("timely_patched"),
 	[TIMELY_CC_PAPER]	= TIMELY_OPS("timely_paper"),
+	[TIMELY_CC_FAST]	= TIMELY_OPS("timely_fast"),
 };
 
 /* ---- the tracepoint ---- */
@@ -806,4 +814,5 @@ MODULE_LICENSE("GPL");
 /* By their names when they are asked for. */
 MODULE_ALIAS("tcp_timely_patched");
 MODULE_ALIAS("tcp_timely_paper");
+MODULE_ALIAS("tcp_timely_fast");
 MODULE_DESCRIPTION("TIMELY: RTT-based congestion control for the datacenter");
