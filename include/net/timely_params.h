@@ -27,13 +27,13 @@
 	P(rtt_ref_ns, "ns", 1000, 1000000000, AUTO,				\
 	  "RTT that the patched rule steers to (CoNEXT'16 5.1)")		\
 	P(alpha_ppm, "ppm", 10, 1000000, GIVEN,					\
-	  "weight of a new RTT difference in the average (snippet)")		\
+	  "weight of a new RTT difference in the average (snippet); FAST's gamma") \
 	P(beta_ppm, "ppm", 0, 1000000, AUTO,					\
 	  "decrease between t_low_ns and t_high_ns (paper 4.3)")		\
 	P(beta_high_ppm, "ppm", 0, 1000000, GIVEN,				\
 	  "decrease above t_high_ns (paper 4.3)")				\
 	P(delta_kbps, "kbit/s", 1, 100000000, AUTO,				\
-	  "additive step for a completed segment (paper 4.3)")			\
+	  "additive step for a completed segment (paper 4.3); FAST's alpha")	\
 	P(segment_bytes, "bytes", 512, 65536, AUTO,				\
 	  "largest burst handed to the device at once (paper 3.3)")		\
 	P(hai_threshold, "completions", 0, 255, GIVEN,				\
@@ -45,7 +45,7 @@
 	P(hai_below_t_low, "bool", 0, 1, GIVEN,					\
 	  "hyperactive increase also below t_low_ns (paper Fig 18)")		\
 	P(rule, "mode", 0, 2, GIVEN,						\
-	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY (CoNEXT'16), 2 FAST*: alpha_ppm is its gamma, delta_kbps its alpha (paper 6.1)") \
+	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY (CoNEXT'16), 2 FAST* (paper 6.1)") \
 	P(scale_decrease, "bool", 0, 1, GIVEN,					\
 	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
 	P(scale_step, "bool", 0, 1, GIVEN,					\

@@ -292,7 +292,7 @@ static double fast_change(double *slack)
 	double rate = now.before.rate_fp * U, gamma = now.law.alpha_q16 * U;
 	double aim = (double)now.p.min_rtt_ns / seen.rtt * rate + now.p.delta_kbps * 125.0;
 
-	*slack = rate * 1e-9 + U;
+	*slack = rate / 1000000000 + U;
 	return min(gamma * (aim - rate), rate);
 }
 

@@ -174,8 +174,14 @@ static u32 timely_packets(const struct timely_sock *ts, u64 bytes)
 	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
-static void timely_set_mss(struct timely_sock *ts, const struct timely_law *law, u32 mss)
+/* How many packets are a segment. */
+static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 mss)
 {
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	/* The limit that was ours makes room for another. */
+	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
+		sk->sk_gso_max_segs = ts->gso_max_segs;
 	ts->mss = mss;
 	ts->mss_inv = min_t(u64, div_u64(1ULL << 32, mss), U32_MAX);
 	ts->gso_segs = max_t(u32, timely_packets(ts, law->segment_bytes),
@@ -218,7 +224,7 @@ static void timely_adopt(struct sock *sk, const struct timely_setting *setting)
 	ts->own = setting->is_auto && ts->flow;
 	if (ts->own)
 		timely_tune_own(sk, setting);
-	timely_set_mss(ts, timely_law(ts, setting), ts->mss);
+	timely_set_mss(sk, timely_law(ts, setting), ts->mss);
 }
 
 /* A round trip was measured: is the path still what the law was made for? */
@@ -238,7 +244,7 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 		return;
 	timely_set_base(own, base_ns);
 	timely_tune_own(sk, setting);
-	timely_set_mss(ts, &own->law, ts->mss);
+	timely_set_mss(sk, &own->law, ts->mss);
 }
 
 /* ---- from TCP to the engine ---- */
@@ -256,7 +262,7 @@ static void timely_refresh_mss(struct sock *sk)
 	if (likely(ts->mss == mss))
 		return;
 	rcu_read_lock();
-	timely_set_mss(ts, timely_law(ts, timely_setting(sk)), mss);
+	timely_set_mss(sk, timely_law(ts, timely_setting(sk)), mss);
 	rcu_read_unlock();
 }
 
@@ -536,6 +542,9 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_setting *setting;
 
+	/* The SYN's, before init. */
+	if (unlikely(!ts->mss))
+		return;
 	rcu_read_lock();
 	setting = timely_setting(sk);
 	if (unlikely(ts->generation != setting->generation))
