@@ -1054,6 +1054,64 @@ static void lose__may_be_switched_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
 }
 
+/* ---- losses that are put up with ---- */
+
+/* One packet is lost of so many that are sent, so often: accounts overdrawn. */
+static u32 lose_one_of(struct timely_loss *loss, u32 share_q16, u32 packets, u32 times)
+{
+	u32 lost = loss->lost, delivered = loss->delivered, overdrawn = 0;
+
+	while (times--) {
+		lost++;
+		delivered += packets - 1;
+		overdrawn += !timely_loss_is_free(loss, share_q16, lost, delivered);
+	}
+	return overdrawn;
+}
+
+static void loss__share_is_free(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(20000);
+	struct timely_loss loss;
+
+	KUNIT_EXPECT_EQ(test, share, 1311);
+	timely_loss_init(&loss, 7, 100);
+	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
+	/* 2.5 %: a fifth more is drawn than put in, once the credit is gone. */
+	KUNIT_EXPECT_GT(test, lose_one_of(&loss, share, 40, 10000), 1800);
+	/* And what was overdrawn is no debt. */
+	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
+}
+
+static void loss__ten_in_a_row(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(20000);
+	struct timely_loss loss;
+
+	timely_loss_init(&loss, 0, 0);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 10, 0));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 11, 0));
+	timely_loss_init(&loss, 0, 0);
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 11, 0));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 12, 0));
+	/* A thousand packets put in no more than ten. */
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 22, 1000));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 23, 1010));
+}
+
+static void loss__counters_wrap(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(500000);
+	struct timely_loss loss;
+
+	timely_loss_init(&loss, U32_MAX - 1, U32_MAX - 10);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 8, 10));
+	KUNIT_EXPECT_EQ(test, loss.credit_q16, 0);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 8, U32_MAX));
+	KUNIT_EXPECT_EQ(test, loss.credit_q16, 10 << 16);
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 7, U32_MAX));
+}
+
 static void restart__is_at_most_the_first_rate(struct kunit *test)
 {
 	struct flow f;
@@ -1144,6 +1202,9 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(lose__takes_its_share),
 	KUNIT_CASE(lose__stays_above_min),
 	KUNIT_CASE(lose__may_be_switched_off),
+	KUNIT_CASE(loss__share_is_free),
+	KUNIT_CASE(loss__ten_in_a_row),
+	KUNIT_CASE(loss__counters_wrap),
 	KUNIT_CASE(restart__is_at_most_the_first_rate),
 	KUNIT_CASE(restart__stays_above_min),
 	KUNIT_CASE_PARAM(update__follows_the_reference, sequence_gen_params),

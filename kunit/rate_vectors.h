@@ -52,6 +52,7 @@ static const struct timely_params timely_vp_0 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1000, .max_rate_kbps = 800000000, .first_rate_kbps = 500000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_linux__borders[] = {
@@ -504,6 +505,7 @@ static const struct timely_params timely_vp_1 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_paper__borders[] = {
@@ -956,6 +958,7 @@ static const struct timely_params timely_vp_2 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 10000000,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_ns3__borders[] = {
@@ -1385,6 +1388,7 @@ static const struct timely_params timely_vp_3 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 120000, .max_rate_kbps = 25000000, .first_rate_kbps = 25000000,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_erpc__borders[] = {
@@ -1817,6 +1821,7 @@ static const struct timely_params timely_vp_4 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__borders[] = {
@@ -2263,6 +2268,7 @@ static const struct timely_params timely_vp_5 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed[] = {
@@ -2323,6 +2329,7 @@ static const struct timely_params timely_vp_6 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_below[] = {
@@ -2383,6 +2390,7 @@ static const struct timely_params timely_vp_7 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched[] = {
@@ -2451,6 +2459,7 @@ static const struct timely_params timely_vp_8 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched_below[] = {
@@ -2519,6 +2528,7 @@ static const struct timely_params timely_vp_9 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw[] = {
@@ -2579,6 +2589,7 @@ static const struct timely_params timely_vp_10 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_below[] = {
@@ -2639,6 +2650,7 @@ static const struct timely_params timely_vp_11 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched[] = {
@@ -2707,6 +2719,7 @@ static const struct timely_params timely_vp_12 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched_below[] = {
@@ -2775,6 +2788,7 @@ static const struct timely_params timely_vp_13 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases[] = {
@@ -2835,6 +2849,7 @@ static const struct timely_params timely_vp_14 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_below[] = {
@@ -2895,6 +2910,7 @@ static const struct timely_params timely_vp_15 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched[] = {
@@ -2963,6 +2979,7 @@ static const struct timely_params timely_vp_16 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched_below[] = {
@@ -3031,6 +3048,7 @@ static const struct timely_params timely_vp_17 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_smoothed[] = {
@@ -3055,6 +3073,7 @@ static const struct timely_params timely_vp_18 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_raw[] = {
@@ -3079,6 +3098,7 @@ static const struct timely_params timely_vp_19 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_increases[] = {
@@ -3103,6 +3123,7 @@ static const struct timely_params timely_vp_20 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_smoothed[] = {
@@ -3127,6 +3148,7 @@ static const struct timely_params timely_vp_21 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_raw[] = {
@@ -3151,6 +3173,7 @@ static const struct timely_params timely_vp_22 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_increases[] = {
@@ -3175,6 +3198,7 @@ static const struct timely_params timely_vp_23 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_smoothed[] = {
@@ -3199,6 +3223,7 @@ static const struct timely_params timely_vp_24 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_raw[] = {
@@ -3223,6 +3248,7 @@ static const struct timely_params timely_vp_25 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_increases[] = {
@@ -3247,6 +3273,7 @@ static const struct timely_params timely_vp_26 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0[] = {
@@ -3284,6 +3311,7 @@ static const struct timely_params timely_vp_27 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0_patched[] = {
@@ -3379,6 +3407,7 @@ static const struct timely_params timely_vp_28 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_gradient__share_saturates[] = {
@@ -3436,6 +3465,7 @@ static const struct timely_params timely_vp_29 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes[] = {
@@ -3496,6 +3526,7 @@ static const struct timely_params timely_vp_30 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_odd_segment[] = {
@@ -3556,6 +3587,7 @@ static const struct timely_params timely_vp_31 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_hai_patched[] = {
@@ -3615,6 +3647,7 @@ static const struct timely_params timely_vp_32 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_once_per_rtt__skips[] = {
@@ -3754,6 +3787,7 @@ static const struct timely_params timely_vp_33 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__error_saturates[] = {
@@ -3774,7 +3808,7 @@ static const struct timely_params timely_vp_34 = {
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__error_below_ref[] = {
@@ -3797,6 +3831,7 @@ static const struct timely_params timely_vp_35 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__product_saturates[] = {
@@ -3814,6 +3849,7 @@ static const struct timely_params timely_vp_36 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__settled_after_fall[] = {
@@ -3838,7 +3874,7 @@ static const struct timely_params timely_vp_37 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__0[] = {
@@ -3862,6 +3898,7 @@ static const struct timely_params timely_vp_38 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__1000000[] = {
@@ -3889,6 +3926,7 @@ static const struct timely_params timely_vp_39 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__equal[] = {
@@ -3909,6 +3947,7 @@ static const struct timely_params timely_vp_40 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__no_low[] = {
@@ -3928,6 +3967,7 @@ static const struct timely_params timely_vp_41 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__below_min_rtt[] = {
@@ -3951,6 +3991,7 @@ static const struct timely_params timely_vp_42 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__high_below_min_rtt[] = {
@@ -3972,6 +4013,7 @@ static const struct timely_params timely_vp_43 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__equation[] = {
@@ -4009,6 +4051,7 @@ static const struct timely_params timely_vp_44 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__at_most_twice[] = {
@@ -4031,6 +4074,7 @@ static const struct timely_params timely_vp_45 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__gamma_10[] = {
@@ -4051,6 +4095,7 @@ static const struct timely_params timely_vp_46 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__gamma_100000[] = {
@@ -4071,6 +4116,7 @@ static const struct timely_params timely_vp_47 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__gamma_1000000[] = {
@@ -4100,6 +4146,7 @@ static const struct timely_params timely_vp_48 = {
 	.hai_below_t_low = 1, .rule = 2, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__knows_no_thresholds[] = {
@@ -4116,7 +4163,7 @@ static const struct timely_params timely_vp_49 = {
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
 	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__800g[] = {
@@ -4138,6 +4185,7 @@ static const struct timely_params timely_vp_50 = {
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_fast__1k[] = {
@@ -4284,7 +4332,7 @@ static const struct timely_params timely_vp_51 = {
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1,
 	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
 	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__800g[] = {
@@ -4309,6 +4357,7 @@ static const struct timely_params timely_vp_52 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 800000000, .first_rate_kbps = 800000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__800g_patched[] = {
@@ -4330,7 +4379,7 @@ static const struct timely_params timely_vp_53 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
-	.app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1k[] = {
@@ -4351,6 +4400,7 @@ static const struct timely_params timely_vp_54 = {
 	.hai_count = 2, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1k_to_800g[] = {
@@ -4366,7 +4416,7 @@ static const struct timely_params timely_vp_55 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1, .line_rate_kbps = 0,
-	.app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__first_outside[] = {
@@ -4383,6 +4433,7 @@ static const struct timely_params timely_vp_56 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 800000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__first_above_max[] = {
@@ -4399,6 +4450,7 @@ static const struct timely_params timely_vp_57 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1us[] = {
@@ -4424,6 +4476,7 @@ static const struct timely_params timely_vp_58 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1us_patched[] = {
@@ -4447,7 +4500,7 @@ static const struct timely_params timely_vp_59 = {
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1s[] = {
@@ -4476,7 +4529,7 @@ static const struct timely_params timely_vp_60 = {
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1s_patched[] = {
@@ -4501,6 +4554,7 @@ static const struct timely_params timely_vp_61 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__bytes[] = {
@@ -4520,6 +4574,7 @@ static const struct timely_params timely_vp_62 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__time[] = {
@@ -4540,6 +4595,7 @@ static const struct timely_params timely_vp_63 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__both[] = {
@@ -4558,6 +4614,7 @@ static const struct timely_params timely_vp_64 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 80,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__fast_flow[] = {
@@ -4571,6 +4628,7 @@ static const struct timely_params timely_vp_65 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__patched[] = {
@@ -4586,6 +4644,7 @@ static const struct timely_params timely_vp_66 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__linux[] = {
@@ -4601,6 +4660,7 @@ static const struct timely_params timely_vp_67 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__paper[] = {
@@ -4616,6 +4676,7 @@ static const struct timely_params timely_vp_68 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__ns3[] = {
@@ -4631,6 +4692,7 @@ static const struct timely_params timely_vp_69 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__erpc[] = {
@@ -4646,6 +4708,7 @@ static const struct timely_params timely_vp_70 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__patched[] = {
@@ -4661,6 +4724,7 @@ static const struct timely_params timely_vp_71 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 9, .max_rate_kbps = 6158128, .first_rate_kbps = 136221,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 333394,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__1[] = {
@@ -4720,6 +4784,7 @@ static const struct timely_params timely_vp_72 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 351993,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__2[] = {
@@ -4774,7 +4839,7 @@ static const struct timely_params timely_vp_73 = {
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 24459488,
 	.first_rate_kbps = 10322, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 337139,
+	.loss_beta_ppm = 337139, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__3[] = {
@@ -4832,6 +4897,7 @@ static const struct timely_params timely_vp_74 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 5679, .max_rate_kbps = 11445481, .first_rate_kbps = 41415,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 242091,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__4[] = {
@@ -4888,6 +4954,7 @@ static const struct timely_params timely_vp_75 = {
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3, .max_rate_kbps = 19, .first_rate_kbps = 14,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 216241,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__5[] = {
@@ -4940,7 +5007,7 @@ static const struct timely_params timely_vp_76 = {
 	.hai_count = 1, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1351, .max_rate_kbps = 49017,
 	.first_rate_kbps = 29478, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 200404,
+	.loss_beta_ppm = 200404, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__6[] = {
@@ -4994,7 +5061,7 @@ static const struct timely_params timely_vp_77 = {
 	.hai_count = 2, .hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 24, .max_rate_kbps = 299990,
 	.first_rate_kbps = 6676, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 452944,
+	.loss_beta_ppm = 452944, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__7[] = {
@@ -5049,7 +5116,7 @@ static const struct timely_params timely_vp_78 = {
 	.segment_bytes = 14612, .hai_threshold = 4, .hai_factor = 1, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59, .line_rate_kbps = 0,
-	.app_limited_percent = 0, .loss_beta_ppm = 107412,
+	.app_limited_percent = 0, .loss_beta_ppm = 107412, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__8[] = {
@@ -5103,7 +5170,7 @@ static const struct timely_params timely_vp_79 = {
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 1, .min_rate_kbps = 111, .max_rate_kbps = 75441626,
 	.first_rate_kbps = 4032, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 74615,
+	.loss_beta_ppm = 74615, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__9[] = {
@@ -5156,7 +5223,7 @@ static const struct timely_params timely_vp_80 = {
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3939357, .max_rate_kbps = 95076126,
 	.first_rate_kbps = 43969203, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 433870,
+	.loss_beta_ppm = 433870, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__10[] = {
@@ -5213,7 +5280,7 @@ static const struct timely_params timely_vp_81 = {
 	.segment_bytes = 2251, .hai_threshold = 4, .hai_factor = 2, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11, .line_rate_kbps = 0,
-	.app_limited_percent = 0, .loss_beta_ppm = 67590,
+	.app_limited_percent = 0, .loss_beta_ppm = 67590, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__11[] = {
@@ -5266,6 +5333,7 @@ static const struct timely_params timely_vp_82 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 63, .max_rate_kbps = 27297025, .first_rate_kbps = 10739,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 165884,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__12[] = {
@@ -5324,6 +5392,7 @@ static const struct timely_params timely_vp_83 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 130, .max_rate_kbps = 488656476, .first_rate_kbps = 6695453,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 231937,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__13[] = {
@@ -5381,6 +5450,7 @@ static const struct timely_params timely_vp_84 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 25609, .max_rate_kbps = 492722535, .first_rate_kbps = 35297517,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 432625,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__14[] = {
@@ -5434,6 +5504,7 @@ static const struct timely_params timely_vp_85 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 12, .max_rate_kbps = 26034513, .first_rate_kbps = 799,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 277969,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__15[] = {
@@ -5488,6 +5559,7 @@ static const struct timely_params timely_vp_86 = {
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 461, .max_rate_kbps = 874196, .first_rate_kbps = 668,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 150309,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__16[] = {
@@ -5547,7 +5619,7 @@ static const struct timely_params timely_vp_87 = {
 	.segment_bytes = 51204, .hai_threshold = 5, .hai_factor = 1, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3, .line_rate_kbps = 0,
-	.app_limited_percent = 0, .loss_beta_ppm = 302073,
+	.app_limited_percent = 0, .loss_beta_ppm = 302073, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__17[] = {
@@ -5605,6 +5677,7 @@ static const struct timely_params timely_vp_88 = {
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 461960,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__18[] = {
@@ -5659,7 +5732,7 @@ static const struct timely_params timely_vp_89 = {
 	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 915805, .max_rate_kbps = 191026138,
 	.first_rate_kbps = 4126865, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 383650,
+	.loss_beta_ppm = 383650, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__19[] = {
@@ -5714,6 +5787,7 @@ static const struct timely_params timely_vp_90 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 2, .max_rate_kbps = 29608680, .first_rate_kbps = 505,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 406117,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__20[] = {
@@ -5775,6 +5849,7 @@ static const struct timely_params timely_vp_91 = {
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 54, .max_rate_kbps = 302814240, .first_rate_kbps = 1780808,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 478695,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__21[] = {
@@ -5828,6 +5903,7 @@ static const struct timely_params timely_vp_92 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 243477, .max_rate_kbps = 102593148, .first_rate_kbps = 1342661,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 492990,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__22[] = {
@@ -5884,6 +5960,7 @@ static const struct timely_params timely_vp_93 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 13, .max_rate_kbps = 216271, .first_rate_kbps = 112097,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 228962,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__23[] = {
@@ -5951,6 +6028,7 @@ static const struct timely_params timely_vp_94 = {
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1488, .max_rate_kbps = 15760051, .first_rate_kbps = 601665,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 56715,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__24[] = {

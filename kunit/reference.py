@@ -288,7 +288,7 @@ PAPER = {
     'hai_below_t_low': 0, 'rule': 0, 'scale_decrease': 1, 'scale_step': 0,
     'once_per_rtt': 0, 'min_rate_kbps': 10000, 'max_rate_kbps': 10000000,
     'first_rate_kbps': 1000000, 'line_rate_kbps': 0,
-    'app_limited_percent': 80, 'loss_beta_ppm': 500000,
+    'app_limited_percent': 80, 'loss_beta_ppm': 500000, 'loss_free_ppm': 0,
 }
 # HPCC's simulator and its descendants.
 NS3 = params(PAPER, alpha_ppm=875000, hai_count=INCREASES, scale_decrease=0,
@@ -724,7 +724,7 @@ def of_chance():
             'scale_decrease': dice.below(2), 'scale_step': dice.below(2),
             'once_per_rtt': int(dice.below(4) == 0), 'min_rate_kbps': rate[0],
             'max_rate_kbps': rate[2], 'first_rate_kbps': rate[1], 'line_rate_kbps': 0,
-            'app_limited_percent': 0, 'loss_beta_ppm': dice.between(0, 500000),
+            'app_limited_percent': 0, 'loss_beta_ppm': dice.between(0, 500000), 'loss_free_ppm': 0,
         }
         walk(sequence('chance__%d' % seed, p), 2000 + seed, 40)
 

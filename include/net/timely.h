@@ -134,6 +134,18 @@ struct timely_rate {
 };
 
 /**
+ * struct timely_loss - how many losses are to be put up with
+ * @credit_q16: so many, Q16
+ * @lost: packets lost by the last account
+ * @delivered: and delivered
+ */
+struct timely_loss {
+	u32 credit_q16;
+	u32 lost;
+	u32 delivered;
+};
+
+/**
  * struct timely_completion - a segment was acknowledged
  * @now_ns: when, on any clock that does not run backwards
  * @rtt_ns: its round trip, without its serialisation at the NIC
@@ -157,6 +169,11 @@ void timely_rate_restart(struct timely_rate *r,
 enum timely_zone timely_rate_update(struct timely_rate *r,
 				    const struct timely_rate_law *law,
 				    const struct timely_completion *c);
+
+u32 timely_loss_share_q16(u32 ppm);
+void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered);
+bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
+			 u32 delivered);
 
 /**
  * timely_rate_Bps() - the rate in whole bytes per second

@@ -17,6 +17,7 @@
  * @ns_per_byte_q16: time of a byte on the line to be taken off, 0 for none
  * @segment_bytes: largest segment
  * @segment_log2: the same, rounded up
+ * @loss_share_q16: of the packets that may be lost without an answer, Q16
  */
 struct timely_law {
 	struct timely_rate_law rate;
@@ -25,12 +26,14 @@ struct timely_law {
 	u32 ns_per_byte_q16;
 	u32 segment_bytes;
 	u32 segment_log2;
+	u32 loss_share_q16;
 };
 
 /**
  * struct timely_own - a connection's own law, derived from its path
  * @law: the law
  * @floor: round trips of late, the least counts
+ * @loss: losses that are put up with; this one whosever law it obeys
  * @base_rtt_ns: that @law was made for, 0 if none was known
  * @base_low_ns: down to this least round trip @law is good enough
  * @base_span_ns: and up to so much more
@@ -40,6 +43,7 @@ struct timely_law {
 struct timely_own {
 	struct timely_law law;
 	struct timely_floor floor;
+	struct timely_loss loss;
 	u32 base_rtt_ns;
 	u32 base_low_ns;
 	u32 base_span_ns;

@@ -63,7 +63,9 @@
 	P(app_limited_percent, "percent", 0, 100, GIVEN,			\
 	  "rise only while the flow sends this share of its rate, 0: always (paper 5)") \
 	P(loss_beta_ppm, "ppm", 0, 500000, GIVEN,				\
-	  "decrease at the first loss of a window, and at ECN echo")
+	  "decrease for losses, once a window, and at ECN echo")		\
+	P(loss_free_ppm, "ppm", 0, 500000, GIVEN,				\
+	  "losses up to this share of the packets are not answered, 0: all are")
 
 #define TIMELY_PARAM_ENUM(field, unit, min, max, source, doc) TIMELY_P_##field,
 enum timely_param_index { TIMELY_PARAMS(TIMELY_PARAM_ENUM) TIMELY_P_COUNT };

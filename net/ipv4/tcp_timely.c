@@ -25,7 +25,8 @@
  *  - A decrease puts queued segments back (section 5) under the qdisc "timely"
  *    only; elsewhere segments already given to the qdisc leave at their old
  *    time. They are few, see timely_pacing_shift().
- *  - Loss and ECN echo halve the rate once a window; the paper is silent.
+ *  - Losses beyond a share of the packets, a timeout and ECN echo halve the rate
+ *    once a window; the paper is silent.
  */
 
 #include <linux/module.h>
@@ -66,6 +67,13 @@
 /* A packet does not wait longer for its socket; what says so is a wrong stamp. */
 #define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
 
+/* After a timeout the next tries come so much apart, that many of them, but on a long
+ * path so many of its round trips.
+ */
+#define TIMELY_RETRY_MS		50U
+#define TIMELY_RETRY_RTTS	4U
+#define TIMELY_RETRIES		20
+
 /* A longer interval counts as this one; up to it, a rate times the interval fits
  * 64 bits.
  */
@@ -97,6 +105,7 @@
  * @conserve: in the first round of recovery: send no more than arrives
  * @stamped: drivers' stamps are enabled for this socket
  * @own: it obeys a law of its own, made for its path, in @flow
+ * @cut: losses of this window have been answered
  */
 struct timely_sock {
 	struct timely_rate rate;
@@ -120,7 +129,8 @@ struct timely_sock {
 	u8 source:2,
 	   conserve:1,
 	   stamped:1,
-	   own:1;
+	   own:1,
+	   cut:1;
 };
 
 /* Of the real clock, as last seen: written when it has been set. */
@@ -502,6 +512,38 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 			 timely_rate_Bps(&ts->rate));
 }
 
+/* ---- losses ---- */
+
+/* Are all that TCP took for lost since the last account put up with? */
+static bool timely_losses_are_free(const struct sock *sk, const struct timely_law *law)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return law->loss_share_q16 && ts->flow &&
+	       timely_loss_is_free(&ts->flow->own.loss, law->loss_share_q16, tp->lost,
+				   tp->delivered);
+}
+
+static void timely_cut(struct sock *sk, const struct timely_law *law)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	ts->cut = 1;
+	timely_rate_lose(&ts->rate, &law->rate);
+	timely_apply(sk, law);
+}
+
+/* More of a window may be found lost than what it was told of at first. */
+static void timely_count_losses(struct sock *sk, const struct timely_law *law)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (!ts->cut && ts->flow && ts->flow->own.loss.lost != tcp_sk(sk)->lost &&
+	    !timely_losses_are_free(sk, law))
+		timely_cut(sk, law);
+}
+
 /* In recovery: packet conservation for a round trip, then one packet more for
  * each that arrives.
  */
@@ -551,12 +593,14 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 		timely_adopt(sk, setting);
 	timely_refresh_mss(sk);
 	timely_measure(sk, setting, rs);
+	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
+		timely_count_losses(sk, timely_law(ts, setting));
 	rcu_read_unlock();
 	timely_set_cwnd(sk, rs);
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 }
 
-/* Called once for each window with a loss or an ECN echo. */
+/* Called once for each window with a loss or an ECN echo, which is no loss. */
 static u32 timely_ssthresh(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
@@ -565,8 +609,10 @@ static u32 timely_ssthresh(struct sock *sk)
 	rcu_read_lock();
 	law = timely_law(ts, timely_setting(sk));
 	ts->undo_rate_fp = ts->rate.rate_fp;
-	timely_rate_lose(&ts->rate, &law->rate);
-	timely_apply(sk, law);
+	ts->cut = 0;
+	if (!ts->flow || ts->flow->own.loss.lost == tcp_sk(sk)->lost ||
+	    !timely_losses_are_free(sk, law))
+		timely_cut(sk, law);
 	rcu_read_unlock();
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
@@ -596,8 +642,8 @@ static void timely_tx_start(struct sock *sk)
 
 	rcu_read_lock();
 	law = timely_law(ts, timely_setting(sk));
-	if ((s32)(tcp_jiffies32 - tp->lsndtime) >
-	    (s32)inet_csk(sk)->icsk_rto) {
+	if ((s32)(tcp_jiffies32 - tp->lsndtime) > (s32)inet_csk(sk)->icsk_rto &&
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) {
 		timely_rate_restart(&ts->rate, &law->rate);
 		timely_apply(sk, law);
 	} else if (tp->app_limited && idle_ns > law->rate.t_high_ns) {
@@ -606,7 +652,47 @@ static void timely_tx_start(struct sock *sk)
 	rcu_read_unlock();
 }
 
-DEFINE_TX_START_EVENT(timely_cwnd_event, timely_tx_start)
+/* A timeout, and the timer is about to be doubled. In the datacenter a silence ends
+ * at once: a link that comes up again, a new route. Whoever then waits for a timer
+ * that was doubled into the silence waits as long again. A packet each
+ * TIMELY_RETRY_MS congests nothing; but no sooner than on a longer path an answer is
+ * due, and not for ever.
+ */
+static void timely_retry_soon(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tcp_sk(sk)->srtt_us >> 3),
+			  TIMELY_RETRY_MS * USEC_PER_MSEC);
+
+	if (icsk->icsk_retransmits < TIMELY_RETRIES)
+		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
+}
+
+/* The first of a silence. What is known of the path may no longer be true, however
+ * little was lost.
+ */
+static void timely_timeout(struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	timely_retry_soon(sk);
+	if (ts->cut)
+		return;
+	rcu_read_lock();
+	timely_cut(sk, timely_law(ts, timely_setting(sk)));
+	rcu_read_unlock();
+}
+
+/* The timer's others show as that only. They cut nothing more: the rate is for when
+ * the silence ends.
+ */
+static void timely_set_state(struct sock *sk, u8 state)
+{
+	if (state == TCP_CA_Loss && inet_csk(sk)->icsk_retransmits)
+		timely_retry_soon(sk);
+}
+
+DEFINE_CWND_EVENTS(timely_cwnd_event, timely_tx_start, timely_timeout)
 
 /* Segments of the configured size, not of TCP's choice: for an RTT below half
  * a millisecond tcp_tso_autosize() would make 64 KB bursts at any rate. The
@@ -630,6 +716,7 @@ static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 	u32 rtt_us = tcp_min_rtt(tp);
 
 	timely_floor_init(&own->floor);
+	timely_loss_init(&own->loss, tp->lost, tp->delivered);
 	timely_set_base(own, rtt_us < USEC_PER_SEC ? rtt_us * NSEC_PER_USEC : 0);
 }
 
@@ -683,8 +770,9 @@ static void timely_release(struct sock *sk)
 		.cong_control	= timely_cong_control,		\
 		.ssthresh	= timely_ssthresh,		\
 		.undo_cwnd	= timely_undo_cwnd,		\
+		.set_state	= timely_set_state,		\
 		.min_tso_segs	= timely_min_tso_segs,		\
-		TX_START_EVENT(timely_cwnd_event),		\
+		CWND_EVENTS(timely_cwnd_event),			\
 	}
 
 static struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT] __read_mostly = {

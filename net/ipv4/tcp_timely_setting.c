@@ -42,6 +42,7 @@ void timely_law_init(struct timely_law *law, const struct timely_params *params)
 	law->horizon_q24 = div_u64(2ULL * params->t_high_ns << 24, NSEC_PER_SEC);
 	law->app_limited_q32 = div_u64((u64)params->app_limited_percent << 32,
 				       100 * USEC_PER_SEC);
+	law->loss_share_q16 = timely_loss_share_q16(params->loss_free_ppm);
 	law->ns_per_byte_q16 = 0;
 	if (params->line_rate_kbps)
 		law->ns_per_byte_q16 = div_u64(8000000ULL << 16, params->line_rate_kbps);

@@ -32,6 +32,9 @@ EXPORT_SYMBOL_GPL(timely_rate_reseed);
 EXPORT_SYMBOL_GPL(timely_rate_lose);
 EXPORT_SYMBOL_GPL(timely_rate_restart);
 EXPORT_SYMBOL_GPL(timely_rate_update);
+EXPORT_SYMBOL_GPL(timely_loss_share_q16);
+EXPORT_SYMBOL_GPL(timely_loss_init);
+EXPORT_SYMBOL_GPL(timely_loss_is_free);
 
 EXPORT_SYMBOL_GPL(timely_rtt_refusal);
 

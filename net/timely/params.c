@@ -33,7 +33,8 @@ const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	.hai_factor = 5,	/* paper 4.3 */				\
 	.scale_decrease = 1,	/* paper 5 */				\
 	.max_rate_kbps = 800000000,					\
-	.loss_beta_ppm = 500000
+	.loss_beta_ppm = 500000,					\
+	.loss_free_ppm = 20000		/* cables and line cards lose less */
 
 /* The paper's values (section 6) and, for the rates of a flow, which it does
  * not give, ones that do no harm.

@@ -370,3 +370,58 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	r->seeded = 1;
 	return zone;
 }
+
+/* So many losses in a row are put up with, of a share that is small: a round trip
+ * is a few packets where paths are short, and a share of them says nothing. At half
+ * of the share, at random, one account in a million is overdrawn.
+ */
+#define LOSS_CREDIT_MAX_Q16	(10U * Q16_ONE)
+
+/**
+ * timely_loss_share_q16() - a share, ready for the path of an ACK
+ * @ppm: the share
+ *
+ * Return: the same, Q16.
+ */
+u32 timely_loss_share_q16(u32 ppm)
+{
+	return ppm_to_q16(ppm);
+}
+
+/**
+ * timely_loss_init() - open a flow's account of losses
+ * @loss: the account
+ * @lost: packets lost until now
+ * @delivered: packets delivered until now
+ */
+void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered)
+{
+	*loss = (struct timely_loss) { LOSS_CREDIT_MAX_Q16, lost, delivered };
+}
+
+/**
+ * timely_loss_is_free() - draw losses on the account
+ * @loss: the account
+ * @share_q16: of the packets that may be lost, Q16; of what is delivered that is
+ *	put in
+ * @lost: packets lost until now
+ * @delivered: packets delivered until now
+ *
+ * Networks lose packets for other reasons than queues: a policer, a dirty fibre.
+ * There the RTT shows no queue, and a rate that halves for each of them ends at the
+ * square root law's. Where much is lost, for whatever reason, less has to be sent.
+ *
+ * Return: false if the account is overdrawn: the rate has to fall.
+ */
+bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
+			 u32 delivered)
+{
+	u64 credit = loss->credit_q16 + (u64)(delivered - loss->delivered) * share_q16;
+	u64 drawn = (u64)(lost - loss->lost) << 16;
+
+	credit = min_t(u64, credit, LOSS_CREDIT_MAX_Q16);
+	loss->credit_q16 = credit - min(credit, drawn);
+	loss->lost = lost;
+	loss->delivered = delivered;
+	return drawn <= credit;
+}
