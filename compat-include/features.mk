@@ -16,6 +16,8 @@ ccflags-y += $(call have,HAVE_LINUX_UNALIGNED_H,linux/unaligned.h,get_unaligned_
 ccflags-y += $(call have,HAVE_LOOKUP_HASHINFO,net/inet6_hashtables.h,struct inet_hashinfo [*]hashinfo)
 ccflags-y += $(call have,HAVE_SOCKADDR_UNSIZED,linux/net.h,struct sockaddr_unsized)
 ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_get_ts_info_by_layer)
+ccflags-y += $(call have,HAVE_CTL_TABLE_CONST,linux/sysctl.h,int proc_handler.const struct ctl_table)
+ccflags-y += $(call have,HAVE_NET_SYSCTL_SIZE,net/net_namespace.h,register_net_sysctl_sz)
 
 # The test NIC, selftests/hwnic.
 ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)

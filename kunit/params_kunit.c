@@ -10,7 +10,7 @@
 
 #include <net/timely.h>
 
-#define FIELD_NAME(field, unit, min, max, doc) #field,
+#define FIELD_NAME(field, unit, min, max, source, doc) #field,
 static const char * const field_names[] = { TIMELY_PARAMS(FIELD_NAME) };
 
 /* What a source states of a preset; where none does, the preset is free. */
@@ -31,7 +31,7 @@ static const struct stated {
 	{ "paper", TIMELY_P_hai_threshold, 5 },
 	{ "paper", TIMELY_P_hai_factor, 5 },
 	{ "paper", TIMELY_P_hai_count, TIMELY_HAI_SMOOTHED },
-	{ "paper", TIMELY_P_patched, 0 },
+	{ "paper", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "paper", TIMELY_P_once_per_rtt, 0 },
 	{ "paper", TIMELY_P_app_limited_percent, 80 },
 	/* HPCC's simulator */
@@ -43,7 +43,7 @@ static const struct stated {
 	{ "ns3", TIMELY_P_beta_high_ppm, 800000 },
 	{ "ns3", TIMELY_P_hai_threshold, 5 },
 	{ "ns3", TIMELY_P_hai_count, TIMELY_HAI_INCREASES },
-	{ "ns3", TIMELY_P_patched, 0 },
+	{ "ns3", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "ns3", TIMELY_P_once_per_rtt, 1 },
 	{ "ns3", TIMELY_P_app_limited_percent, 0 },
 	/* eRPC's source */
@@ -55,7 +55,7 @@ static const struct stated {
 	{ "erpc", TIMELY_P_beta_high_ppm, 260000 },
 	{ "erpc", TIMELY_P_delta_kbps, 40000 },
 	{ "erpc", TIMELY_P_hai_threshold, 5 },
-	{ "erpc", TIMELY_P_patched, 0 },
+	{ "erpc", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "erpc", TIMELY_P_scale_decrease, 1 },
 	{ "erpc", TIMELY_P_min_rate_kbps, 120000 },
 	/* CoNEXT'16; the paper's own beta above Thigh. */
@@ -66,7 +66,13 @@ static const struct stated {
 	{ "patched", TIMELY_P_beta_high_ppm, 800000 },
 	{ "patched", TIMELY_P_delta_kbps, 10000 },
 	{ "patched", TIMELY_P_segment_bytes, 16384 },
-	{ "patched", TIMELY_P_patched, 1 },
+	{ "patched", TIMELY_P_rule, TIMELY_RULE_PATCHED },
+	/* SIGCOMM'15 section 6.1, Table 1's middle column */
+	{ "fast", TIMELY_P_rule, TIMELY_RULE_FAST },
+	{ "fast", TIMELY_P_min_rtt_ns, TIMELY_AUTO },
+	{ "fast", TIMELY_P_delta_kbps, 50000 },
+	{ "fast", TIMELY_P_once_per_rtt, 1 },
+	{ "fast", TIMELY_P_app_limited_percent, 80 },
 };
 
 static u32 value_of(struct timely_params params, u32 index)
@@ -77,7 +83,7 @@ static u32 value_of(struct timely_params params, u32 index)
 /* Values allowed together, of which any single one may then be moved. */
 static struct timely_params widest(void)
 {
-	struct timely_params params = timely_presets[0].params;
+	struct timely_params params = timely_preset_find("paper")->params;
 
 	params.t_low_ns = timely_param_descs[TIMELY_P_t_low_ns].min;
 	params.t_high_ns = timely_param_descs[TIMELY_P_t_high_ns].max;
@@ -117,7 +123,7 @@ static void ref__is_the_field(struct kunit *test)
 {
 	struct timely_params params;
 
-#define EXPECT_REF(field, unit, min, max, doc) \
+#define EXPECT_REF(field, unit, min, max, source, doc) \
 	KUNIT_EXPECT_PTR_EQ(test, timely_param_ref(&params, TIMELY_P_##field), &params.field);
 	TIMELY_PARAMS(EXPECT_REF)
 }
@@ -158,9 +164,45 @@ static void check__out_of_range(struct kunit *test)
 		}
 		*value = desc->max + 1;
 		expect_check(test, &params, -ERANGE, i);
-		*value = U32_MAX;
+		*value = U32_MAX - 1;
 		expect_check(test, &params, -ERANGE, i);
 	}
+}
+
+/* What no path decides has to be given. */
+static void check__auto_where_allowed(struct kunit *test)
+{
+	u32 i, allowed = 0;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++) {
+		const struct timely_param_desc *desc = &timely_param_descs[i];
+		struct timely_params params = widest();
+
+		KUNIT_EXPECT_FALSE(test, timely_params_are_auto(&params));
+		*timely_param_ref(&params, i) = TIMELY_AUTO;
+		KUNIT_EXPECT_TRUE(test, timely_params_are_auto(&params));
+		KUNIT_EXPECT_EQ(test, timely_param_allowed(i, TIMELY_AUTO), desc->may_be_auto);
+		expect_check(test, &params, desc->may_be_auto ? 0 : -ERANGE, i);
+		allowed += desc->may_be_auto;
+	}
+	KUNIT_EXPECT_TRUE(test, timely_param_allowed(TIMELY_P_t_high_ns, TIMELY_AUTO));
+	KUNIT_EXPECT_FALSE(test, timely_param_allowed(TIMELY_P_rule, TIMELY_AUTO));
+	KUNIT_EXPECT_LT(test, allowed, TIMELY_P_COUNT);
+}
+
+/* What is derived contradicts nothing, whatever its partner. */
+static void check__auto_is_in_order(struct kunit *test)
+{
+	struct timely_params params = widest();
+
+	params.t_low_ns = 1000000000;
+	params.t_high_ns = TIMELY_AUTO;
+	params.min_rate_kbps = 800000000;
+	params.max_rate_kbps = TIMELY_AUTO;
+	expect_check(test, &params, 0, TIMELY_P_t_low_ns);
+	params.t_low_ns = TIMELY_AUTO;
+	params.t_high_ns = 1000;
+	expect_check(test, &params, 0, TIMELY_P_t_low_ns);
 }
 
 static void check__thresholds_in_order(struct kunit *test)
@@ -267,6 +309,8 @@ static struct kunit_case params_cases[] = {
 	KUNIT_CASE(ref__is_the_field),
 	KUNIT_CASE(check__ends_of_ranges),
 	KUNIT_CASE(check__out_of_range),
+	KUNIT_CASE(check__auto_where_allowed),
+	KUNIT_CASE(check__auto_is_in_order),
 	KUNIT_CASE(check__thresholds_in_order),
 	KUNIT_CASE(check__rates_in_order),
 	KUNIT_CASE(check__range_before_order),

@@ -14,6 +14,7 @@
 #include <linux/string.h>
 
 #include <net/timely.h>
+#include <net/timely_tune.h>
 
 #include "rate_replay.h"
 
@@ -485,7 +486,7 @@ static void update__at_most_halves(struct kunit *test)
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack(&f, MIDDLE_NS + 10 * MIN_RTT_NS);
 	expect_Bps(test, &f, FIRST_BPS / 2);
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 1000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack(&f, MIDDLE_NS + MIN_RTT_NS);
@@ -522,10 +523,17 @@ static void update__leaves_the_min(struct kunit *test)
 		struct timely_params params = timely_presets[i].params;
 		struct flow f;
 
+		timely_tune(&params, &(struct timely_path){});
 		params.first_rate_kbps = params.min_rate_kbps;
 		start(&f, &params);
 		for (n = 0; n < 10; n++)
 			ack_bytes(&f, 1000000, params.min_rtt_ns, params.segment_bytes);
+		/* FAST* doubles five times, then takes its half steps. */
+		if (params.rule == TIMELY_RULE_FAST) {
+			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
+					5ULL * params.delta_kbps * 125 / 2);
+			continue;
+		}
 		/* Ten whole steps. */
 		KUNIT_EXPECT_GE_MSG(test, timely_rate_Bps(&f.rate),
 				    (u64)(params.min_rate_kbps + 10 * params.delta_kbps) * 125 - 10,
@@ -700,7 +708,7 @@ static void hai__patched_wants_a_steep_fall(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.beta_ppm = 0;
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4095, 20), 0);
@@ -825,7 +833,7 @@ static void may_rise__holds_patched_too(struct kunit *test)
 	struct flow f;
 
 	/* Below RTTref the error is negative: its term raises. */
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 400000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	f.may_rise = false;
@@ -848,7 +856,7 @@ static void patched__blends_by_w(struct kunit *test)
 	struct flow f;
 	u32 i;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 w = cases[i].w_by_4;
 
@@ -864,7 +872,7 @@ static void patched__rises_below_ref(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 262144;
 	/* The error is -1/4 and w is 1. */
 	start_seeded(&f, &params, 196608 - 8192);
@@ -877,7 +885,7 @@ static void patched__error_saturates(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 1000;
 	params.t_high_ns = 2000000000;
 	params.beta_ppm = 1000;
@@ -893,11 +901,102 @@ static void patched__product_saturates(struct kunit *test)
 	struct flow f;
 
 	/* beta 1, error 2: all of the rate, for a quarter of the time. */
-	params.patched = 1;
+	params.rule = TIMELY_RULE_PATCHED;
 	params.beta_ppm = 1000000;
 	start_seeded(&f, &params, 3 * 65536 - 8192);
 	ack_after(&f, MIN_RTT_NS / 4, 3 * 65536);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
+}
+
+/* ---- FAST* ---- */
+
+/* A gamma of one half; alpha of 1 MB/s. */
+static const struct timely_params fast = {
+	.min_rtt_ns = MIN_RTT_NS,
+	.t_low_ns = T_LOW_NS,
+	.t_high_ns = T_HIGH_NS,
+	.rtt_ref_ns = 65536,
+	.alpha_ppm = 500000,
+	.delta_kbps = 8000,
+	.segment_bytes = 16384,
+	.rule = TIMELY_RULE_FAST,
+	.once_per_rtt = 1,
+	.min_rate_kbps = 8000,
+	.max_rate_kbps = 8000000,
+	.first_rate_kbps = 800000,
+	.loss_beta_ppm = 500000,
+};
+
+static void fast__moves_half_way(struct kunit *test)
+{
+	struct flow f;
+
+	/* An empty path: alpha is to be kept in the queue, half of it now. */
+	start(&f, &fast);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
+	/* Half of the round trip is in the queue: to half of the rate. */
+	start(&f, &fast);
+	ack(&f, 2 * MIN_RTT_NS);
+	expect_Bps(test, &f, (FIRST_BPS + FIRST_BPS / 2 + STEP_BPS) / 2);
+	/* Below the least it is the least. */
+	start(&f, &fast);
+	ack(&f, 1);
+	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
+}
+
+/* Where what it keeps in the queue is alpha: 100 MB/s times 1/100 of the RTT. */
+static void fast__settles_where_alpha_is_queued(struct kunit *test)
+{
+	u32 rtt_ns = MIN_RTT_NS * 100 / 99, i;
+	struct flow f;
+
+	start(&f, &fast);
+	for (i = 0; i < 5000; i++)
+		ack_after(&f, 2 * MIN_RTT_NS, rtt_ns);
+	KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate), FIRST_BPS * 98 / 100);
+	KUNIT_EXPECT_LE(test, timely_rate_Bps(&f.rate), FIRST_BPS * 102 / 100);
+}
+
+static void fast__at_most_doubles(struct kunit *test)
+{
+	struct timely_params params = fast;
+	struct flow f;
+
+	params.first_rate_kbps = 8000;
+	params.delta_kbps = 80000;
+	start(&f, &params);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 2 * STEP_BPS);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 4 * STEP_BPS);
+	/* 10 MB/s of alpha, half of it: less than the rate from here on. */
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 8 * STEP_BPS);
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, 13 * STEP_BPS);
+}
+
+static void fast__once_an_rtt(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &fast);
+	KUNIT_EXPECT_EQ(test, ack(&f, 100000), TIMELY_ZONE_GRADIENT);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 99999, 20000), TIMELY_ZONE_NONE);
+	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, 20000), TIMELY_ZONE_GRADIENT);
+}
+
+static void fast__holds_where_it_may_not_rise(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f, &fast);
+	f.may_rise = false;
+	ack(&f, MIN_RTT_NS);
+	expect_Bps(test, &f, FIRST_BPS);
+	ack(&f, 2 * MIN_RTT_NS);
+	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.law.first_rate_fp);
 }
 
 /* ---- what is not an update ---- */
@@ -953,6 +1052,64 @@ static void lose__may_be_switched_off(struct kunit *test)
 	start(&f, &params);
 	timely_rate_lose(&f.rate, &f.law);
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+}
+
+/* ---- losses that are put up with ---- */
+
+/* One packet is lost of so many that are sent, so often: accounts overdrawn. */
+static u32 lose_one_of(struct timely_loss *loss, u32 share_q16, u32 packets, u32 times)
+{
+	u32 lost = loss->lost, delivered = loss->delivered, overdrawn = 0;
+
+	while (times--) {
+		lost++;
+		delivered += packets - 1;
+		overdrawn += !timely_loss_is_free(loss, share_q16, lost, delivered);
+	}
+	return overdrawn;
+}
+
+static void loss__share_is_free(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(20000);
+	struct timely_loss loss;
+
+	KUNIT_EXPECT_EQ(test, share, 1311);
+	timely_loss_init(&loss, 7, 100);
+	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
+	/* 2.5 %: a fifth more is drawn than put in, once the credit is gone. */
+	KUNIT_EXPECT_GT(test, lose_one_of(&loss, share, 40, 10000), 1800);
+	/* And what was overdrawn is no debt. */
+	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
+}
+
+static void loss__ten_in_a_row(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(20000);
+	struct timely_loss loss;
+
+	timely_loss_init(&loss, 0, 0);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 10, 0));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 11, 0));
+	timely_loss_init(&loss, 0, 0);
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 11, 0));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 12, 0));
+	/* A thousand packets put in no more than ten. */
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 22, 1000));
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 23, 1010));
+}
+
+static void loss__counters_wrap(struct kunit *test)
+{
+	u32 share = timely_loss_share_q16(500000);
+	struct timely_loss loss;
+
+	timely_loss_init(&loss, U32_MAX - 1, U32_MAX - 10);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 8, 10));
+	KUNIT_EXPECT_EQ(test, loss.credit_q16, 0);
+	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 8, U32_MAX));
+	KUNIT_EXPECT_EQ(test, loss.credit_q16, 10 << 16);
+	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 7, U32_MAX));
 }
 
 static void restart__is_at_most_the_first_rate(struct kunit *test)
@@ -1036,10 +1193,18 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(patched__rises_below_ref),
 	KUNIT_CASE(patched__error_saturates),
 	KUNIT_CASE(patched__product_saturates),
+	KUNIT_CASE(fast__moves_half_way),
+	KUNIT_CASE(fast__settles_where_alpha_is_queued),
+	KUNIT_CASE(fast__at_most_doubles),
+	KUNIT_CASE(fast__once_an_rtt),
+	KUNIT_CASE(fast__holds_where_it_may_not_rise),
 	KUNIT_CASE(reseed__forgets_the_gradient),
 	KUNIT_CASE(lose__takes_its_share),
 	KUNIT_CASE(lose__stays_above_min),
 	KUNIT_CASE(lose__may_be_switched_off),
+	KUNIT_CASE(loss__share_is_free),
+	KUNIT_CASE(loss__ten_in_a_row),
+	KUNIT_CASE(loss__counters_wrap),
 	KUNIT_CASE(restart__is_at_most_the_first_rate),
 	KUNIT_CASE(restart__stays_above_min),
 	KUNIT_CASE_PARAM(update__follows_the_reference, sequence_gen_params),

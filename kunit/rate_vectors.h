@@ -2,7 +2,7 @@
 /*
  * Made by kunit/reference.py, which says how and how exact; not to be edited.
  *
- * 146 sequences, 4425 rows. A row is what happens, `repeat` times: gap_ns after the
+ * 159 sequences, 4625 rows. A row is what happens, `repeat` times: gap_ns after the
  * last completion a segment of `bytes` completes with a round trip of rtt_ns;
  * then the zone, HAI counter and rate (Q16 bytes per second) expected, the last
  * within tolerance_ppm.
@@ -49,10 +49,10 @@ static const struct timely_params timely_vp_0 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 30000, .beta_high_ppm = 800000, .delta_kbps = 2500,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 500000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1000, .max_rate_kbps = 800000000, .first_rate_kbps = 500000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_linux__borders[] = {
@@ -502,10 +502,10 @@ static const struct timely_params timely_vp_1 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 20000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_paper__borders[] = {
@@ -955,10 +955,10 @@ static const struct timely_params timely_vp_2 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 10000000, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 10000000,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_ns3__borders[] = {
@@ -1385,10 +1385,10 @@ static const struct timely_params timely_vp_3 = {
 	.min_rtt_ns = 2000, .t_low_ns = 50000, .t_high_ns = 1000000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 460000, .beta_ppm = 260000, .beta_high_ppm = 260000, .delta_kbps = 40000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 120000, .max_rate_kbps = 25000000,
-	.first_rate_kbps = 25000000, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 120000, .max_rate_kbps = 25000000, .first_rate_kbps = 25000000,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_erpc__borders[] = {
@@ -1818,10 +1818,10 @@ static const struct timely_params timely_vp_4 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__borders[] = {
@@ -2265,10 +2265,10 @@ static const struct timely_params timely_vp_5 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed[] = {
@@ -2326,10 +2326,10 @@ static const struct timely_params timely_vp_6 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_below[] = {
@@ -2387,10 +2387,10 @@ static const struct timely_params timely_vp_7 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched[] = {
@@ -2456,10 +2456,10 @@ static const struct timely_params timely_vp_8 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__smoothed_patched_below[] = {
@@ -2525,10 +2525,10 @@ static const struct timely_params timely_vp_9 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw[] = {
@@ -2586,10 +2586,10 @@ static const struct timely_params timely_vp_10 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_below[] = {
@@ -2647,10 +2647,10 @@ static const struct timely_params timely_vp_11 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched[] = {
@@ -2716,10 +2716,10 @@ static const struct timely_params timely_vp_12 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__raw_patched_below[] = {
@@ -2785,10 +2785,10 @@ static const struct timely_params timely_vp_13 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases[] = {
@@ -2846,10 +2846,10 @@ static const struct timely_params timely_vp_14 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_below[] = {
@@ -2907,10 +2907,10 @@ static const struct timely_params timely_vp_15 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched[] = {
@@ -2976,10 +2976,10 @@ static const struct timely_params timely_vp_16 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__increases_patched_below[] = {
@@ -3045,10 +3045,10 @@ static const struct timely_params timely_vp_17 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_smoothed[] = {
@@ -3070,10 +3070,10 @@ static const struct timely_params timely_vp_18 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_raw[] = {
@@ -3095,10 +3095,10 @@ static const struct timely_params timely_vp_19 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_0_increases[] = {
@@ -3120,10 +3120,10 @@ static const struct timely_params timely_vp_20 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_smoothed[] = {
@@ -3145,10 +3145,10 @@ static const struct timely_params timely_vp_21 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_raw[] = {
@@ -3170,10 +3170,10 @@ static const struct timely_params timely_vp_22 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_1_increases[] = {
@@ -3195,10 +3195,10 @@ static const struct timely_params timely_vp_23 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_smoothed[] = {
@@ -3220,10 +3220,10 @@ static const struct timely_params timely_vp_24 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_raw[] = {
@@ -3245,10 +3245,10 @@ static const struct timely_params timely_vp_25 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 100000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_hai__threshold_255_increases[] = {
@@ -3270,10 +3270,10 @@ static const struct timely_params timely_vp_26 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0[] = {
@@ -3308,10 +3308,10 @@ static const struct timely_params timely_vp_27 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_decrease__0_patched[] = {
@@ -3404,10 +3404,10 @@ static const struct timely_params timely_vp_28 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_gradient__share_saturates[] = {
@@ -3462,10 +3462,10 @@ static const struct timely_params timely_vp_29 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes[] = {
@@ -3523,10 +3523,10 @@ static const struct timely_params timely_vp_30 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 14480, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_odd_segment[] = {
@@ -3584,10 +3584,10 @@ static const struct timely_params timely_vp_31 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_scale_step__bytes_hai_patched[] = {
@@ -3644,10 +3644,10 @@ static const struct timely_params timely_vp_32 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_once_per_rtt__skips[] = {
@@ -3784,10 +3784,10 @@ static const struct timely_params timely_vp_33 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000, .rtt_ref_ns = 1000,
 	.alpha_ppm = 1000000, .beta_ppm = 1000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__error_saturates[] = {
@@ -3805,10 +3805,10 @@ static const struct timely_params timely_vp_34 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 1000000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 1, .scale_decrease = 0,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__error_below_ref[] = {
@@ -3828,10 +3828,10 @@ static const struct timely_params timely_vp_35 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 2000000000, .rtt_ref_ns = 10000,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__product_saturates[] = {
@@ -3846,10 +3846,10 @@ static const struct timely_params timely_vp_36 = {
 	.min_rtt_ns = 1000, .t_low_ns = 0, .t_high_ns = 500000, .rtt_ref_ns = 100000,
 	.alpha_ppm = 500, .beta_ppm = 10000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_patched__settled_after_fall[] = {
@@ -3872,10 +3872,9 @@ static const struct timely_params timely_vp_37 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 0, .beta_high_ppm = 0, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 0,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__0[] = {
@@ -3896,10 +3895,10 @@ static const struct timely_params timely_vp_38 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 1000000, .beta_high_ppm = 1000000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__1000000[] = {
@@ -3924,10 +3923,10 @@ static const struct timely_params timely_vp_39 = {
 	.min_rtt_ns = 16384, .t_low_ns = 100000, .t_high_ns = 100000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__equal[] = {
@@ -3945,10 +3944,10 @@ static const struct timely_params timely_vp_40 = {
 	.min_rtt_ns = 16384, .t_low_ns = 0, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__no_low[] = {
@@ -3965,10 +3964,10 @@ static const struct timely_params timely_vp_41 = {
 	.min_rtt_ns = 16384, .t_low_ns = 16384, .t_high_ns = 20000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__below_min_rtt[] = {
@@ -3989,10 +3988,10 @@ static const struct timely_params timely_vp_42 = {
 	.min_rtt_ns = 16384, .t_low_ns = 0, .t_high_ns = 1000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_thresholds__high_below_min_rtt[] = {
@@ -4008,13 +4007,332 @@ static const struct timely_vector timely_v_thresholds__high_below_min_rtt[] = {
 };
 
 static const struct timely_params timely_vp_43 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__equation[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8396800000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20001U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8601390090495ULL },
+	{ TIMELY_V_ACK, 20001LL, 30000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 7372625075413ULL },
+	{ TIMELY_V_ACK, 30000LL, 40000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 5734268806560ULL },
+	{ TIMELY_V_ACK, 40000LL, 100000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3645361283936ULL },
+	{ TIMELY_V_ACK, 100000LL, 1000000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2063934254807ULL },
+	{ TIMELY_V_ACK, 1000000LL, 100000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1443160552884ULL },
+	{ TIMELY_V_ACK, 100000LL, 40000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1287170414663ULL },
+	{ TIMELY_V_ACK, 40000LL, 21000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1461323500028ULL },
+	{ TIMELY_V_ACK, 21000LL, 1U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1666123500028ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1870923500028ULL },
+};
+
+static const struct timely_vector timely_v_fast__once_per_rtt[] = {
+	{ TIMELY_V_ACK, 20000LL, 100000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 5120000000000ULL },
+	{ TIMELY_V_ACK, 99999LL, 100000U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 5120000000000ULL },
+	{ TIMELY_V_ACK, 1LL, 300000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2935466666667ULL },
+	{ TIMELY_V_ACK, 1LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 2935466666667ULL },
+	{ TIMELY_V_ACK, 299999LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3140266666667ULL },
+};
+
+static const struct timely_vector timely_v_fast__settles[] = {
+	{ TIMELY_V_ACK, 22222LL, 22222U, 16384U, 400, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4096368681909ULL },
+	{ TIMELY_V_LOSE, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 2048184340955ULL },
+	{ TIMELY_V_ACK, 22222LL, 22222U, 16384U, 400, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4096368674346ULL },
+};
+
+static const struct timely_params timely_vp_44 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 1000000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__at_most_twice[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 16384000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 32768000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 65536000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 40000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 131072000000ULL },
+	{ TIMELY_V_ACK, 40000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 262144000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 524288000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 933888000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1343488000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1753088000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2162688000000ULL },
+};
+
+static const struct timely_params timely_vp_45 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 10, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__gamma_10[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8192006250000ULL },
+	{ TIMELY_V_ACK, 20000LL, 30000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191970833302ULL },
+	{ TIMELY_V_ACK, 30000LL, 39999U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191914585087ULL },
+	{ TIMELY_V_ACK, 39999LL, 40001U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191858334176ULL },
+	{ TIMELY_V_ACK, 40001LL, 200000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191752086121ULL },
+	{ TIMELY_V_ACK, 200000LL, 4294967295U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191633340486ULL },
+	{ TIMELY_V_ACK, 4294967295LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8191639590486ULL },
+	{ TIMELY_V_ACK, 50000LL, 50000U, 16384U, 20, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8190264776058ULL },
+};
+
+static const struct timely_params timely_vp_46 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 100000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__gamma_100000[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8232962500000ULL },
+	{ TIMELY_V_ACK, 20000LL, 30000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 7999476166662ULL },
+	{ TIMELY_V_ACK, 30000LL, 39999U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 7640450446070ULL },
+	{ TIMELY_V_ACK, 39999LL, 40001U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 7299357556055ULL },
+	{ TIMELY_V_ACK, 40001LL, 200000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6683337779442ULL },
+	{ TIMELY_V_ACK, 200000LL, 4294967295U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6055928822002ULL },
+	{ TIMELY_V_ACK, 4294967295LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6096891322002ULL },
+	{ TIMELY_V_ACK, 50000LL, 50000U, 16384U, 20, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2253244649990ULL },
+};
+
+static const struct timely_params timely_vp_47 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 1000000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__gamma_1000000[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8601600000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 30000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6144000000000ULL },
+	{ TIMELY_V_ACK, 30000LL, 39999U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3481676801920ULL },
+	{ TIMELY_V_ACK, 39999LL, 40001U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2150394881088ULL },
+	{ TIMELY_V_ACK, 40001LL, 200000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1075197440544ULL },
+	{ TIMELY_V_ACK, 200000LL, 4294967295U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 537598720272ULL },
+	{ TIMELY_V_ACK, 4294967295LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 947198720272ULL },
+	{ TIMELY_V_ACK, 50000LL, 50000U, 16384U, 20, 1, TIMELY_ZONE_GRADIENT, 0, 10, 682666669575ULL },
+};
+
+static const struct timely_vector timely_v_fast__app_limited[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 10, 8192000000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 8396800000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 400000U, 16384U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 10, 4613120000000ULL },
+	{ TIMELY_V_ACK, 400000LL, 20000U, 16384U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 10, 4613120000000ULL },
+	{ TIMELY_V_RESTART, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4613120000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 25000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4356608000000ULL },
+};
+
+static const struct timely_params timely_vp_48 = {
+	.min_rtt_ns = 20000, .t_low_ns = 900000, .t_high_ns = 1000000, .rtt_ref_ns = 1000000000,
+	.alpha_ppm = 500000, .beta_ppm = 0, .beta_high_ppm = 0, .delta_kbps = 50000,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 1, .rule = 2, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__knows_no_thresholds[] = {
+	{ TIMELY_V_ACK, 100000LL, 100000U, 16384U, 9, 1, TIMELY_ZONE_GRADIENT, 0, 10, 589396705280ULL },
+	{ TIMELY_V_ACK, 100000LL, 2000000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 502445336166ULL },
+	{ TIMELY_V_ACK, 2000000LL, 950000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 461311566359ULL },
+	{ TIMELY_V_ACK, 950000LL, 300000U, 1U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 450832835391ULL },
+};
+
+static const struct timely_params timely_vp_49 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000,
+	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0,
+	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
+	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__800g[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6553600000000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 21000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 6553600000000000ULL },
+	{ TIMELY_V_ACK, 21000LL, 40000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 5324800000000000ULL },
+	{ TIMELY_V_ACK, 40000LL, 4294967295U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3072012397766116ULL },
+	{ TIMELY_V_ACK, 4294967295LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3481612397766116ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3891212397766116ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4300812397766116ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4710412397766116ULL },
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 5120012397766116ULL },
+};
+
+static const struct timely_params timely_vp_50 = {
+	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
+	.alpha_ppm = 500000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 1,
+	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
+	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
+};
+
+static const struct timely_vector timely_v_fast__1k[] = {
+	{ TIMELY_V_ACK, 20000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 12288000ULL },
+	{ TIMELY_V_ACK, 20000LL, 21000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 16091429ULL },
+	{ TIMELY_V_ACK, 21000LL, 20000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 20187429ULL },
+	{ TIMELY_V_ACK, 30000LL, 30000U, 16384U, 50, 1, TIMELY_ZONE_GRADIENT, 0, 10, 24575518ULL },
+	{ TIMELY_V_ACK, 30000LL, 20000U, 16384U, 50, 1, TIMELY_ZONE_GRADIENT, 0, 10, 229375518ULL },
+	{ TIMELY_V_ACK, 100000000LL, 100000000U, 16384U, 9, 1, TIMELY_ZONE_GRADIENT, 0, 13, 8626413ULL },
+};
+
+static const struct timely_vector timely_v_fast__walk_1[] = {
+	{ TIMELY_V_ACK, 20000LL, 50000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 5939200000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 37340U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 5939200000000ULL },
+	{ TIMELY_V_ACK, 20000LL, 44379U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 5939200000000ULL },
+	{ TIMELY_V_ACK, 1557LL, 50001U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 5939200000000ULL },
+	{ TIMELY_V_ACK, 70001LL, 42885U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4559313139792ULL },
+	{ TIMELY_V_ACK, 20000LL, 25947U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4559313139792ULL },
+	{ TIMELY_V_ACK, 0LL, 30196U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4559313139792ULL },
+	{ TIMELY_V_RESEED, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4559313139792ULL },
+	{ TIMELY_V_ACK, 20000LL, 23427U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4430635397656ULL },
+	{ TIMELY_V_ACK, 40000LL, 24161U, 327680U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4253914063902ULL },
+	{ TIMELY_V_ACK, 20000LL, 44058U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4253914063902ULL },
+	{ TIMELY_V_ACK, 10576LL, 42387U, 327680U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 10000LL, 36879U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 0LL, 32867U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 10000LL, 500001U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 19741LL, 517592U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 2109LL, 501554U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3335346355070ULL },
+	{ TIMELY_V_ACK, 2555LL, 486653U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 40000LL, 10000U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 5465U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 19467U, 16384U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 1958U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 10000LL, 28439U, 327680U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 48439LL, 29731U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 40000LL, 26074U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 10000U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 5334U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 40000LL, 30038U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 40000LL, 40274U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 20000LL, 46794U, 1U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 10000LL, 55784U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 40000LL, 36227U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 10000LL, 28117U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 48117LL, 11189U, 1U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 10000LL, 31055U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1941009616333ULL },
+	{ TIMELY_V_ACK, 51055LL, 39687U, 327680U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1664384258952ULL },
+	{ TIMELY_V_ACK, 59687LL, 59332U, 327680U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1317512634255ULL },
+	{ TIMELY_V_ACK, 79332LL, 54194U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1106666741576ULL },
+	{ TIMELY_V_ACK, 20000LL, 39803U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1106666741576ULL },
+	{ TIMELY_V_ACK, 40000LL, 19999U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1311466741576ULL },
+	{ TIMELY_V_ACK, 20000LL, 16459U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1516266741576ULL },
+	{ TIMELY_V_ACK, 40000LL, 6526U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1721066741576ULL },
+	{ TIMELY_V_ACK, 20000LL, 28521U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1668771799165ULL },
+	{ TIMELY_V_ACK, 0LL, 39009U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1668771799165ULL },
+	{ TIMELY_V_ACK, 40000LL, 27959U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1636049807149ULL },
+	{ TIMELY_V_ACK, 40000LL, 780075U, 1U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 40000LL, 764425U, 327680U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 20000LL, 19999U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 20000LL, 19280U, 1U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 15786LL, 22241U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 20000LL, 31227U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 20000LL, 40253U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 0LL, 56443U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 76443LL, 72703U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 0LL, 63589U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 83589LL, 57502U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 10000LL, 79231U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 40000LL, 49999U, 1U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 10000LL, 64944U, 1U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 84944LL, 66901U, 16384U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+	{ TIMELY_V_ACK, 40000LL, 63047U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1043797884469ULL },
+};
+
+static const struct timely_vector timely_v_fast__walk_2[] = {
+	{ TIMELY_V_ACK, 20000LL, 286017U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 10000LL, 50001U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 32098U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 6693LL, 32812U, 49152U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 19159U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 40000LL, 68012U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 10000LL, 71198U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 60215U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 56679U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 10168LL, 71895U, 16384U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 68050U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 40000LL, 58423U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 20001U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 20000LL, 24871U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 2925LL, 49999U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 4587216541674ULL },
+	{ TIMELY_V_ACK, 40000LL, 46293U, 5461U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 3489317596583ULL },
+	{ TIMELY_V_ACK, 20000LL, 33210U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 3489317596583ULL },
+	{ TIMELY_V_ACK, 0LL, 43416U, 5461U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 3489317596583ULL },
+	{ TIMELY_V_ACK, 18313LL, 54848U, 327680U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 3489317596583ULL },
+	{ TIMELY_V_ACK, 14403LL, 49645U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 2652312579454ULL },
+	{ TIMELY_V_ACK, 10000LL, 54542U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 2652312579454ULL },
+	{ TIMELY_V_ACK, 13400LL, 56261U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 2652312579454ULL },
+	{ TIMELY_V_ACK, 76261LL, 65762U, 327680U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1934276228210ULL },
+	{ TIMELY_V_ACK, 20000LL, 77637U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1934276228210ULL },
+	{ TIMELY_V_ACK, 97637LL, 64240U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 0LL, 49197U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 0LL, 35579U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 40000LL, 17368U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 10000LL, 37584U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 10000LL, 50388U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1473039644026ULL },
+	{ TIMELY_V_ACK, 40000LL, 55444U, 49152U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 10, 1207000444628ULL },
+	{ TIMELY_V_ACK, 40000LL, 37699U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1207000444628ULL },
+	{ TIMELY_V_ACK, 10000LL, 48654U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 1207000444628ULL },
+	{ TIMELY_V_ACK, 40000LL, 602683U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 828327341788ULL },
+	{ TIMELY_V_ACK, 20000LL, 589393U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 828327341788ULL },
+	{ TIMELY_V_ACK, 40000LL, 597374U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 828327341788ULL },
+	{ TIMELY_V_ACK, 20000LL, 616358U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 828327341788ULL },
+	{ TIMELY_V_ACK, 40000LL, 622575U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 828327341788ULL },
+	{ TIMELY_V_ACK, 642575LL, 619422U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 632336256010ULL },
+	{ TIMELY_V_ACK, 639422LL, 606107U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 10000LL, 587304U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 8101LL, 568822U, 5461U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 20000LL, 580342U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 10000LL, 588077U, 16384U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 40000LL, 604504U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 10943LL, 601676U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 13721LL, 200875U, 5461U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 20000LL, 214396U, 16384U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_ACK, 20000LL, 220292U, 327680U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 531400877602ULL },
+	{ TIMELY_V_LOSE, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 265700438801ULL },
+	{ TIMELY_V_ACK, 20000LL, 217440U, 16384U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 10, 265700438801ULL },
+	{ TIMELY_V_ACK, 10000LL, 221683U, 49152U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 265700438801ULL },
+	{ TIMELY_V_ACK, 241683LL, 233824U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 349013485738ULL },
+	{ TIMELY_V_ACK, 20000LL, 219870U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 349013485738ULL },
+	{ TIMELY_V_ACK, 239870LL, 239808U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 393860614539ULL },
+	{ TIMELY_V_ACK, 20000LL, 240858U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 393860614539ULL },
+	{ TIMELY_V_ACK, 260858LL, 242249U, 49152U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 417988810485ULL },
+	{ TIMELY_V_ACK, 20000LL, 258582U, 1U, 1, 0, TIMELY_ZONE_NONE, 0, 10, 417988810485ULL },
+	{ TIMELY_V_ACK, 20000LL, 242011U, 1U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 417988810485ULL },
+	{ TIMELY_V_ACK, 20000LL, 20744U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 417988810485ULL },
+	{ TIMELY_V_ACK, 20000LL, 49999U, 16384U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 417988810485ULL },
+};
+
+static const struct timely_params timely_vp_51 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000,
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
-	.hai_count = 0, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1,
 	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
 	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__800g[] = {
@@ -4032,14 +4350,14 @@ static const struct timely_vector timely_v_range__800g[] = {
 	{ TIMELY_V_ACK, 16384LL, 45000U, 16384U, 20, 1, TIMELY_ZONE_LOW, 0, 10, 6553600000000000ULL },
 };
 
-static const struct timely_params timely_vp_44 = {
+static const struct timely_params timely_vp_52 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 800000000, .first_rate_kbps = 800000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__800g_patched[] = {
@@ -4055,13 +4373,13 @@ static const struct timely_vector timely_v_range__800g_patched[] = {
 	{ TIMELY_V_ACK, 20000LL, 49000U, 16384U, 1, 1, TIMELY_ZONE_LOW, 0, 10, 5731459499095084ULL },
 };
 
-static const struct timely_params timely_vp_45 = {
+static const struct timely_params timely_vp_53 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1k[] = {
@@ -4075,13 +4393,14 @@ static const struct timely_vector timely_v_range__1k[] = {
 	{ TIMELY_V_RESTART, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 8192000ULL },
 };
 
-static const struct timely_params timely_vp_46 = {
+static const struct timely_params timely_vp_54 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000,
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 255,
-	.hai_count = 2, .hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
+	.hai_count = 2, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1k_to_800g[] = {
@@ -4091,13 +4410,13 @@ static const struct timely_vector timely_v_range__1k_to_800g[] = {
 	{ TIMELY_V_ACK, 16384LL, 40000U, 16384U, 1, 1, TIMELY_ZONE_LOW, 1, 10, 819200008192000ULL },
 };
 
-static const struct timely_params timely_vp_47 = {
+static const struct timely_params timely_vp_55 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1, .line_rate_kbps = 0,
+	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__first_outside[] = {
@@ -4107,14 +4426,14 @@ static const struct timely_vector timely_v_range__first_outside[] = {
 	{ TIMELY_V_RESTART, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 40960000000ULL },
 };
 
-static const struct timely_params timely_vp_48 = {
+static const struct timely_params timely_vp_56 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 5000, .max_rate_kbps = 6000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 800000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__first_above_max[] = {
@@ -4124,14 +4443,14 @@ static const struct timely_vector timely_v_range__first_above_max[] = {
 	{ TIMELY_V_RESTART, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 40960000000ULL },
 };
 
-static const struct timely_params timely_vp_49 = {
+static const struct timely_params timely_vp_57 = {
 	.min_rtt_ns = 1000, .t_low_ns = 1500, .t_high_ns = 10000, .rtt_ref_ns = 1500,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1us[] = {
@@ -4150,14 +4469,14 @@ static const struct timely_vector timely_v_range__1us[] = {
 	{ TIMELY_V_ACK, 1000LL, 1000U, 16384U, 1, 1, TIMELY_ZONE_LOW, 1, 10, 1662490293226ULL },
 };
 
-static const struct timely_params timely_vp_50 = {
+static const struct timely_params timely_vp_58 = {
 	.min_rtt_ns = 1000, .t_low_ns = 1500, .t_high_ns = 10000, .rtt_ref_ns = 1500,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1us_patched[] = {
@@ -4174,14 +4493,14 @@ static const struct timely_vector timely_v_range__1us_patched[] = {
 	{ TIMELY_V_ACK, 1000LL, 1200U, 16384U, 1, 1, TIMELY_ZONE_LOW, 1, 15, 1764989156415ULL },
 };
 
-static const struct timely_params timely_vp_51 = {
+static const struct timely_params timely_vp_59 = {
 	.min_rtt_ns = 1000000000, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 500000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 1,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1s[] = {
@@ -4203,14 +4522,14 @@ static const struct timely_vector timely_v_range__1s[] = {
 	{ TIMELY_V_ACK, 2000000000LL, 1550000000U, 16384U, 1, 1, TIMELY_ZONE_GRADIENT, 1, 13, 3333080832292ULL },
 };
 
-static const struct timely_params timely_vp_52 = {
+static const struct timely_params timely_vp_60 = {
 	.min_rtt_ns = 1000000000, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 1000000, .beta_ppm = 500000,
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
-	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .patched = 1, .scale_decrease = 1,
+	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
 	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_range__1s_patched[] = {
@@ -4228,13 +4547,14 @@ static const struct timely_vector timely_v_range__1s_patched[] = {
 	{ TIMELY_V_ACK, 1000000000LL, 2000000001U, 16384U, 1, 1, TIMELY_ZONE_HIGH, 0, 37, 2080287194813ULL },
 };
 
-static const struct timely_params timely_vp_53 = {
+static const struct timely_params timely_vp_61 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__bytes[] = {
@@ -4247,13 +4567,14 @@ static const struct timely_vector timely_v_remainder__bytes[] = {
 	{ TIMELY_V_ACK, 16384LL, 40000U, 131U, 500, 1, TIMELY_ZONE_LOW, 0, 15, 42192000ULL },
 };
 
-static const struct timely_params timely_vp_54 = {
+static const struct timely_params timely_vp_62 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__time[] = {
@@ -4267,13 +4588,14 @@ static const struct timely_vector timely_v_remainder__time[] = {
 	{ TIMELY_V_ACK, 5LL, 60000U, 16384U, 500, 1, TIMELY_ZONE_GRADIENT, 0, 30, 22877470ULL },
 };
 
-static const struct timely_params timely_vp_55 = {
+static const struct timely_params timely_vp_63 = {
 	.min_rtt_ns = 1048576, .t_low_ns = 2000000, .t_high_ns = 5000000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__both[] = {
@@ -4285,27 +4607,28 @@ static const struct timely_vector timely_v_remainder__both[] = {
 	{ TIMELY_V_SYNC, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 50329313ULL },
 };
 
-static const struct timely_params timely_vp_56 = {
+static const struct timely_params timely_vp_64 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 65536,
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 80, .line_rate_kbps = 0, .app_limited_percent = 80,
-	.loss_beta_ppm = 500000,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 80,
+	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__fast_flow[] = {
 	{ TIMELY_V_ACK, 2048LL, 40000U, 1000U, 4000, 1, TIMELY_ZONE_LOW, 0, 10, 905797500ULL },
 };
 
-static const struct timely_params timely_vp_57 = {
+static const struct timely_params timely_vp_65 = {
 	.min_rtt_ns = 16384, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 1000000,
 	.alpha_ppm = 1000000, .beta_ppm = 1, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_remainder__patched[] = {
@@ -4314,13 +4637,14 @@ static const struct timely_vector timely_v_remainder__patched[] = {
 	{ TIMELY_V_SYNC, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 140288000ULL },
 };
 
-static const struct timely_params timely_vp_58 = {
+static const struct timely_params timely_vp_66 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 30000, .beta_high_ppm = 800000, .delta_kbps = 2500,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__linux[] = {
@@ -4329,13 +4653,14 @@ static const struct timely_vector timely_v_escape__linux[] = {
 	{ TIMELY_V_ACK, 20000LL, 49999U, 16384U, 200, 1, TIMELY_ZONE_LOW, 210, 10, 21176328192000ULL },
 };
 
-static const struct timely_params timely_vp_59 = {
+static const struct timely_params timely_vp_67 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 20000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__paper[] = {
@@ -4344,13 +4669,14 @@ static const struct timely_vector timely_v_escape__paper[] = {
 	{ TIMELY_V_ACK, 20000LL, 49999U, 16384U, 200, 1, TIMELY_ZONE_LOW, 210, 10, 17203208192000ULL },
 };
 
-static const struct timely_params timely_vp_60 = {
+static const struct timely_params timely_vp_68 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 800000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__ns3[] = {
@@ -4359,13 +4685,14 @@ static const struct timely_vector timely_v_escape__ns3[] = {
 	{ TIMELY_V_ACK, 49999LL, 49999U, 16384U, 200, 1, TIMELY_ZONE_LOW, 210, 10, 17203208192000ULL },
 };
 
-static const struct timely_params timely_vp_61 = {
+static const struct timely_params timely_vp_69 = {
 	.min_rtt_ns = 2000, .t_low_ns = 50000, .t_high_ns = 1000000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 460000, .beta_ppm = 260000, .beta_high_ppm = 260000, .delta_kbps = 40000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__erpc[] = {
@@ -4374,13 +4701,14 @@ static const struct timely_vector timely_v_escape__erpc[] = {
 	{ TIMELY_V_ACK, 2000LL, 49999U, 16384U, 200, 1, TIMELY_ZONE_LOW, 0, 10, 68812808192000ULL },
 };
 
-static const struct timely_params timely_vp_62 = {
+static const struct timely_params timely_vp_70 = {
 	.min_rtt_ns = 20000, .t_low_ns = 50000, .t_high_ns = 500000, .rtt_ref_ns = 50000,
 	.alpha_ppm = 875000, .beta_ppm = 8000, .beta_high_ppm = 800000, .delta_kbps = 10000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
 	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_escape__patched[] = {
@@ -4389,14 +4717,14 @@ static const struct timely_vector timely_v_escape__patched[] = {
 	{ TIMELY_V_ACK, 20000LL, 49999U, 16384U, 200, 1, TIMELY_ZONE_LOW, 0, 10, 17203208192000ULL },
 };
 
-static const struct timely_params timely_vp_63 = {
+static const struct timely_params timely_vp_71 = {
 	.min_rtt_ns = 1736234, .t_low_ns = 6988872, .t_high_ns = 61552104, .rtt_ref_ns = 868117,
 	.alpha_ppm = 676533, .beta_ppm = 92660, .beta_high_ppm = 452193, .delta_kbps = 57664531,
 	.segment_bytes = 38736, .hai_threshold = 8, .hai_factor = 7, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 9, .max_rate_kbps = 6158128,
-	.first_rate_kbps = 136221, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 333394,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 9, .max_rate_kbps = 6158128, .first_rate_kbps = 136221,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 333394,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__1[] = {
@@ -4449,13 +4777,14 @@ static const struct timely_vector timely_v_chance__1[] = {
 	{ TIMELY_V_ACK, 0LL, 2954083U, 774720U, 1, 1, TIMELY_ZONE_LOW, 6, 10, 50447384576000ULL },
 };
 
-static const struct timely_params timely_vp_64 = {
+static const struct timely_params timely_vp_72 = {
 	.min_rtt_ns = 114983, .t_low_ns = 781099, .t_high_ns = 1230565, .rtt_ref_ns = 760391,
 	.alpha_ppm = 279466, .beta_ppm = 8994, .beta_high_ppm = 661162, .delta_kbps = 488,
 	.segment_bytes = 60006, .hai_threshold = 3, .hai_factor = 24, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 351993,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__2[] = {
@@ -4503,14 +4832,14 @@ static const struct timely_vector timely_v_chance__2[] = {
 	{ TIMELY_V_SYNC, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 169192446496ULL },
 };
 
-static const struct timely_params timely_vp_65 = {
+static const struct timely_params timely_vp_73 = {
 	.min_rtt_ns = 204305466, .t_low_ns = 213343950, .t_high_ns = 458245096,
 	.rtt_ref_ns = 458245096, .alpha_ppm = 739999, .beta_ppm = 2266, .beta_high_ppm = 541881,
 	.delta_kbps = 6733, .segment_bytes = 13658, .hai_threshold = 5, .hai_factor = 15,
-	.hai_count = 0, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
+	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 24459488,
 	.first_rate_kbps = 10322, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 337139,
+	.loss_beta_ppm = 337139, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__3[] = {
@@ -4561,14 +4890,14 @@ static const struct timely_vector timely_v_chance__3[] = {
 	{ TIMELY_V_ACK, 0LL, 916490192U, 273160U, 1, 1, TIMELY_ZONE_HIGH, 0, 22, 235237641005ULL },
 };
 
-static const struct timely_params timely_vp_66 = {
+static const struct timely_params timely_vp_74 = {
 	.min_rtt_ns = 3371, .t_low_ns = 2475, .t_high_ns = 6431, .rtt_ref_ns = 6153,
 	.alpha_ppm = 775415, .beta_ppm = 1839, .beta_high_ppm = 574524, .delta_kbps = 4779001,
 	.segment_bytes = 17549, .hai_threshold = 8, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 5679, .max_rate_kbps = 11445481,
-	.first_rate_kbps = 41415, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 242091,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 5679, .max_rate_kbps = 11445481, .first_rate_kbps = 41415,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 242091,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__4[] = {
@@ -4618,13 +4947,14 @@ static const struct timely_vector timely_v_chance__4[] = {
 	{ TIMELY_V_ACK, 6742LL, 9078U, 17549U, 1, 1, TIMELY_ZONE_HIGH, 0, 30, 78048874825694ULL },
 };
 
-static const struct timely_params timely_vp_67 = {
+static const struct timely_params timely_vp_75 = {
 	.min_rtt_ns = 55444337, .t_low_ns = 4658784, .t_high_ns = 210813066,
 	.rtt_ref_ns = 141178355, .alpha_ppm = 166328, .beta_ppm = 1000, .beta_high_ppm = 293886,
 	.delta_kbps = 1599252, .segment_bytes = 37044, .hai_threshold = 4, .hai_factor = 16,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3, .max_rate_kbps = 19, .first_rate_kbps = 14,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 216241,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__5[] = {
@@ -4670,14 +5000,14 @@ static const struct timely_vector timely_v_chance__5[] = {
 	{ TIMELY_V_ACK, 153210595LL, 98253476U, 740880U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 155642040ULL },
 };
 
-static const struct timely_params timely_vp_68 = {
+static const struct timely_params timely_vp_76 = {
 	.min_rtt_ns = 339042766, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 461021402, .alpha_ppm = 261018, .beta_ppm = 1000, .beta_high_ppm = 424944,
 	.delta_kbps = 309601, .segment_bytes = 64608, .hai_threshold = 7, .hai_factor = 15,
-	.hai_count = 1, .hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
+	.hai_count = 1, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1351, .max_rate_kbps = 49017,
 	.first_rate_kbps = 29478, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 200404,
+	.loss_beta_ppm = 200404, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__6[] = {
@@ -4724,14 +5054,14 @@ static const struct timely_vector timely_v_chance__6[] = {
 	{ TIMELY_V_ACK, 339042766LL, 721903098U, 64608U, 1, 1, TIMELY_ZONE_LOW, 3, 10, 401547264000ULL },
 };
 
-static const struct timely_params timely_vp_69 = {
+static const struct timely_params timely_vp_77 = {
 	.min_rtt_ns = 3174827, .t_low_ns = 12339946, .t_high_ns = 25044275,
 	.rtt_ref_ns = 5991096, .alpha_ppm = 795138, .beta_ppm = 1046, .beta_high_ppm = 335643,
 	.delta_kbps = 70, .segment_bytes = 56923, .hai_threshold = 8, .hai_factor = 1,
-	.hai_count = 2, .hai_below_t_low = 1, .patched = 1, .scale_decrease = 0, .scale_step = 0,
+	.hai_count = 2, .hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 24, .max_rate_kbps = 299990,
 	.first_rate_kbps = 6676, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 452944,
+	.loss_beta_ppm = 452944, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__7[] = {
@@ -4780,13 +5110,13 @@ static const struct timely_vector timely_v_chance__7[] = {
 	{ TIMELY_V_SYNC, 0LL, 0U, 0U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 67759730432ULL },
 };
 
-static const struct timely_params timely_vp_70 = {
+static const struct timely_params timely_vp_78 = {
 	.min_rtt_ns = 2325, .t_low_ns = 281, .t_high_ns = 3742, .rtt_ref_ns = 1492,
 	.alpha_ppm = 490481, .beta_ppm = 1712, .beta_high_ppm = 161379, .delta_kbps = 27,
 	.segment_bytes = 14612, .hai_threshold = 4, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 107412,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 107412, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__8[] = {
@@ -4833,14 +5163,14 @@ static const struct timely_vector timely_v_chance__8[] = {
 	{ TIMELY_V_ACK, 2325LL, 7484U, 4870U, 1, 1, TIMELY_ZONE_NONE, 0, 10, 688128000ULL },
 };
 
-static const struct timely_params timely_vp_71 = {
+static const struct timely_params timely_vp_79 = {
 	.min_rtt_ns = 4112081, .t_low_ns = 15632666, .t_high_ns = 21272090,
 	.rtt_ref_ns = 2056040, .alpha_ppm = 431511, .beta_ppm = 2201, .beta_high_ppm = 302235,
 	.delta_kbps = 36047, .segment_bytes = 36652, .hai_threshold = 1, .hai_factor = 4,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 1, .min_rate_kbps = 111, .max_rate_kbps = 75441626,
 	.first_rate_kbps = 4032, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 74615,
+	.loss_beta_ppm = 74615, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__9[] = {
@@ -4886,14 +5216,14 @@ static const struct timely_vector timely_v_chance__9[] = {
 	{ TIMELY_V_ACK, 2056040LL, 18019233U, 733040U, 1, 1, TIMELY_ZONE_NONE, 0, 18, 3280986508885ULL },
 };
 
-static const struct timely_params timely_vp_72 = {
+static const struct timely_params timely_vp_80 = {
 	.min_rtt_ns = 58520877, .t_low_ns = 60006445, .t_high_ns = 109145092,
 	.rtt_ref_ns = 44351272, .alpha_ppm = 614233, .beta_ppm = 53648, .beta_high_ppm = 462383,
 	.delta_kbps = 385318, .segment_bytes = 5046, .hai_threshold = 7, .hai_factor = 2,
-	.hai_count = 1, .hai_below_t_low = 0, .patched = 0, .scale_decrease = 1, .scale_step = 0,
+	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3939357, .max_rate_kbps = 95076126,
 	.first_rate_kbps = 43969203, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 433870,
+	.loss_beta_ppm = 433870, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__10[] = {
@@ -4944,13 +5274,13 @@ static const struct timely_vector timely_v_chance__10[] = {
 	{ TIMELY_V_ACK, 58520877LL, 52012156U, 100920U, 1, 1, TIMELY_ZONE_LOW, 0, 25, 75567389485524ULL },
 };
 
-static const struct timely_params timely_vp_73 = {
+static const struct timely_params timely_vp_81 = {
 	.min_rtt_ns = 27645, .t_low_ns = 721140, .t_high_ns = 982986, .rtt_ref_ns = 72396,
 	.alpha_ppm = 487961, .beta_ppm = 4280, .beta_high_ppm = 46132, .delta_kbps = 7090238,
 	.segment_bytes = 2251, .hai_threshold = 4, .hai_factor = 2, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 67590,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 67590, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__11[] = {
@@ -4996,14 +5326,14 @@ static const struct timely_vector timely_v_chance__11[] = {
 	{ TIMELY_V_ACK, 27645LL, 20154U, 750U, 1, 1, TIMELY_ZONE_NONE, 6, 10, 98304000ULL },
 };
 
-static const struct timely_params timely_vp_74 = {
+static const struct timely_params timely_vp_82 = {
 	.min_rtt_ns = 356956, .t_low_ns = 171097, .t_high_ns = 356956, .rtt_ref_ns = 356956,
 	.alpha_ppm = 717707, .beta_ppm = 12089, .beta_high_ppm = 65585, .delta_kbps = 5398,
 	.segment_bytes = 12834, .hai_threshold = 7, .hai_factor = 4, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 63, .max_rate_kbps = 27297025,
-	.first_rate_kbps = 10739, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 165884,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 63, .max_rate_kbps = 27297025, .first_rate_kbps = 10739,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 165884,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__12[] = {
@@ -5055,14 +5385,14 @@ static const struct timely_vector timely_v_chance__12[] = {
 	{ TIMELY_V_ACK, 1001760LL, 356957U, 256680U, 1, 1, TIMELY_ZONE_HIGH, 1, 19, 1276059028208ULL },
 };
 
-static const struct timely_params timely_vp_75 = {
+static const struct timely_params timely_vp_83 = {
 	.min_rtt_ns = 201495, .t_low_ns = 187253, .t_high_ns = 333569, .rtt_ref_ns = 287354,
 	.alpha_ppm = 275872, .beta_ppm = 5853, .beta_high_ppm = 897472, .delta_kbps = 55126,
 	.segment_bytes = 9956, .hai_threshold = 6, .hai_factor = 57, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 130, .max_rate_kbps = 488656476,
-	.first_rate_kbps = 6695453, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 231937,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 130, .max_rate_kbps = 488656476, .first_rate_kbps = 6695453,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 231937,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__13[] = {
@@ -5113,14 +5443,14 @@ static const struct timely_vector timely_v_chance__13[] = {
 	{ TIMELY_V_ACK, 201495LL, 188958U, 3318U, 1, 1, TIMELY_ZONE_GRADIENT, 2, 38, 19968910698443ULL },
 };
 
-static const struct timely_params timely_vp_76 = {
+static const struct timely_params timely_vp_84 = {
 	.min_rtt_ns = 6744, .t_low_ns = 9432, .t_high_ns = 25240, .rtt_ref_ns = 5135,
 	.alpha_ppm = 509408, .beta_ppm = 6940, .beta_high_ppm = 605111, .delta_kbps = 2,
 	.segment_bytes = 12852, .hai_threshold = 0, .hai_factor = 104, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 1, .min_rate_kbps = 25609, .max_rate_kbps = 492722535,
-	.first_rate_kbps = 35297517, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 432625,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
+	.min_rate_kbps = 25609, .max_rate_kbps = 492722535, .first_rate_kbps = 35297517,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 432625,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__14[] = {
@@ -5167,14 +5497,14 @@ static const struct timely_vector timely_v_chance__14[] = {
 	{ TIMELY_V_ACK, 13488LL, 13832U, 38556U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 10, 266382061882105ULL },
 };
 
-static const struct timely_params timely_vp_77 = {
+static const struct timely_params timely_vp_85 = {
 	.min_rtt_ns = 29730, .t_low_ns = 224697, .t_high_ns = 450309, .rtt_ref_ns = 436201,
 	.alpha_ppm = 817320, .beta_ppm = 5747, .beta_high_ppm = 47630, .delta_kbps = 249924,
 	.segment_bytes = 25950, .hai_threshold = 3, .hai_factor = 12, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 12, .max_rate_kbps = 26034513,
-	.first_rate_kbps = 799, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 277969,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 12, .max_rate_kbps = 26034513, .first_rate_kbps = 799,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 277969,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__15[] = {
@@ -5222,14 +5552,14 @@ static const struct timely_vector timely_v_chance__15[] = {
 	{ TIMELY_V_ACK, 0LL, 65933U, 77850U, 1, 1, TIMELY_ZONE_LOW, 5, 22, 145305513803843ULL },
 };
 
-static const struct timely_params timely_vp_78 = {
+static const struct timely_params timely_vp_86 = {
 	.min_rtt_ns = 149547, .t_low_ns = 117041, .t_high_ns = 149547, .rtt_ref_ns = 140087,
 	.alpha_ppm = 447541, .beta_ppm = 1341, .beta_high_ppm = 376724, .delta_kbps = 36642,
 	.segment_bytes = 35484, .hai_threshold = 7, .hai_factor = 2, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 0, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 461, .max_rate_kbps = 874196,
-	.first_rate_kbps = 668, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 150309,
+	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 461, .max_rate_kbps = 874196, .first_rate_kbps = 668,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 150309,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__16[] = {
@@ -5283,13 +5613,13 @@ static const struct timely_vector timely_v_chance__16[] = {
 	{ TIMELY_V_ACK, 149547LL, 84026U, 35484U, 1, 0, TIMELY_ZONE_GRADIENT, 0, 15, 5128039655ULL },
 };
 
-static const struct timely_params timely_vp_79 = {
+static const struct timely_params timely_vp_87 = {
 	.min_rtt_ns = 5993, .t_low_ns = 6884, .t_high_ns = 9501, .rtt_ref_ns = 9393,
 	.alpha_ppm = 458421, .beta_ppm = 30818, .beta_high_ppm = 517472, .delta_kbps = 6317025,
 	.segment_bytes = 51204, .hai_threshold = 5, .hai_factor = 1, .hai_count = 2,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 302073,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3, .line_rate_kbps = 0,
+	.app_limited_percent = 0, .loss_beta_ppm = 302073, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__17[] = {
@@ -5340,13 +5670,14 @@ static const struct timely_vector timely_v_chance__17[] = {
 	{ TIMELY_V_ACK, 5993LL, 8026U, 51204U, 1, 1, TIMELY_ZONE_GRADIENT, 2, 10, 155648000ULL },
 };
 
-static const struct timely_params timely_vp_80 = {
+static const struct timely_params timely_vp_88 = {
 	.min_rtt_ns = 617762, .t_low_ns = 896376, .t_high_ns = 995544, .rtt_ref_ns = 694015,
 	.alpha_ppm = 677503, .beta_ppm = 29412, .beta_high_ppm = 608448, .delta_kbps = 847,
 	.segment_bytes = 26094, .hai_threshold = 9, .hai_factor = 13, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 0, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
+	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
 	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 461960,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__18[] = {
@@ -5394,14 +5725,14 @@ static const struct timely_vector timely_v_chance__18[] = {
 	{ TIMELY_V_ACK, 308881LL, 694014U, 26094U, 1, 1, TIMELY_ZONE_LOW, 1, 10, 156147460578ULL },
 };
 
-static const struct timely_params timely_vp_81 = {
+static const struct timely_params timely_vp_89 = {
 	.min_rtt_ns = 519611056, .t_low_ns = 1000000000, .t_high_ns = 2000000000,
 	.rtt_ref_ns = 1000000000, .alpha_ppm = 124760, .beta_ppm = 1574,
 	.beta_high_ppm = 760830, .delta_kbps = 112, .segment_bytes = 30160, .hai_threshold = 7,
-	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .patched = 0, .scale_decrease = 0,
+	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 915805, .max_rate_kbps = 191026138,
 	.first_rate_kbps = 4126865, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 383650,
+	.loss_beta_ppm = 383650, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__19[] = {
@@ -5449,14 +5780,14 @@ static const struct timely_vector timely_v_chance__19[] = {
 	{ TIMELY_V_ACK, 519611056LL, 313806241U, 30160U, 1, 1, TIMELY_ZONE_LOW, 2, 16, 20828122808676ULL },
 };
 
-static const struct timely_params timely_vp_82 = {
+static const struct timely_params timely_vp_90 = {
 	.min_rtt_ns = 2407, .t_low_ns = 1160, .t_high_ns = 4616, .rtt_ref_ns = 2851,
 	.alpha_ppm = 601111, .beta_ppm = 1738, .beta_high_ppm = 643197, .delta_kbps = 6366,
 	.segment_bytes = 9898, .hai_threshold = 3, .hai_factor = 10, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 0, .min_rate_kbps = 2, .max_rate_kbps = 29608680,
-	.first_rate_kbps = 505, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 406117,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
+	.min_rate_kbps = 2, .max_rate_kbps = 29608680, .first_rate_kbps = 505,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 406117,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__20[] = {
@@ -5511,14 +5842,14 @@ static const struct timely_vector timely_v_chance__20[] = {
 	{ TIMELY_V_ACK, 1105LL, 3260U, 9898U, 1, 1, TIMELY_ZONE_GRADIENT, 0, 35, 6977226982109ULL },
 };
 
-static const struct timely_params timely_vp_83 = {
+static const struct timely_params timely_vp_91 = {
 	.min_rtt_ns = 1142775, .t_low_ns = 1721765, .t_high_ns = 2173916, .rtt_ref_ns = 571387,
 	.alpha_ppm = 416288, .beta_ppm = 1067, .beta_high_ppm = 821594, .delta_kbps = 24,
 	.segment_bytes = 10967, .hai_threshold = 1, .hai_factor = 1, .hai_count = 1,
-	.hai_below_t_low = 0, .patched = 1, .scale_decrease = 1, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 54, .max_rate_kbps = 302814240,
-	.first_rate_kbps = 1780808, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 478695,
+	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 54, .max_rate_kbps = 302814240, .first_rate_kbps = 1780808,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 478695,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__21[] = {
@@ -5565,14 +5896,14 @@ static const struct timely_vector timely_v_chance__21[] = {
 	{ TIMELY_V_ACK, 1142775LL, 2413860U, 219340U, 1, 1, TIMELY_ZONE_NONE, 0, 39, 7312959355272ULL },
 };
 
-static const struct timely_params timely_vp_84 = {
+static const struct timely_params timely_vp_92 = {
 	.min_rtt_ns = 2928, .t_low_ns = 2720, .t_high_ns = 3894, .rtt_ref_ns = 3430,
 	.alpha_ppm = 439924, .beta_ppm = 31222, .beta_high_ppm = 139650, .delta_kbps = 336983,
 	.segment_bytes = 32232, .hai_threshold = 3, .hai_factor = 1, .hai_count = 0,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 0, .scale_step = 1,
-	.once_per_rtt = 1, .min_rate_kbps = 243477, .max_rate_kbps = 102593148,
-	.first_rate_kbps = 1342661, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 492990,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
+	.min_rate_kbps = 243477, .max_rate_kbps = 102593148, .first_rate_kbps = 1342661,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 492990,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__22[] = {
@@ -5622,14 +5953,14 @@ static const struct timely_vector timely_v_chance__22[] = {
 	{ TIMELY_V_ACK, 2928LL, 2340U, 10744U, 1, 1, TIMELY_ZONE_NONE, 0, 23, 49579555132138ULL },
 };
 
-static const struct timely_params timely_vp_85 = {
+static const struct timely_params timely_vp_93 = {
 	.min_rtt_ns = 1000, .t_low_ns = 340, .t_high_ns = 1000, .rtt_ref_ns = 1000,
 	.alpha_ppm = 111722, .beta_ppm = 253359, .beta_high_ppm = 810790, .delta_kbps = 163232,
 	.segment_bytes = 22360, .hai_threshold = 6, .hai_factor = 8, .hai_count = 2,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 13, .max_rate_kbps = 216271,
-	.first_rate_kbps = 112097, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 228962,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 13, .max_rate_kbps = 216271, .first_rate_kbps = 112097,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 228962,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__23[] = {
@@ -5690,14 +6021,14 @@ static const struct timely_vector timely_v_chance__23[] = {
 	{ TIMELY_V_ACK, 56LL, 1001U, 22360U, 1, 0, TIMELY_ZONE_HIGH, 0, 10, 1121530706875ULL },
 };
 
-static const struct timely_params timely_vp_86 = {
+static const struct timely_params timely_vp_94 = {
 	.min_rtt_ns = 59745, .t_low_ns = 35626, .t_high_ns = 59745, .rtt_ref_ns = 29872,
 	.alpha_ppm = 129419, .beta_ppm = 92126, .beta_high_ppm = 783542, .delta_kbps = 121168,
 	.segment_bytes = 52028, .hai_threshold = 7, .hai_factor = 62, .hai_count = 1,
-	.hai_below_t_low = 1, .patched = 1, .scale_decrease = 0, .scale_step = 0,
-	.once_per_rtt = 0, .min_rate_kbps = 1488, .max_rate_kbps = 15760051,
-	.first_rate_kbps = 601665, .line_rate_kbps = 0, .app_limited_percent = 0,
-	.loss_beta_ppm = 56715,
+	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
+	.min_rate_kbps = 1488, .max_rate_kbps = 15760051, .first_rate_kbps = 601665,
+	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 56715,
+	.loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_chance__24[] = {
@@ -5863,50 +6194,63 @@ static const struct timely_sequence timely_sequences[] = {
 	{ "thresholds__no_low", &timely_vp_40, timely_v_thresholds__no_low, 7 },
 	{ "thresholds__below_min_rtt", &timely_vp_41, timely_v_thresholds__below_min_rtt, 11 },
 	{ "thresholds__high_below_min_rtt", &timely_vp_42, timely_v_thresholds__high_below_min_rtt, 9 },
-	{ "range__800g", &timely_vp_43, timely_v_range__800g, 12 },
-	{ "range__800g_patched", &timely_vp_44, timely_v_range__800g_patched, 10 },
-	{ "range__1k", &timely_vp_45, timely_v_range__1k, 8 },
-	{ "range__1k_to_800g", &timely_vp_46, timely_v_range__1k_to_800g, 4 },
-	{ "range__first_outside", &timely_vp_47, timely_v_range__first_outside, 4 },
-	{ "range__first_above_max", &timely_vp_48, timely_v_range__first_above_max, 4 },
-	{ "range__1us", &timely_vp_49, timely_v_range__1us, 13 },
-	{ "range__1us_patched", &timely_vp_50, timely_v_range__1us_patched, 11 },
-	{ "range__1s", &timely_vp_51, timely_v_range__1s, 16 },
-	{ "range__1s_patched", &timely_vp_52, timely_v_range__1s_patched, 12 },
-	{ "remainder__bytes", &timely_vp_53, timely_v_remainder__bytes, 7 },
-	{ "remainder__time", &timely_vp_54, timely_v_remainder__time, 8 },
-	{ "remainder__both", &timely_vp_55, timely_v_remainder__both, 6 },
-	{ "remainder__fast_flow", &timely_vp_56, timely_v_remainder__fast_flow, 1 },
-	{ "remainder__patched", &timely_vp_57, timely_v_remainder__patched, 3 },
-	{ "escape__linux", &timely_vp_58, timely_v_escape__linux, 3 },
-	{ "escape__paper", &timely_vp_59, timely_v_escape__paper, 3 },
-	{ "escape__ns3", &timely_vp_60, timely_v_escape__ns3, 3 },
-	{ "escape__erpc", &timely_vp_61, timely_v_escape__erpc, 3 },
-	{ "escape__patched", &timely_vp_62, timely_v_escape__patched, 3 },
-	{ "chance__1", &timely_vp_63, timely_v_chance__1, 47 },
-	{ "chance__2", &timely_vp_64, timely_v_chance__2, 42 },
-	{ "chance__3", &timely_vp_65, timely_v_chance__3, 45 },
-	{ "chance__4", &timely_vp_66, timely_v_chance__4, 44 },
-	{ "chance__5", &timely_vp_67, timely_v_chance__5, 40 },
-	{ "chance__6", &timely_vp_68, timely_v_chance__6, 41 },
-	{ "chance__7", &timely_vp_69, timely_v_chance__7, 43 },
-	{ "chance__8", &timely_vp_70, timely_v_chance__8, 41 },
-	{ "chance__9", &timely_vp_71, timely_v_chance__9, 40 },
-	{ "chance__10", &timely_vp_72, timely_v_chance__10, 45 },
-	{ "chance__11", &timely_vp_73, timely_v_chance__11, 40 },
-	{ "chance__12", &timely_vp_74, timely_v_chance__12, 46 },
-	{ "chance__13", &timely_vp_75, timely_v_chance__13, 45 },
-	{ "chance__14", &timely_vp_76, timely_v_chance__14, 41 },
-	{ "chance__15", &timely_vp_77, timely_v_chance__15, 42 },
-	{ "chance__16", &timely_vp_78, timely_v_chance__16, 48 },
-	{ "chance__17", &timely_vp_79, timely_v_chance__17, 45 },
-	{ "chance__18", &timely_vp_80, timely_v_chance__18, 42 },
-	{ "chance__19", &timely_vp_81, timely_v_chance__19, 42 },
-	{ "chance__20", &timely_vp_82, timely_v_chance__20, 49 },
-	{ "chance__21", &timely_vp_83, timely_v_chance__21, 41 },
-	{ "chance__22", &timely_vp_84, timely_v_chance__22, 44 },
-	{ "chance__23", &timely_vp_85, timely_v_chance__23, 55 },
-	{ "chance__24", &timely_vp_86, timely_v_chance__24, 57 },
+	{ "fast__equation", &timely_vp_43, timely_v_fast__equation, 11 },
+	{ "fast__once_per_rtt", &timely_vp_43, timely_v_fast__once_per_rtt, 5 },
+	{ "fast__settles", &timely_vp_43, timely_v_fast__settles, 3 },
+	{ "fast__at_most_twice", &timely_vp_44, timely_v_fast__at_most_twice, 10 },
+	{ "fast__gamma_10", &timely_vp_45, timely_v_fast__gamma_10, 8 },
+	{ "fast__gamma_100000", &timely_vp_46, timely_v_fast__gamma_100000, 8 },
+	{ "fast__gamma_1000000", &timely_vp_47, timely_v_fast__gamma_1000000, 8 },
+	{ "fast__app_limited", &timely_vp_43, timely_v_fast__app_limited, 6 },
+	{ "fast__knows_no_thresholds", &timely_vp_48, timely_v_fast__knows_no_thresholds, 4 },
+	{ "fast__800g", &timely_vp_49, timely_v_fast__800g, 9 },
+	{ "fast__1k", &timely_vp_50, timely_v_fast__1k, 6 },
+	{ "fast__walk_1", &timely_vp_43, timely_v_fast__walk_1, 61 },
+	{ "fast__walk_2", &timely_vp_43, timely_v_fast__walk_2, 61 },
+	{ "range__800g", &timely_vp_51, timely_v_range__800g, 12 },
+	{ "range__800g_patched", &timely_vp_52, timely_v_range__800g_patched, 10 },
+	{ "range__1k", &timely_vp_53, timely_v_range__1k, 8 },
+	{ "range__1k_to_800g", &timely_vp_54, timely_v_range__1k_to_800g, 4 },
+	{ "range__first_outside", &timely_vp_55, timely_v_range__first_outside, 4 },
+	{ "range__first_above_max", &timely_vp_56, timely_v_range__first_above_max, 4 },
+	{ "range__1us", &timely_vp_57, timely_v_range__1us, 13 },
+	{ "range__1us_patched", &timely_vp_58, timely_v_range__1us_patched, 11 },
+	{ "range__1s", &timely_vp_59, timely_v_range__1s, 16 },
+	{ "range__1s_patched", &timely_vp_60, timely_v_range__1s_patched, 12 },
+	{ "remainder__bytes", &timely_vp_61, timely_v_remainder__bytes, 7 },
+	{ "remainder__time", &timely_vp_62, timely_v_remainder__time, 8 },
+	{ "remainder__both", &timely_vp_63, timely_v_remainder__both, 6 },
+	{ "remainder__fast_flow", &timely_vp_64, timely_v_remainder__fast_flow, 1 },
+	{ "remainder__patched", &timely_vp_65, timely_v_remainder__patched, 3 },
+	{ "escape__linux", &timely_vp_66, timely_v_escape__linux, 3 },
+	{ "escape__paper", &timely_vp_67, timely_v_escape__paper, 3 },
+	{ "escape__ns3", &timely_vp_68, timely_v_escape__ns3, 3 },
+	{ "escape__erpc", &timely_vp_69, timely_v_escape__erpc, 3 },
+	{ "escape__patched", &timely_vp_70, timely_v_escape__patched, 3 },
+	{ "chance__1", &timely_vp_71, timely_v_chance__1, 47 },
+	{ "chance__2", &timely_vp_72, timely_v_chance__2, 42 },
+	{ "chance__3", &timely_vp_73, timely_v_chance__3, 45 },
+	{ "chance__4", &timely_vp_74, timely_v_chance__4, 44 },
+	{ "chance__5", &timely_vp_75, timely_v_chance__5, 40 },
+	{ "chance__6", &timely_vp_76, timely_v_chance__6, 41 },
+	{ "chance__7", &timely_vp_77, timely_v_chance__7, 43 },
+	{ "chance__8", &timely_vp_78, timely_v_chance__8, 41 },
+	{ "chance__9", &timely_vp_79, timely_v_chance__9, 40 },
+	{ "chance__10", &timely_vp_80, timely_v_chance__10, 45 },
+	{ "chance__11", &timely_vp_81, timely_v_chance__11, 40 },
+	{ "chance__12", &timely_vp_82, timely_v_chance__12, 46 },
+	{ "chance__13", &timely_vp_83, timely_v_chance__13, 45 },
+	{ "chance__14", &timely_vp_84, timely_v_chance__14, 41 },
+	{ "chance__15", &timely_vp_85, timely_v_chance__15, 42 },
+	{ "chance__16", &timely_vp_86, timely_v_chance__16, 48 },
+	{ "chance__17", &timely_vp_87, timely_v_chance__17, 45 },
+	{ "chance__18", &timely_vp_88, timely_v_chance__18, 42 },
+	{ "chance__19", &timely_vp_89, timely_v_chance__19, 42 },
+	{ "chance__20", &timely_vp_90, timely_v_chance__20, 49 },
+	{ "chance__21", &timely_vp_91, timely_v_chance__21, 41 },
+	{ "chance__22", &timely_vp_92, timely_v_chance__22, 44 },
+	{ "chance__23", &timely_vp_93, timely_v_chance__23, 55 },
+	{ "chance__24", &timely_vp_94, timely_v_chance__24, 57 },
 };
 
 #endif /* _TIMELY_RATE_VECTORS_H */

@@ -11,6 +11,8 @@ Sources of the formulas:
          by the completions in a minimum RTT
   [SN]   its authors' code snippet: min(1, dt / minRTT), the halving cap, the
          raw count of falling RTTs
+  [FAST] FAST TCP, ToN 2006, equation of the window, on the rate as section 6.1 of
+         [A1] has it
   [EOD]  "ECN or Delay", CoNEXT'16, section 5.1: patched TIMELY
   [ERPC] eRPC, NSDI'19: every decrease scaled by the time that passed
 
@@ -46,6 +48,7 @@ START_NS = 1 * S            # of every sequence's clock
 NONE, LOW, GRADIENT, HIGH = range(4)
 ZONES = ('NONE', 'LOW', 'GRADIENT', 'HIGH')
 SMOOTHED, RAW, INCREASES = range(3)
+ALGORITHM_1, EOD, FAST_TCP = range(3)
 ACK, SYNC, INIT, RESEED, LOSE, RESTART = (
     'ACK', 'SYNC', 'INIT', 'RESEED', 'LOSE', 'RESTART')
 
@@ -145,9 +148,30 @@ class Flow:
             return True
         if p['hai_count'] == RAW:               # [SN]
             return raw < 0
-        if p['patched']:
+        if p['rule'] == EOD:
             return self.is_steep(g, doubt)
         return not self.rises(g, doubt) and g < 0       # [A1]
+
+    def fast(self, now, rtt, may_rise):
+        """[FAST]: what the queue takes off and what the flow keeps in it; no
+        thresholds, no gradient, no steps."""
+        p = self.p
+        old, old_slack = self.rate, self.slack
+        target = (1 - self.alpha) * old + self.alpha * (
+            p['min_rtt_ns'] / rtt * old + p['delta_kbps'] * KBPS)
+        slack = U
+        if abs(target - old) <= slack + old_slack and not may_rise:
+            raise Undecided('does the rate rise?')
+        if target > old and not may_rise:                       # [S5]
+            target = old
+        self.rate = target
+        self.slack = old_slack + slack
+        self.limit(2 * old, target > 2 * old, 2 * old_slack)
+        self.limit(old / 2, target < old / 2, old_slack)        # [SN]
+        self.limit(self.least, self.rate < self.least)
+        self.limit(self.most, self.rate > self.most)            # [S5]
+        self.prev, self.updated, self.seeded = rtt, now, True
+        return GRADIENT
 
     def update(self, now, rtt, size, may_rise):
         p = self.p
@@ -156,6 +180,8 @@ class Flow:
         passed = now - self.updated
         if p['once_per_rtt'] and self.seeded and 0 <= passed < self.prev:
             return NONE
+        if p['rule'] == FAST_TCP:
+            return self.fast(now, rtt, may_rise)
         raw = rtt - self.prev if self.seeded else 0
         # [S5], [SN]; a clock that runs backwards tells nothing.
         e = 1.0 if not self.seeded or passed < 0 else min(1.0, passed / floor_rtt)
@@ -169,7 +195,7 @@ class Flow:
         hyper = p['hai_threshold'] != 0 and self.hai >= p['hai_threshold']
         if rtt < p['t_low_ns']:
             hyper = hyper and p['hai_below_t_low']
-        elif p['patched']:
+        elif p['rule'] == EOD:
             hyper = hyper and rtt <= p['t_high_ns'] and self.is_steep(g, doubt)
         n = p['hai_factor'] if hyper else 1
 
@@ -198,7 +224,7 @@ class Flow:
         else:
             zone = GRADIENT
             is_scaled = bool(p['scale_decrease'])               # [S5], [ERPC]
-            if p['patched']:                                    # [EOD]
+            if p['rule'] == EOD:                                    # [EOD]
                 ref = p['rtt_ref_ns']
                 error = min((rtt - ref) / ref, 256.0)
                 w = min(1.0, max(0.0, 2 * g + 0.5))
@@ -259,10 +285,10 @@ PAPER = {
     'rtt_ref_ns': 50 * US, 'alpha_ppm': 20000, 'beta_ppm': 800000,
     'beta_high_ppm': 800000, 'delta_kbps': 10000, 'segment_bytes': 16384,
     'hai_threshold': 5, 'hai_factor': 5, 'hai_count': SMOOTHED,
-    'hai_below_t_low': 0, 'patched': 0, 'scale_decrease': 1, 'scale_step': 0,
+    'hai_below_t_low': 0, 'rule': 0, 'scale_decrease': 1, 'scale_step': 0,
     'once_per_rtt': 0, 'min_rate_kbps': 10000, 'max_rate_kbps': 10000000,
     'first_rate_kbps': 1000000, 'line_rate_kbps': 0,
-    'app_limited_percent': 80, 'loss_beta_ppm': 500000,
+    'app_limited_percent': 80, 'loss_beta_ppm': 500000, 'loss_free_ppm': 0,
 }
 # HPCC's simulator and its descendants.
 NS3 = params(PAPER, alpha_ppm=875000, hai_count=INCREASES, scale_decrease=0,
@@ -273,11 +299,13 @@ ERPC = params(PAPER, min_rtt_ns=2 * US, t_high_ns=1 * MS, alpha_ppm=460000,
               hai_count=RAW, min_rate_kbps=120000, max_rate_kbps=25000000,
               first_rate_kbps=25000000, app_limited_percent=0)
 # CoNEXT'16, with the paper's own beta above Thigh.
-PATCHED = params(PAPER, alpha_ppm=875000, beta_ppm=8000, patched=1)
+PATCHED = params(PAPER, alpha_ppm=875000, beta_ppm=8000, rule=EOD)
 # The module's default when these vectors were made; another choice of it is no
 # reason to make them anew.
 LINUX = params(PATCHED, beta_ppm=30000, delta_kbps=2500, scale_step=1, hai_below_t_low=1,
                min_rate_kbps=1000, max_rate_kbps=800000000, first_rate_kbps=500000)
+# Table 1's middle column, on a path whose idle round trip is known.
+FAST = params(PAPER, alpha_ppm=500000, delta_kbps=50000, rule=FAST_TCP, once_per_rtt=1)
 PRESETS = {'linux': LINUX, 'paper': PAPER, 'ns3': NS3, 'erpc': ERPC, 'patched': PATCHED}
 
 # Round numbers, no smoothing, sharp borders; for one rule at a time.
@@ -478,7 +506,7 @@ def of_hai():
     for mode in (SMOOTHED, RAW, INCREASES):
         for patched in (0, 1):
             for below in (0, 1):
-                p = params(PLAIN, hai_count=mode, patched=patched, hai_below_t_low=below)
+                p = params(PLAIN, hai_count=mode, rule=patched, hai_below_t_low=below)
                 s = sequence('hai__%s%s%s' % (names[mode], '_patched' if patched else '',
                                               '_below' if below else ''), p)
                 low, quarter = p['t_low_ns'], p['min_rtt_ns'] // 4
@@ -515,7 +543,7 @@ def of_rules():
     """Switches and ranges, one at a time."""
     for scale in (0, 1):
         for patched in (0, 1):
-            p = params(PLAIN, scale_decrease=scale, patched=patched)
+            p = params(PLAIN, scale_decrease=scale, rule=patched)
             s = sequence('scale_decrease__%d%s' % (scale, '_patched' if patched else ''), p)
             for gap in (16384, 8192, 4096, 1, 0, 16383, 16385):
                 s.ack(90000).ack(94096, gap=gap).ack(102288, gap=gap)
@@ -525,7 +553,7 @@ def of_rules():
             s.event(INIT).ack(60000).ack(60000 + rise, gap=gap)
     p = params(PLAIN, scale_step=1)
     for name, q in (('', p), ('_odd_segment', params(p, segment_bytes=14480)),
-                    ('_hai_patched', params(p, patched=1, hai_below_t_low=1))):
+                    ('_hai_patched', params(p, rule=EOD, hai_below_t_low=1))):
         s = sequence('scale_step__bytes' + name, q)
         for size in (1, 100, 8192, 16383, 16384, 16385, 16384 * 16 - 1, 16384 * 16,
                      16384 * 16 + 1, 1 << 20, 2**32 - 1):
@@ -538,7 +566,7 @@ def of_rules():
     s.ack(1, gap=16384).ack(40000, gap=16383).ack(40000, gap=1).event(RESEED)
     s.ack(70000, gap=1).ack(70000, gap=69999).ack(70000, gap=-5)
 
-    patched = params(PLAIN, patched=1)
+    patched = params(PLAIN, rule=EOD)
     s = sequence('patched__w_borders', patched)
     quarter = 4096
     for bend in (-quarter - 1, -quarter, -quarter + 1, -1, 0, 1, quarter - 1, quarter, quarter + 1):
@@ -583,6 +611,38 @@ def of_rules():
     s.acks(1, 1000, 1001, 16384, 16385, 999)
 
 
+def of_fast():
+    """The equation, its two bounds, and what it settles at."""
+    s = sequence('fast__equation', FAST)
+    for rtt in (20000, 20001, 30000, 40000, 100000, 1 * MS, 100000, 40000, 21000, 1, 20000):
+        s.ack(rtt)
+    s = sequence('fast__once_per_rtt', FAST).ack(100000)
+    s.ack(100000, gap=99999).ack(300000, gap=1).ack(20000, gap=1).ack(20000, gap=299999)
+    # alpha / (1 - baseRTT / RTT): a tenth of the RTT in the queue, 500 Mb/s.
+    s = sequence('fast__settles', FAST)
+    s.ack(22222, times=400).event(LOSE).ack(22222, times=400)
+    s = sequence('fast__at_most_twice', params(FAST, min_rate_kbps=1000, first_rate_kbps=1000,
+                                               alpha_ppm=1000000))
+    s.acks(20000, 20000, 20000, 40000, 20000, 20000, 20000, 20000, 20000, 20000)
+    for gamma in (10, 100000, 1000000):
+        s = sequence('fast__gamma_%d' % gamma, params(FAST, alpha_ppm=gamma))
+        s.acks(20000, 30000, 39999, 40001, 200000, 4294967295, 20000).ack(50000, times=20)
+    s = sequence('fast__app_limited', FAST).ack(20000, rise=False).ack(20000)
+    s.ack(400000, rise=False).ack(20000, rise=False).event(RESTART).ack(25000)
+    # Thresholds, steps and HAI are TIMELY's: of no effect here.
+    s = sequence('fast__knows_no_thresholds',
+                 params(FAST, t_low_ns=900000, t_high_ns=1 * MS, rtt_ref_ns=1 * S, beta_ppm=0,
+                        beta_high_ppm=0, hai_below_t_low=1, scale_step=1))
+    s.ack(100000, times=9).ack(2 * MS).ack(950000).ack(300000, size=1)
+    s = sequence('fast__800g', params(FAST, max_rate_kbps=800000000, first_rate_kbps=800000000,
+                                      delta_kbps=100000000))
+    s.acks(20000, 21000, 40000, 4294967295, 20000, 20000, 20000, 20000, 20000)
+    s = sequence('fast__1k', params(FAST, min_rate_kbps=1, first_rate_kbps=1, delta_kbps=1))
+    s.acks(20000, 21000, 20000).ack(30000, times=50).ack(20000, times=50).ack(100 * MS, times=9)
+    for seed in (1, 2):
+        walk(sequence('fast__walk_%d' % seed, FAST), 300 + seed, 60)
+
+
 def of_ranges():
     """The ends of what is allowed: rates, times, steps."""
     s = sequence('range__800g', params(PLAIN, max_rate_kbps=800000000, first_rate_kbps=800000000,
@@ -610,14 +670,14 @@ def of_ranges():
     short = params(PLAIN, min_rtt_ns=1000, t_low_ns=1500, t_high_ns=10000, rtt_ref_ns=1500)
     s = sequence('range__1us', short)
     s.acks(1000, 1499, 1500, 1501, 1600, 2000, 1900, 10000, 10001, 1000000000, 1000)
-    s = sequence('range__1us_patched', params(short, patched=1))
+    s = sequence('range__1us_patched', params(short, rule=EOD))
     s.acks(1000, 1499, 1500, 1600, 1900, 1850, 9000, 10000, 10001, 1200)
     long = params(PLAIN, min_rtt_ns=1 * S, t_low_ns=1 * S, t_high_ns=2 * S, rtt_ref_ns=1 * S)
     s = sequence('range__1s', long)
     s.acks(1, 999999999, 1 * S, 1000100000, 1500 * MS, 1400 * MS, 2 * S, 2000100000, 2**32 - 1)
     s.event(RESEED).ack(2000000001)
     s.ack(1 * S, gap=100 * MS).ack(1600 * MS, gap=1).ack(1550 * MS, gap=2 * S)
-    s = sequence('range__1s_patched', params(long, patched=1))
+    s = sequence('range__1s_patched', params(long, rule=EOD))
     s.acks(1, 1 * S, 1100 * MS, 1500 * MS, 1400 * MS, 2 * S, 2000100000, 2**32 - 1)
     s.event(RESEED).ack(2000000001)
 
@@ -637,7 +697,7 @@ def of_ranges():
         s.ack(40000, gap=1 << 15, size=size, times=500)
     s = sequence('remainder__fast_flow', params(tiny, first_rate_kbps=80, max_rate_kbps=800000000))
     s.ack(40000, gap=2048, size=1000, times=4000)
-    s = sequence('remainder__patched', params(tiny, patched=1, rtt_ref_ns=1 * MS, beta_ppm=1))
+    s = sequence('remainder__patched', params(tiny, rule=EOD, rtt_ref_ns=1 * MS, beta_ppm=1))
     s.ack(70000).ack(70000, gap=1024, times=500)
 
     for name, p in PRESETS.items():
@@ -660,11 +720,11 @@ def of_chance():
             'beta_high_ppm': dice.between(0, 1000000), 'delta_kbps': dice.scale(1, 100000000),
             'segment_bytes': dice.between(512, 65536), 'hai_threshold': dice.between(0, 9),
             'hai_factor': dice.scale(1, 255), 'hai_count': dice.below(3),
-            'hai_below_t_low': dice.below(2), 'patched': dice.below(2),
+            'hai_below_t_low': dice.below(2), 'rule': dice.below(2),
             'scale_decrease': dice.below(2), 'scale_step': dice.below(2),
             'once_per_rtt': int(dice.below(4) == 0), 'min_rate_kbps': rate[0],
             'max_rate_kbps': rate[2], 'first_rate_kbps': rate[1], 'line_rate_kbps': 0,
-            'app_limited_percent': 0, 'loss_beta_ppm': dice.between(0, 500000),
+            'app_limited_percent': 0, 'loss_beta_ppm': dice.between(0, 500000), 'loss_free_ppm': 0,
         }
         walk(sequence('chance__%d' % seed, p), 2000 + seed, 40)
 
@@ -675,6 +735,7 @@ def build():
         of_preset(name, p)
     of_hai()
     of_rules()
+    of_fast()
     of_ranges()
     of_chance()
     return SEQUENCES

@@ -15,6 +15,7 @@
 #include <linux/time64.h>
 
 #include <net/timely_rtt.h>
+#include <net/timely_tune.h>
 
 #include "rtt_model.h"
 
@@ -946,13 +947,15 @@ static void all__random_stamps(struct kunit *test)
 {
 	const struct timely_preset *preset = test->param_value;
 	struct rtt_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	struct timely_params params = preset->params;
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
+	timely_tune(&params, &(struct timely_path){});
 	m->dice.state = 20150817;
 	for (i = 0; i < 100000; i++) {
 		if (i % 1000 == 0)
-			rtt_model_init(m, &preset->params);
+			rtt_model_init(m, &params);
 		rtt_model_step(m);
 	}
 	for (i = 0; i < RTT_PROMISES; i++) {

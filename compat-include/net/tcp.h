@@ -19,22 +19,34 @@
 
 /* 7.1: the start of transmission is no longer one of cwnd_event's events; a
  * module that only has cwnd_event builds there and is never told.
+ *
+ * DEFINE_CWND_EVENTS(name, tx_start, loss): functions of a socket for when the
+ * first packet after a time with none in flight leaves, and for a timeout that
+ * begins a recovery.
  */
 #ifdef HAVE_CWND_EVENT_TX_START
-#define DEFINE_TX_START_EVENT(name, function)				\
-	static void name(struct sock *sk)				\
+#define DEFINE_CWND_EVENTS(name, tx_start, loss)			\
+	static void name##_tx_start(struct sock *sk)			\
 	{								\
-		function(sk);						\
+		tx_start(sk);						\
+	}								\
+	static void name(struct sock *sk, enum tcp_ca_event event)	\
+	{								\
+		if (event == CA_EVENT_LOSS)				\
+			loss(sk);					\
 	}
-#define TX_START_EVENT(name)	.cwnd_event_tx_start = name
+#define CWND_EVENTS(name)						\
+	.cwnd_event = name, .cwnd_event_tx_start = name##_tx_start
 #else
-#define DEFINE_TX_START_EVENT(name, function)				\
+#define DEFINE_CWND_EVENTS(name, tx_start, loss)			\
 	static void name(struct sock *sk, enum tcp_ca_event event)	\
 	{								\
 		if (event == CA_EVENT_TX_START)				\
-			function(sk);					\
+			tx_start(sk);					\
+		else if (event == CA_EVENT_LOSS)			\
+			loss(sk);					\
 	}
-#define TX_START_EVENT(name)	.cwnd_event = name
+#define CWND_EVENTS(name)	.cwnd_event = name
 #endif
 
 #endif /* _TIMELY_COMPAT_NET_TCP_H */

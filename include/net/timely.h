@@ -19,6 +19,18 @@
 #define TIMELY_RATE_SHIFT	16
 
 /**
+ * enum timely_rule - by what the rate is computed
+ * @TIMELY_RULE_GRADIENT: Algorithm 1
+ * @TIMELY_RULE_PATCHED: patched TIMELY between the thresholds
+ * @TIMELY_RULE_FAST: FAST TCP's equation, without thresholds
+ */
+enum timely_rule {
+	TIMELY_RULE_GRADIENT,
+	TIMELY_RULE_PATCHED,
+	TIMELY_RULE_FAST,
+};
+
+/**
  * struct timely_rate_law - parameters made ready for the hot path
  *
  * Made by timely_rate_law_init(), read-only afterwards and shared by all
@@ -38,7 +50,7 @@
  * @hai_factor: steps a completion in hyperactive increase
  * @hai_count: what counts towards @hai_threshold, enum timely_hai_count
  * @hai_below_t_low: hyperactive increase below Tlow too
- * @patched: the patched rule in the gradient zone
+ * @rule: enum timely_rule
  * @scale_decrease: scale the gradient zone's decrease by the time it covers
  * @scale_step: scale the additive step by the bytes completed
  * @once_per_rtt: one update an RTT
@@ -63,7 +75,7 @@ struct timely_rate_law {
 	u8 hai_factor;
 	u8 hai_count;
 	u8 hai_below_t_low:1,
-	   patched:1,
+	   rule:2,
 	   scale_decrease:1,
 	   scale_step:1,
 	   once_per_rtt:1;
@@ -122,6 +134,18 @@ struct timely_rate {
 };
 
 /**
+ * struct timely_loss - how many losses are to be put up with
+ * @credit_q16: so many, Q16
+ * @lost: packets lost by the last account
+ * @delivered: and delivered
+ */
+struct timely_loss {
+	u32 credit_q16;
+	u32 lost;
+	u32 delivered;
+};
+
+/**
  * struct timely_completion - a segment was acknowledged
  * @now_ns: when, on any clock that does not run backwards
  * @rtt_ns: its round trip, without its serialisation at the NIC
@@ -145,6 +169,11 @@ void timely_rate_restart(struct timely_rate *r,
 enum timely_zone timely_rate_update(struct timely_rate *r,
 				    const struct timely_rate_law *law,
 				    const struct timely_completion *c);
+
+u32 timely_loss_share_q16(u32 ppm);
+void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered);
+bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
+			 u32 delivered);
 
 /**
  * timely_rate_Bps() - the rate in whole bytes per second

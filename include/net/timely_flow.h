@@ -14,6 +14,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
+#include <net/timely_law.h>
 #include <net/timely_orack.h>
 #include <net/timely_pause.h>
 #include <uapi/linux/timely.h>
@@ -149,6 +150,7 @@ struct timely_waiter {
  * @hash: anchor in the table of all
  * @ref: references: the congestion control's, each qdisc's, a list's
  * @rcu: readers of the table may still look at it
+ * @own: the congestion control's, for the parameters that the path decides
  * @ring: departures
  */
 struct timely_flow {
@@ -167,6 +169,7 @@ struct timely_flow {
 	struct rhash_head hash;
 	refcount_t ref;
 	struct rcu_head rcu;
+	struct timely_own own ____cacheline_aligned;
 	struct timely_departure ring[TIMELY_DEPARTURES];
 };
 
@@ -174,7 +177,7 @@ DECLARE_STATIC_KEY_FALSE(timely_flow_key);
 
 int timely_flow_init(void);
 void timely_flow_exit(void);
-int timely_flow_register(const struct tcp_congestion_ops *ops);
+int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count);
 void timely_flow_unregister(void);
 bool timely_flow_wanted_slow(const struct sock *sk);
 
@@ -215,12 +218,18 @@ static inline bool timely_flow_wanted(const struct sock *sk)
  * timely_flow_prefetch() - an ACK is about to be processed
  * @flow: the record
  * @read: as for timely_flow_departure()
+ * @own: it has a law of its own
  *
  * With many flows the record is in none of the processor's caches.
  */
-static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read)
+static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read, bool own)
 {
 	prefetch(flow);
+	if (own) {
+		prefetch(&flow->own.law);
+		prefetch(&flow->own.law.app_limited_q32);
+		prefetch(&flow->own.base_low_ns);
+	}
 	prefetch(&flow->ring[(u8)(read + 1) % TIMELY_DEPARTURES]);
 }
 

@@ -1,76 +1,86 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The parameters of TIMELY: the one place where each is named, bounded and
- * described. The module's parameters, the presets' checks, the tools and
- * Documentation/parameters.md are all made from this table.
+ * described. The module's parameters, the sysctls, the presets' checks, the
+ * tools and Documentation/parameters.md are all made from this table.
  *
- *   P(field, unit, min, max, description)
+ *   P(field, unit, min, max, AUTO or GIVEN, description)
  *
- * Every field is a u32 in struct timely_params. Sources are the TIMELY paper
+ * Every field is a u32 in struct timely_params. AUTO may be left to each connection,
+ * which derives it from its path (timely_tune()). Sources are the TIMELY paper
  * (SIGCOMM'15, "paper"), its authors' code snippet ("snippet"), patched TIMELY
  * ("ECN or Delay", CoNEXT'16) and eRPC (NSDI'19).
  */
 #ifndef _NET_TIMELY_PARAMS_H
 #define _NET_TIMELY_PARAMS_H
 
-#define TIMELY_PARAMS(P)						       \
-	P(min_rtt_ns, "ns", 1000, 1000000000,				       \
-	  "round trip of the idle path; divides the gradient (paper 4.3)")    \
-	P(t_low_ns, "ns", 0, 1000000000,				       \
-	  "below this RTT the rate always rises (paper 4.3, Fig 15)")	       \
-	P(t_high_ns, "ns", 1000, 2000000000,				       \
-	  "above this RTT the rate always falls (paper 4.3, Fig 17)")	       \
-	P(rtt_ref_ns, "ns", 1000, 1000000000,				       \
-	  "RTT that the patched rule steers to (CoNEXT'16 5.1)")	       \
-	P(alpha_ppm, "ppm", 10, 1000000,					       \
-	  "weight of a new RTT difference in the average (snippet)")	       \
-	P(beta_ppm, "ppm", 0, 1000000,					       \
-	  "decrease between t_low_ns and t_high_ns (paper 4.3)")	       \
-	P(beta_high_ppm, "ppm", 0, 1000000,				       \
-	  "decrease above t_high_ns (paper 4.3)")			       \
-	P(delta_kbps, "kbit/s", 1, 100000000,				       \
-	  "additive step for a completed segment (paper 4.3)")		       \
-	P(segment_bytes, "bytes", 512, 65536,				       \
-	  "largest burst handed to the device at once (paper 3.3)")	       \
-	P(hai_threshold, "completions", 0, 255,				       \
-	  "completions until hyperactive increase, 0 for never (paper 4.3)")  \
-	P(hai_factor, "steps", 1, 255,					       \
-	  "steps a completion in hyperactive increase (paper 4.3)")	       \
-	P(hai_count, "mode", 0, 2,					       \
-	  "what counts: 0 gradient < 0 (paper), 1 RTT fell (snippet), 2 increases (ns-3)") \
-	P(hai_below_t_low, "bool", 0, 1,				       \
-	  "hyperactive increase also below t_low_ns (paper Fig 18)")	       \
-	P(patched, "bool", 0, 1,					       \
-	  "1 for patched TIMELY's rule between the thresholds (CoNEXT'16)")   \
-	P(scale_decrease, "bool", 0, 1,					       \
-	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
-	P(scale_step, "bool", 0, 1,					       \
-	  "scale the additive step by completed bytes / segment_bytes")      \
-	P(once_per_rtt, "bool", 0, 1,					       \
-	  "one update an RTT instead of one a completion (ns-3)")	       \
-	P(min_rate_kbps, "kbit/s", 1, 800000000,			       \
-	  "lowest rate of a flow")					       \
-	P(max_rate_kbps, "kbit/s", 1, 800000000,			       \
-	  "highest rate of a flow (paper 5: the line rate)")		       \
-	P(first_rate_kbps, "kbit/s", 1, 800000000,			       \
-	  "rate of a new flow, and the most after a long idle time")	       \
-	P(line_rate_kbps, "kbit/s", 0, 800000000,			       \
-	  "take a segment's serialisation at this NIC rate off its RTT, 0: no (paper 3.1)") \
-	P(app_limited_percent, "percent", 0, 100,			       \
-	  "rise only while the flow sends this share of its rate, 0: always (paper 5)") \
-	P(loss_beta_ppm, "ppm", 0, 500000,				       \
-	  "decrease at the first loss of a window, and at ECN echo")
+#include <linux/limits.h>
+#include <linux/types.h>
 
-#define TIMELY_PARAM_ENUM(field, unit, min, max, doc) TIMELY_P_##field,
+#define TIMELY_PARAMS(P)							\
+	P(min_rtt_ns, "ns", 1000, 1000000000, AUTO,				\
+	  "round trip of the idle path; divides the gradient (paper 4.3)")	\
+	P(t_low_ns, "ns", 0, 1000000000, AUTO,					\
+	  "below this RTT the rate always rises (paper 4.3, Fig 15)")		\
+	P(t_high_ns, "ns", 1000, 2000000000, AUTO,				\
+	  "above this RTT the rate always falls (paper 4.3, Fig 17)")		\
+	P(rtt_ref_ns, "ns", 1000, 1000000000, AUTO,				\
+	  "RTT that the patched rule steers to (CoNEXT'16 5.1)")		\
+	P(alpha_ppm, "ppm", 10, 1000000, GIVEN,					\
+	  "weight of a new RTT difference in the average (snippet); FAST's gamma") \
+	P(beta_ppm, "ppm", 0, 1000000, AUTO,					\
+	  "decrease between t_low_ns and t_high_ns (paper 4.3)")		\
+	P(beta_high_ppm, "ppm", 0, 1000000, GIVEN,				\
+	  "decrease above t_high_ns (paper 4.3)")				\
+	P(delta_kbps, "kbit/s", 1, 100000000, AUTO,				\
+	  "additive step for a completed segment (paper 4.3); FAST's alpha")	\
+	P(segment_bytes, "bytes", 512, 65536, AUTO,				\
+	  "largest burst handed to the device at once (paper 3.3)")		\
+	P(hai_threshold, "completions", 0, 255, GIVEN,				\
+	  "completions until hyperactive increase, 0 for never (paper 4.3)")	\
+	P(hai_factor, "steps", 1, 255, GIVEN,					\
+	  "steps a completion in hyperactive increase (paper 4.3)")		\
+	P(hai_count, "mode", 0, 2, GIVEN,					\
+	  "what counts: 0 gradient < 0 (paper), 1 RTT fell (snippet), 2 increases (ns-3)") \
+	P(hai_below_t_low, "bool", 0, 1, GIVEN,					\
+	  "hyperactive increase also below t_low_ns (paper Fig 18)")		\
+	P(rule, "mode", 0, 2, GIVEN,						\
+	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY (CoNEXT'16), 2 FAST* (paper 6.1)") \
+	P(scale_decrease, "bool", 0, 1, GIVEN,					\
+	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
+	P(scale_step, "bool", 0, 1, GIVEN,					\
+	  "scale the additive step by completed bytes / segment_bytes")		\
+	P(once_per_rtt, "bool", 0, 1, GIVEN,					\
+	  "one update an RTT instead of one a completion (ns-3)")		\
+	P(min_rate_kbps, "kbit/s", 1, 800000000, GIVEN,				\
+	  "lowest rate of a flow")						\
+	P(max_rate_kbps, "kbit/s", 1, 800000000, AUTO,				\
+	  "highest rate of a flow (paper 5: the line rate)")			\
+	P(first_rate_kbps, "kbit/s", 1, 800000000, AUTO,			\
+	  "rate of a new flow, and the most after a long idle time")		\
+	P(line_rate_kbps, "kbit/s", 0, 800000000, AUTO,				\
+	  "take a segment's serialisation at this NIC rate off its RTT, 0: no (paper 3.1)") \
+	P(app_limited_percent, "percent", 0, 100, GIVEN,			\
+	  "rise only while the flow sends this share of its rate, 0: always (paper 5)") \
+	P(loss_beta_ppm, "ppm", 0, 500000, GIVEN,				\
+	  "decrease for losses, once a window, and at ECN echo")		\
+	P(loss_free_ppm, "ppm", 0, 500000, GIVEN,				\
+	  "losses up to this share of the packets are not answered, 0: all are")
+
+#define TIMELY_PARAM_ENUM(field, unit, min, max, source, doc) TIMELY_P_##field,
 enum timely_param_index { TIMELY_PARAMS(TIMELY_PARAM_ENUM) TIMELY_P_COUNT };
 #undef TIMELY_PARAM_ENUM
 
-#define TIMELY_PARAM_FIELD(field, unit, min, max, doc) u32 field;
+#define TIMELY_PARAM_FIELD(field, unit, min, max, source, doc) u32 field;
 /* The parameters in the units that people use: fields, units and ranges are
  * those of TIMELY_PARAMS().
  */
 struct timely_params { TIMELY_PARAMS(TIMELY_PARAM_FIELD) };
 #undef TIMELY_PARAM_FIELD
+
+/* In the place of a value: derived from the path; in text, "auto". */
+#define TIMELY_AUTO		U32_MAX
+#define TIMELY_AUTO_TEXT	"auto"
 
 /**
  * struct timely_param_desc - what is known of one parameter
@@ -79,6 +89,7 @@ struct timely_params { TIMELY_PARAMS(TIMELY_PARAM_FIELD) };
  * @doc: one line on what it does
  * @min: least value allowed
  * @max: greatest value allowed
+ * @may_be_auto: so is TIMELY_AUTO
  */
 struct timely_param_desc {
 	const char *name;
@@ -86,6 +97,7 @@ struct timely_param_desc {
 	const char *doc;
 	u32 min;
 	u32 max;
+	bool may_be_auto;
 };
 
 /**
@@ -101,7 +113,7 @@ struct timely_preset {
 };
 
 /* The names in timely_presets[], the default first. */
-#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched"
+#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched, fast"
 
 extern const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT];
 extern const struct timely_preset timely_presets[];
@@ -109,6 +121,8 @@ extern const u32 timely_preset_count;
 
 const struct timely_preset *timely_preset_find(const char *name);
 u32 *timely_param_ref(struct timely_params *params, u32 index);
+bool timely_param_allowed(u32 index, u32 value);
+bool timely_params_are_auto(const struct timely_params *params);
 int timely_params_check(const struct timely_params *params, u32 *index);
 
 #endif /* _NET_TIMELY_PARAMS_H */

@@ -54,6 +54,15 @@ faults_of_rate() {
 	the patched error has no sign|s/error = -error/error = error/
 	the patched share is not clamped|s/-(s64)Q32_ONE, Q32_ONE/-4 * (s64)Q32_ONE, 4 * Q32_ONE/
 	the gradient share is not clamped|s/(u64)law->beta_q16 \* gradient, Q32_ONE/(u64)law->beta_q16 * gradient, 4 * Q32_ONE/
+	FAST more than doubles|s/return min_t(s64, rise, r->rate_fp)/return rise/
+	FAST takes the queue in full|s/mul_u64_u32_shr(queued_q32, law->alpha_q16, 16)/queued_q32/
+	FAST adds alpha in full|s/rise = mul_u64_u32_shr(law->step_fp, law->alpha_q16, 16)/rise = law->step_fp/
+	FAST measures the queue by the idle path|/timely_fast_fp/,/^}/s/<< 32, rtt)/<< 32, law->min_rtt_ns)/
+	losses are free for ever|s/credit - min(credit, drawn)/credit/
+	no losses in a row|s/LOSS_CREDIT_MAX_Q16	(10U/LOSS_CREDIT_MAX_Q16	(1U/
+	credit without an end|s/min_t(u64, credit, LOSS_CREDIT_MAX_Q16)/min_t(u64, credit, U32_MAX)/
+	one loss more than the credit|s/drawn <= credit/drawn <= credit + Q16_ONE/
+	what was delivered counts again|s/loss->delivered = delivered;//
 	beta above Thigh|s/excess_q32, law->beta_high_q16/excess_q32, law->beta_q16/
 	a loss keeps the gradient|/^void timely_rate_lose/,/^}/s/timely_rate_reseed(r);//
 	a threshold of 0 is always reached|s/hai_allowed \&\& law->hai_threshold \&\&/hai_allowed \&\&/

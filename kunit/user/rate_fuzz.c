@@ -18,6 +18,7 @@
 #include <linux/math64.h>
 
 #include <net/timely.h>
+#include <net/timely_tune.h>
 
 #define STEPS	256
 #define U	(1.0 / 65536)
@@ -78,8 +79,11 @@ static struct timely_params random_params(void)
 	u32 i, preset = below(timely_preset_count + 6);
 	struct timely_params p;
 
-	if (preset < timely_preset_count)
-		return timely_presets[preset].params;
+	if (preset < timely_preset_count) {
+		p = timely_presets[preset].params;
+		timely_tune(&p, &(struct timely_path){});
+		return p;
+	}
 	for (i = 0; i < TIMELY_P_COUNT; i++)
 		*timely_param_ref(&p, i) = between(timely_param_descs[i].min,
 						   timely_param_descs[i].max);
@@ -229,7 +233,7 @@ static void see(void)
 		 (double)passed / now.p.min_rtt_ns;
 	seen.g = now.after.diff_fp / 256.0 / now.p.min_rtt_ns;
 	seen.steep = seen.g <= -0.25;
-	seen.unsure = now.p.patched ? fabs(seen.g + 0.25) < 2 * DOUBT :
+	seen.unsure = now.p.rule == TIMELY_RULE_PATCHED ? fabs(seen.g + 0.25) < 2 * DOUBT :
 		      now.after.diff_fp && fabs(seen.g) < 2 * DOUBT;
 }
 
@@ -246,7 +250,7 @@ static u32 counted(void)
 	else if (p->hai_count == TIMELY_HAI_RAW)
 		falling = seen.raw < 0;
 	else
-		falling = p->patched ? seen.steep : seen.g < 0;
+		falling = p->rule == TIMELY_RULE_PATCHED ? seen.steep : seen.g < 0;
 	return falling ? min(now.before.hai + 1, 255) : 0;
 }
 
@@ -270,7 +274,7 @@ static double whole_step(u32 hai)
 
 	if (seen.rtt < p->t_low_ns)
 		hyper = hyper && p->hai_below_t_low;
-	else if (p->patched)
+	else if (p->rule == TIMELY_RULE_PATCHED)
 		hyper = hyper && seen.steep;
 	if (p->scale_step)
 		step *= min(16.0, (double)now.c.bytes / p->segment_bytes);
@@ -280,6 +284,16 @@ static double whole_step(u32 hai)
 static double clamped(double x, double low, double high)
 {
 	return x < low ? low : x > high ? high : x;
+}
+
+/* FAST's equation for the same; both bounds of the rate are the caller's. */
+static double fast_change(double *slack)
+{
+	double rate = now.before.rate_fp * U, gamma = now.law.alpha_q16 * U;
+	double aim = (double)now.p.min_rtt_ns / seen.rtt * rate + now.p.delta_kbps * 125.0;
+
+	*slack = rate / 1000000000 + U;
+	return min(gamma * (aim - rate), rate);
 }
 
 /* The change in bytes per second, and how far the engine's may be from it. */
@@ -294,6 +308,8 @@ static double change(u32 hai, double *slack)
 	double e = p->scale_decrease ? seen.e : 1;
 	double w, wblur, error, share, beta;
 
+	if (p->rule == TIMELY_RULE_FAST)
+		return fast_change(slack);
 	if (seen.rtt < p->t_low_ns) {
 		*slack = blur;
 		return step * seen.e;
@@ -305,7 +321,7 @@ static double change(u32 hai, double *slack)
 		return -rate * share * seen.e;
 	}
 	beta = law->beta_q16 * U;
-	if (p->patched) {
+	if (p->rule == TIMELY_RULE_PATCHED) {
 		w = clamped(2 * seen.g + 0.5, 0, 1);
 		wblur = w > 0 && w < 1 ? 2 * DOUBT : 0;
 		error = clamped(((double)seen.rtt - p->rtt_ref_ns) / p->rtt_ref_ns, -1, 256);
@@ -328,7 +344,7 @@ static void check_amount(void)
 	double rate = now.before.rate_fp * U, slack, delta, want;
 	u32 hai = counted();
 
-	if (is_rounding_decisive())
+	if (now.p.rule != TIMELY_RULE_FAST && is_rounding_decisive())
 		return;
 	delta = change(hai, &slack);
 	if (delta > 0 && !now.c.may_rise)
@@ -337,6 +353,8 @@ static void check_amount(void)
 	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
 		(u64)(want * 65536));
 
+	if (now.p.rule == TIMELY_RULE_FAST)
+		return;
 	/* A change too small to have a sign here may have counted or not. */
 	delta = change(hai, &slack);
 	if (delta != 0 && fabs(delta) <= slack)
@@ -360,18 +378,22 @@ static void check_sample(void)
 		now.law.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
 
 	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
+	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
+	if (!now.c.may_rise)
+		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
+	if (now.p.rule == TIMELY_RULE_FAST) {
+		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
+		return;
+	}
 	promise(AVERAGE, fabs(a->diff_fp - diff) <= 1, (u64)(s64)diff);
 	promise(ZONE, now.zone == (rtt < now.p.t_low_ns ? TIMELY_ZONE_LOW :
 				   rtt > now.p.t_high_ns ? TIMELY_ZONE_HIGH :
 				   TIMELY_ZONE_GRADIENT), 0);
-	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
-	if (!now.c.may_rise)
-		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
 	if (now.zone == TIMELY_ZONE_LOW)
 		promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
 	if (now.zone == TIMELY_ZONE_HIGH)
 		promise(SIGN, a->rate_fp <= b->rate_fp, b->rate_fp);
-	if (now.zone == TIMELY_ZONE_GRADIENT && !now.p.patched) {
+	if (now.zone == TIMELY_ZONE_GRADIENT && now.p.rule != TIMELY_RULE_PATCHED) {
 		if (a->diff_fp <= 0)
 			promise(SIGN, a->rate_fp >= b->rate_fp, b->rate_fp);
 		else if (!seen.unsure)
@@ -396,7 +418,7 @@ static void check_monotony(void)
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
 		/* Below RTTref patched TIMELY rises with w. */
 		if (also(c, &r) == now.zone &&
-		    (now.zone != TIMELY_ZONE_GRADIENT || !now.p.patched ||
+		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
 		     seen.rtt >= now.p.rtt_ref_ns))
 			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
 	}

@@ -16,6 +16,7 @@
 
 #include <net/timely_clock.h>
 #include <net/timely_rtt.h>
+#include <net/timely_tune.h>
 
 #include "../rtt_model.h"
 
@@ -55,6 +56,7 @@ static struct timely_params random_params(void)
 	struct timely_params p = timely_presets[rtt_below(dice, timely_preset_count)].params;
 	u32 i, n = rtt_below(dice, 6);
 
+	timely_tune(&p, &(struct timely_path){});
 	while (n--) {
 		const struct timely_param_desc *desc;
 

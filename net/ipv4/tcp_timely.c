@@ -25,10 +25,10 @@
  *  - A decrease puts queued segments back (section 5) under the qdisc "timely"
  *    only; elsewhere segments already given to the qdisc leave at their old
  *    time. They are few, see timely_pacing_shift().
- *  - Loss and ECN echo halve the rate once a window; the paper is silent.
+ *  - Losses beyond a share of the packets, a timeout and ECN echo halve the rate
+ *    once a window; the paper is silent.
  */
 
-#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
@@ -38,9 +38,14 @@
 #include <net/timely.h>
 #include <net/timely_counters.h>
 #include <net/timely_flow.h>
+#include <net/timely_law.h>
+#include <net/timely_link.h>
 #include <net/timely_nic.h>
 #include <net/timely_rtt.h>
 #include <net/timely_tracepoint.h>
+#include <net/timely_tune.h>
+
+#include "tcp_timely.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/timely.h>
@@ -61,6 +66,13 @@
 
 /* A packet does not wait longer for its socket; what says so is a wrong stamp. */
 #define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
+
+/* After a timeout the next tries come so much apart, that many of them, but on a long
+ * path so many of its round trips.
+ */
+#define TIMELY_RETRY_MS		50U
+#define TIMELY_RETRY_RTTS	4U
+#define TIMELY_RETRIES		20
 
 /* A longer interval counts as this one; up to it, a rate times the interval fits
  * 64 bits.
@@ -85,12 +97,15 @@
  * @mss: the MSS that @mss_inv stands for
  * @gso_max_segs: the socket's limit before it was lowered, 0 if it was not
  * @gso_segs: packets in a segment, the lowered limit
+ * @generation: the setting's that was adopted, not another's within 65536 changes
  * @pacing_shift: the socket's own, to be given back
  * @ca_state: TCP's state at the previous ACK
  * @departure: where the last departure was found
  * @source: what the last RTT ended with
  * @conserve: in the first round of recovery: send no more than arrives
  * @stamped: drivers' stamps are enabled for this socket
+ * @own: it obeys a law of its own, made for its path, in @flow
+ * @cut: losses of this window have been answered
  */
 struct timely_sock {
 	struct timely_rate rate;
@@ -107,25 +122,16 @@ struct timely_sock {
 	u16 mss;
 	u16 gso_max_segs;
 	u16 gso_segs;
+	u16 generation;
 	u8 pacing_shift;
 	u8 ca_state;
 	u8 departure;
 	u8 source:2,
 	   conserve:1,
-	   stamped:1;
+	   stamped:1,
+	   own:1,
+	   cut:1;
 };
-
-/* The module's parameters, ready for use; written once, at load. */
-static struct {
-	struct timely_rate_law law;
-	u64 app_limited_q32;	/* share of the rate in use, of 10^6, Q32 */
-	u64 horizon_q24;	/* seconds of data outstanding at most, Q24 */
-	u32 ns_per_byte_q16;	/* of the NIC, 0 if not known */
-	u32 segment_bytes;
-	u32 segment_log2;	/* rounded up */
-} timely __ro_after_init ____cacheline_aligned;
-
-static struct timely_params timely_params;
 
 /* Of the real clock, as last seen: written when it has been set. */
 static struct {
@@ -133,71 +139,141 @@ static struct {
 	u64 set_ns;	/* when that was seen to change, CLOCK_MONOTONIC */
 } timely_real;
 
-/* ---- the parameters, as the module takes them ---- */
+/* ---- the parameters in force ---- */
 
-static char *preset = "linux";
-module_param(preset, charp, 0444);
-MODULE_PARM_DESC(preset, "parameters to start from: " TIMELY_PRESET_NAMES);
-
-static struct timely_override {
-	u32 value;
-	bool given;
-} timely_overrides[TIMELY_P_COUNT];
-
-static int timely_param_set(const char *text, const struct kernel_param *kp)
-{
-	struct timely_override *override = kp->arg;
-	const struct timely_param_desc *desc =
-		&timely_param_descs[override - timely_overrides];
-	u32 value;
-
-	if (kstrtou32(text, 0, &value) || value < desc->min || value > desc->max) {
-		pr_err("tcp_timely: %s=%s refused: allowed are %u to %u (%s)\n",
-		       desc->name, text, desc->min, desc->max, desc->unit);
-		return -EINVAL;
-	}
-	override->value = value;
-	override->given = true;
-	return 0;
-}
-
-static int timely_param_get(char *buffer, const struct kernel_param *kp)
-{
-	u32 index = (struct timely_override *)kp->arg - timely_overrides;
-
-	return sysfs_emit(buffer, "%u\n",
-			  *timely_param_ref(&timely_params, index));
-}
-
-static const struct kernel_param_ops timely_param_ops = {
-	.set = timely_param_set,
-	.get = timely_param_get,
+/* The congestion controls: the first obeys the namespace's parameters, the others
+ * are presets as they stand, for a socket or a route.
+ */
+enum {
+	TIMELY_CC_NET,
+	TIMELY_CC_PATCHED,
+	TIMELY_CC_PAPER,
+	TIMELY_CC_FAST,
+	TIMELY_CC_COUNT
 };
 
-#define TIMELY_MODULE_PARAM(field, unit, min, max, doc)			\
-	module_param_cb(field, &timely_param_ops,			\
-			&timely_overrides[TIMELY_P_##field], 0444);	\
-	MODULE_PARM_DESC(field, doc " [" #min " to " #max " " unit "]");
-TIMELY_PARAMS(TIMELY_MODULE_PARAM)
+static struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT];
 
-/* ---- from TCP to the engine ---- */
+static const char * const timely_fixed_presets[TIMELY_CC_COUNT] = {
+	[TIMELY_CC_PATCHED]	= "patched",
+	[TIMELY_CC_PAPER]	= "paper",
+	[TIMELY_CC_FAST]	= "fast",
+};
+
+static struct timely_setting timely_fixed[TIMELY_CC_COUNT] __ro_after_init;
+
+/* What a connection is to obey. Under RCU. */
+static const struct timely_setting *timely_setting(const struct sock *sk)
+{
+	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
+
+	if (likely(ops == &timely_ops[TIMELY_CC_NET]))
+		return timely_net_setting(sk);
+	return &timely_fixed[ops - timely_ops];
+}
+
+/* And what that comes to, for its path. */
+static const struct timely_law *timely_law(const struct timely_sock *ts,
+					   const struct timely_setting *setting)
+{
+	return ts->own ? &ts->flow->own.law : &setting->law;
+}
 
 static u32 timely_packets(const struct timely_sock *ts, u64 bytes)
 {
 	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
+/* How many packets are a segment. */
+static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 mss)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	/* The limit that was ours makes room for another. */
+	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
+		sk->sk_gso_max_segs = ts->gso_max_segs;
+	ts->mss = mss;
+	ts->mss_inv = min_t(u64, div_u64(1ULL << 32, mss), U32_MAX);
+	ts->gso_segs = max_t(u32, timely_packets(ts, law->segment_bytes),
+			     TIMELY_MIN_TSO_SEGS);
+}
+
+/* Derive the connection's own law from what is known of its path. */
+static void timely_tune_own(struct sock *sk, const struct timely_setting *setting)
+{
+	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
+	struct timely_params params = setting->params;
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	struct timely_path path;
+
+	own->link_epoch = READ_ONCE(timely_link_epoch);
+	own->line_kbps = dst ? timely_link_kbps(dst->dev) : 0;
+	path = (struct timely_path) {
+		.base_rtt_ns = own->base_rtt_ns,
+		.line_kbps = own->line_kbps,
+		.mss = tcp_sk(sk)->mss_cache,
+	};
+	timely_tune(&params, &path);
+	timely_law_init(&own->law, &params);
+}
+
+/* A law is good for round trips that differ by an eighth from what it was made for. */
+static void timely_set_base(struct timely_own *own, u32 base_rtt_ns)
+{
+	own->base_rtt_ns = base_rtt_ns;
+	own->base_low_ns = base_rtt_ns - base_rtt_ns / 8;
+	own->base_span_ns = base_rtt_ns / 4;
+}
+
+/* Another setting is in force than at the last ACK, or this is the first. */
+static void timely_adopt(struct sock *sk, const struct timely_setting *setting)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	ts->generation = setting->generation;
+	ts->own = setting->is_auto && ts->flow;
+	if (ts->own)
+		timely_tune_own(sk, setting);
+	timely_set_mss(sk, timely_law(ts, setting), ts->mss);
+}
+
+/* A round trip was measured: is the path still what the law was made for? */
+static void timely_watch_path(struct sock *sk, const struct timely_setting *setting,
+			      const struct timely_completion *completion)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_own *own = &ts->flow->own;
+	u64 half_ns = own->floor.half_ns;
+	u64 base_ns = timely_floor_add(&own->floor, completion->now_ns,
+				       TIMELY_BASE_HALF_NS, max(completion->rtt_ns, 1U));
+
+	/* A route may lead to another device: look once in a while. */
+	if (likely(base_ns - own->base_low_ns <= own->base_span_ns &&
+		   own->link_epoch == READ_ONCE(timely_link_epoch) &&
+		   own->floor.half_ns == half_ns))
+		return;
+	timely_set_base(own, base_ns);
+	timely_tune_own(sk, setting);
+	timely_set_mss(sk, &own->law, ts->mss);
+}
+
+/* ---- from TCP to the engine ---- */
+
+static u32 timely_mss(const struct sock *sk)
+{
+	return clamp_t(u32, tcp_sk(sk)->mss_cache, 1, U16_MAX);
+}
+
 static void timely_refresh_mss(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
-	u32 mss = clamp_t(u32, tcp_sk(sk)->mss_cache, 1, U16_MAX);
+	u32 mss = timely_mss(sk);
 
 	if (likely(ts->mss == mss))
 		return;
-	ts->mss = mss;
-	ts->mss_inv = min_t(u64, div_u64(1ULL << 32, mss), U32_MAX);
-	ts->gso_segs = max_t(u32, timely_packets(ts, timely.segment_bytes),
-			     TIMELY_MIN_TSO_SEGS);
+	rcu_read_lock();
+	timely_set_mss(sk, timely_law(ts, timely_setting(sk)), mss);
+	rcu_read_unlock();
 }
 
 /* At a low rate that much time is less than a segment. New data may wait in the
@@ -205,25 +281,25 @@ static void timely_refresh_mss(struct sock *sk)
  * would be held back until the queue is empty, and new data keep it from that:
  * a segment's worth at least.
  */
-static u32 timely_pacing_shift(u64 rate)
+static u32 timely_pacing_shift(const struct timely_law *law, u64 rate)
 {
-	int shift = fls64(rate) - 1 - (int)timely.segment_log2;
+	int shift = fls64(rate) - 1 - (int)law->segment_log2;
 
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
 
 /* Put the engine's rate into force. */
-static void timely_apply(struct sock *sk)
+static void timely_apply(struct sock *sk, const struct timely_law *law)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	u64 rate = timely_rate_Bps(&ts->rate);
-	u64 bytes = rate * timely.horizon_q24 >> 24;
+	u64 bytes = rate * law->horizon_q24 >> 24;
 
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
 	if (ts->flow)
 		timely_flow_rate(ts->flow, rate);
-	sk_pacing_shift_update(sk, timely_pacing_shift(rate));
+	sk_pacing_shift_update(sk, timely_pacing_shift(law, rate));
 	ts->cwnd_limit = max_t(u32, timely_packets(ts, bytes) +
 			       TIMELY_SLACK_SEGMENTS * ts->gso_segs,
 			       TCP_INIT_CWND);
@@ -238,7 +314,7 @@ static void timely_apply(struct sock *sk)
  * the application paused that is not what it sends: then the time since the
  * last completion counts, with the pause.
  */
-static bool timely_may_rise(const struct sock *sk,
+static bool timely_may_rise(const struct sock *sk, const struct timely_law *law,
 			    const struct rate_sample *rs, u32 bytes, u32 before)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
@@ -248,7 +324,7 @@ static bool timely_may_rise(const struct sock *sk,
 	u64 interval_us = max(rs->interval_us, 0L);
 	u64 needed;
 
-	if (!timely.app_limited_q32)
+	if (!law->app_limited_q32)
 		return true;
 	if (rs->is_app_limited || !delivered || !interval_us) {
 		delivered = packets;
@@ -256,7 +332,7 @@ static bool timely_may_rise(const struct sock *sk,
 	}
 	needed = timely_rate_Bps(&ts->rate) *
 		 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) >> 16;
-	needed = needed * timely.app_limited_q32 >> 16;
+	needed = needed * law->app_limited_q32 >> 16;
 	return delivered * bytes >= needed * packets;
 }
 
@@ -369,8 +445,8 @@ static void timely_departure(const struct sock *sk,
 	ack->segment_bytes = departure.bytes;
 }
 
-static void timely_look(struct sock *sk, const struct rate_sample *rs,
-			struct timely_ack *ack)
+static void timely_look(struct sock *sk, const struct timely_law *law,
+			const struct rate_sample *rs, struct timely_ack *ack)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -384,11 +460,11 @@ static void timely_look(struct sock *sk, const struct rate_sample *rs,
 	ack->end_seq = rs->last_end_seq;
 	ack->delivered = tp->delivered;
 	ack->mss = ts->mss;
-	ack->segment_bytes = timely.segment_bytes;
+	ack->segment_bytes = law->segment_bytes;
 	ack->in_flight = rs->prior_in_flight;
 	ack->acked = rs->acked_sacked;
-	ack->ns_per_byte_q16 = timely.ns_per_byte_q16;
-	ack->tail_limit_ns = timely.law.t_high_ns;
+	ack->ns_per_byte_q16 = law->ns_per_byte_q16;
+	ack->tail_limit_ns = law->rate.t_high_ns;
 	ack->new = rs->rtt_us >= 0;
 	ack->retransmitted = rs->is_retrans;
 	ack->recovery = ts->ca_state >= TCP_CA_Recovery ||
@@ -400,15 +476,17 @@ static void timely_look(struct sock *sk, const struct rate_sample *rs,
 }
 
 /* An ACK: measure its RTT and let the engine compute the rate. */
-static void timely_measure(struct sock *sk, const struct rate_sample *rs)
+static void timely_measure(struct sock *sk, const struct timely_setting *setting,
+			   const struct rate_sample *rs)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_law *law = timely_law(ts, setting);
 	u32 delivered = ts->rtt.delivered;
 	struct timely_completion completion;
 	enum timely_rtt_result result;
 	struct timely_ack ack;
 
-	timely_look(sk, rs, &ack);
+	timely_look(sk, law, rs, &ack);
 	result = timely_rtt_measure(&ts->rtt, &ack, &completion);
 	timely_rtt_count(result);
 	if (result <= TIMELY_RTT_tcp) {
@@ -416,10 +494,12 @@ static void timely_measure(struct sock *sk, const struct rate_sample *rs)
 		if (ts->source != result)
 			timely_rate_reseed(&ts->rate);
 		ts->source = result;
-		completion.may_rise = timely_may_rise(sk, rs, completion.bytes,
+		if (ts->own)
+			timely_watch_path(sk, setting, &completion);
+		completion.may_rise = timely_may_rise(sk, law, rs, completion.bytes,
 						      delivered);
-		timely_rate_update(&ts->rate, &timely.law, &completion);
-		timely_apply(sk);
+		timely_rate_update(&ts->rate, &law->rate, &completion);
+		timely_apply(sk, law);
 		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
 	} else {
 		completion.rtt_ns = 0;
@@ -430,6 +510,38 @@ static void timely_measure(struct sock *sk, const struct rate_sample *rs)
 	}
 	trace_timely_rtt(sk, &ack, ts->hardware_ns, result, completion.rtt_ns,
 			 timely_rate_Bps(&ts->rate));
+}
+
+/* ---- losses ---- */
+
+/* Are all that TCP took for lost since the last account put up with? */
+static bool timely_losses_are_free(const struct sock *sk, const struct timely_law *law)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	return law->loss_share_q16 && ts->flow &&
+	       timely_loss_is_free(&ts->flow->own.loss, law->loss_share_q16, tp->lost,
+				   tp->delivered);
+}
+
+static void timely_cut(struct sock *sk, const struct timely_law *law)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	ts->cut = 1;
+	timely_rate_lose(&ts->rate, &law->rate);
+	timely_apply(sk, law);
+}
+
+/* More of a window may be found lost than what it was told of at first. */
+static void timely_count_losses(struct sock *sk, const struct timely_law *law)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (!ts->cut && ts->flow && ts->flow->own.loss.lost != tcp_sk(sk)->lost &&
+	    !timely_losses_are_free(sk, law))
+		timely_cut(sk, law);
 }
 
 /* In recovery: packet conservation for a round trip, then one packet more for
@@ -470,21 +582,38 @@ static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 DEFINE_CONG_CONTROL(timely_cong_control)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_setting *setting;
 
+	/* The SYN's, before init. */
+	if (unlikely(!ts->mss))
+		return;
+	rcu_read_lock();
+	setting = timely_setting(sk);
+	if (unlikely(ts->generation != setting->generation))
+		timely_adopt(sk, setting);
 	timely_refresh_mss(sk);
-	timely_measure(sk, rs);
+	timely_measure(sk, setting, rs);
+	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
+		timely_count_losses(sk, timely_law(ts, setting));
+	rcu_read_unlock();
 	timely_set_cwnd(sk, rs);
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 }
 
-/* Called once for each window with a loss or an ECN echo. */
+/* Called once for each window with a loss or an ECN echo, which is no loss. */
 static u32 timely_ssthresh(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_law *law;
 
+	rcu_read_lock();
+	law = timely_law(ts, timely_setting(sk));
 	ts->undo_rate_fp = ts->rate.rate_fp;
-	timely_rate_lose(&ts->rate, &timely.law);
-	timely_apply(sk);
+	ts->cut = 0;
+	if (!ts->flow || ts->flow->own.loss.lost == tcp_sk(sk)->lost ||
+	    !timely_losses_are_free(sk, law))
+		timely_cut(sk, law);
+	rcu_read_unlock();
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
@@ -494,7 +623,9 @@ static u32 timely_undo_cwnd(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	ts->rate.rate_fp = max(ts->rate.rate_fp, ts->undo_rate_fp);
-	timely_apply(sk);
+	rcu_read_lock();
+	timely_apply(sk, timely_law(ts, timely_setting(sk)));
+	rcu_read_unlock();
 	return max(tcp_snd_cwnd(tcp_sk(sk)), ts->cwnd_limit);
 }
 
@@ -507,17 +638,61 @@ static void timely_tx_start(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 idle_ns = tp->tcp_mstamp * NSEC_PER_USEC - ts->rate.updated_ns;
+	const struct timely_law *law;
 
-	if ((s32)(tcp_jiffies32 - tp->lsndtime) >
-	    (s32)inet_csk(sk)->icsk_rto) {
-		timely_rate_restart(&ts->rate, &timely.law);
-		timely_apply(sk);
-	} else if (tp->app_limited && idle_ns > timely.law.t_high_ns) {
+	rcu_read_lock();
+	law = timely_law(ts, timely_setting(sk));
+	if ((s32)(tcp_jiffies32 - tp->lsndtime) > (s32)inet_csk(sk)->icsk_rto &&
+	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) {
+		timely_rate_restart(&ts->rate, &law->rate);
+		timely_apply(sk, law);
+	} else if (tp->app_limited && idle_ns > law->rate.t_high_ns) {
 		timely_rate_reseed(&ts->rate);
 	}
+	rcu_read_unlock();
 }
 
-DEFINE_TX_START_EVENT(timely_cwnd_event, timely_tx_start)
+/* A timeout, and the timer is about to be doubled. In the datacenter a silence ends
+ * at once: a link that comes up again, a new route. Whoever then waits for a timer
+ * that was doubled into the silence waits as long again. A packet each
+ * TIMELY_RETRY_MS congests nothing; but no sooner than on a longer path an answer is
+ * due, and not for ever.
+ */
+static void timely_retry_soon(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tcp_sk(sk)->srtt_us >> 3),
+			  TIMELY_RETRY_MS * USEC_PER_MSEC);
+
+	if (icsk->icsk_retransmits < TIMELY_RETRIES)
+		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
+}
+
+/* The first of a silence. What is known of the path may no longer be true, however
+ * little was lost.
+ */
+static void timely_timeout(struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	timely_retry_soon(sk);
+	if (ts->cut)
+		return;
+	rcu_read_lock();
+	timely_cut(sk, timely_law(ts, timely_setting(sk)));
+	rcu_read_unlock();
+}
+
+/* The timer's others show as that only. They cut nothing more: the rate is for when
+ * the silence ends.
+ */
+static void timely_set_state(struct sock *sk, u8 state)
+{
+	if (state == TCP_CA_Loss && inet_csk(sk)->icsk_retransmits)
+		timely_retry_soon(sk);
+}
+
+DEFINE_CWND_EVENTS(timely_cwnd_event, timely_tx_start, timely_timeout)
 
 /* Segments of the configured size, not of TCP's choice: for an RTT below half
  * a millisecond tcp_tso_autosize() would make 64 KB bursts at any rate. The
@@ -535,19 +710,38 @@ static u32 timely_min_tso_segs(struct sock *sk)
 	return TIMELY_MIN_TSO_SEGS;
 }
 
+/* What the handshake took is a first idea of the path. */
+static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
+{
+	u32 rtt_us = tcp_min_rtt(tp);
+
+	timely_floor_init(&own->floor);
+	timely_loss_init(&own->loss, tp->lost, tp->delivered);
+	timely_set_base(own, rtt_us < USEC_PER_SEC ? rtt_us * NSEC_PER_USEC : 0);
+}
+
 static void timely_init(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_setting *setting;
+	const struct timely_law *law;
 
 	memset(ts, 0, sizeof(*ts));
 	timely_skip(ts, tcp_sk(sk));
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
-	timely_rate_init(&ts->rate, &timely.law);
 	ts->pacing_shift = READ_ONCE(sk->sk_pacing_shift);
-	timely_refresh_mss(sk);
+	ts->mss = timely_mss(sk);
 	ts->flow = timely_flow_open(sk);
+	if (ts->flow)
+		timely_own_init(&ts->flow->own, tcp_sk(sk));
 	timely_want_driver_stamps(ts, true);
-	timely_apply(sk);
+	rcu_read_lock();
+	setting = timely_setting(sk);
+	timely_adopt(sk, setting);
+	law = timely_law(ts, setting);
+	timely_rate_init(&ts->rate, &law->rate);
+	timely_apply(sk, law);
+	rcu_read_unlock();
 	/* Without fq, TCP paces by itself. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -567,16 +761,25 @@ static void timely_release(struct sock *sk)
 	sk_pacing_shift_update(sk, ts->pacing_shift);
 }
 
-static struct tcp_congestion_ops timely_ops __read_mostly = {
-	.name		= "timely",
-	.owner		= THIS_MODULE,
-	.init		= timely_init,
-	.release	= timely_release,
-	.cong_control	= timely_cong_control,
-	.ssthresh	= timely_ssthresh,
-	.undo_cwnd	= timely_undo_cwnd,
-	.min_tso_segs	= timely_min_tso_segs,
-	TX_START_EVENT(timely_cwnd_event),
+#define TIMELY_OPS(text)					\
+	{							\
+		.name		= text,				\
+		.owner		= THIS_MODULE,			\
+		.init		= timely_init,			\
+		.release	= timely_release,		\
+		.cong_control	= timely_cong_control,		\
+		.ssthresh	= timely_ssthresh,		\
+		.undo_cwnd	= timely_undo_cwnd,		\
+		.set_state	= timely_set_state,		\
+		.min_tso_segs	= timely_min_tso_segs,		\
+		CWND_EVENTS(timely_cwnd_event),			\
+	}
+
+static struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT] __read_mostly = {
+	[TIMELY_CC_NET]		= TIMELY_OPS("timely"),
+	[TIMELY_CC_PATCHED]	= TIMELY_OPS("timely_patched"),
+	[TIMELY_CC_PAPER]	= TIMELY_OPS("timely_paper"),
+	[TIMELY_CC_FAST]	= TIMELY_OPS("timely_fast"),
 };
 
 /* ---- the tracepoint ---- */
@@ -600,11 +803,12 @@ static void timely_probe(void *unused, struct sock *sk, const struct sk_buff *sk
 {
 	struct timely_sock *ts;
 
-	if (inet_csk(sk)->icsk_ca_ops != &timely_ops)
+	if ((unsigned long)inet_csk(sk)->icsk_ca_ops - (unsigned long)timely_ops >=
+	    sizeof(timely_ops))
 		return;
 	ts = inet_csk_ca(sk);
 	if (ts->flow)
-		timely_flow_prefetch(ts->flow, ts->departure);
+		timely_flow_prefetch(ts->flow, ts->departure, ts->own);
 	ts->napi_id = timely_napi_id(skb);
 	ts->driver_ns = ktime_to_ns(skb_tstamp(skb));
 	ts->hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);
@@ -633,34 +837,35 @@ static void timely_leave_tracepoint(void)
 
 /* ---- loading ---- */
 
-static int __init timely_load_params(void)
+static void __init timely_fix_presets(void)
 {
-	const struct timely_preset *start = timely_preset_find(preset);
-	const struct timely_param_desc *desc;
+	u32 i;
+
+	for (i = TIMELY_CC_NET + 1; i < TIMELY_CC_COUNT; i++)
+		timely_setting_init(&timely_fixed[i],
+				    &timely_preset_find(timely_fixed_presets[i])->params, 0);
+}
+
+/* Of all, or of the first so many. */
+static void timely_unregister_controls(u32 count)
+{
+	while (count--)
+		tcp_unregister_congestion_control(&timely_ops[count]);
+}
+
+static int __init timely_register_controls(void)
+{
 	u32 i;
 	int err;
 
-	if (!start) {
-		pr_err("tcp_timely: preset=%s refused: allowed are " TIMELY_PRESET_NAMES "\n",
-		       preset);
-		return -EINVAL;
+	for (i = 0; i < TIMELY_CC_COUNT; i++) {
+		err = tcp_register_congestion_control(&timely_ops[i]);
+		if (err) {
+			timely_unregister_controls(i);
+			return err;
+		}
 	}
-	timely_params = start->params;
-	for (i = 0; i < TIMELY_P_COUNT; i++)
-		if (timely_overrides[i].given)
-			*timely_param_ref(&timely_params, i) =
-				timely_overrides[i].value;
-
-	err = timely_params_check(&timely_params, &i);
-	if (!err)
-		return 0;
-	desc = &timely_param_descs[i];
-	pr_err("tcp_timely: %s=%u refused: it must not be above %s=%u\n",
-	       desc->name, *timely_param_ref(&timely_params, i),
-	       i == TIMELY_P_t_low_ns ? "t_high_ns" : "max_rate_kbps",
-	       i == TIMELY_P_t_low_ns ? timely_params.t_high_ns :
-					timely_params.max_rate_kbps);
-	return err;
+	return 0;
 }
 
 static int __init timely_register(void)
@@ -669,38 +874,33 @@ static int __init timely_register(void)
 
 	BUILD_BUG_ON(sizeof(struct timely_sock) > ICSK_CA_PRIV_SIZE);
 
-	err = timely_load_params();
+	timely_fix_presets();
+	err = timely_settings_init();
 	if (err)
 		return err;
-
-	timely_rate_law_init(&timely.law, &timely_params);
-	timely.segment_bytes = timely_params.segment_bytes;
-	timely.segment_log2 = order_base_2(timely.segment_bytes);
-	timely.horizon_q24 = div_u64(2ULL * timely_params.t_high_ns << 24,
-				     NSEC_PER_SEC);
-	timely.app_limited_q32 = div_u64((u64)timely_params.app_limited_percent << 32,
-					 100 * USEC_PER_SEC);
-	if (timely_params.line_rate_kbps)
-		timely.ns_per_byte_q16 = div_u64(8000000ULL << 16,
-						 timely_params.line_rate_kbps);
-
-	err = timely_flow_register(&timely_ops);
+	err = timely_flow_register(timely_ops, TIMELY_CC_COUNT);
 	if (err)
-		return err;
+		goto no_records;
 	timely_join_tracepoint();
-	err = tcp_register_congestion_control(&timely_ops);
-	if (err) {
-		timely_leave_tracepoint();
-		timely_flow_unregister();
-	}
+	err = timely_register_controls();
+	if (err)
+		goto no_controls;
+	return 0;
+
+no_controls:
+	timely_leave_tracepoint();
+	timely_flow_unregister();
+no_records:
+	timely_settings_exit();
 	return err;
 }
 
 static void __exit timely_unregister(void)
 {
-	tcp_unregister_congestion_control(&timely_ops);
+	timely_unregister_controls(TIMELY_CC_COUNT);
 	timely_leave_tracepoint();
 	timely_flow_unregister();
+	timely_settings_exit();
 }
 
 module_init(timely_register);
@@ -708,4 +908,8 @@ module_exit(timely_unregister);
 
 MODULE_AUTHOR("The TIMELY for Linux authors");
 MODULE_LICENSE("GPL");
+/* By their names when they are asked for. */
+MODULE_ALIAS("tcp_timely_patched");
+MODULE_ALIAS("tcp_timely_paper");
+MODULE_ALIAS("tcp_timely_fast");
 MODULE_DESCRIPTION("TIMELY: RTT-based congestion control for the datacenter");

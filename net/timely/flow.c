@@ -30,7 +30,9 @@
 
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 
+/* The congestion controls whose sockets are recorded: so many bytes of them. */
 static const struct tcp_congestion_ops *timely_flow_ops;
+static size_t timely_flow_ops_size;
 
 /* Of their own size: in one of a power of two the hot lines of all of them would
  * fall into the same few sets of the processor's caches.
@@ -74,15 +76,17 @@ void timely_flow_exit(void)
 }
 
 /**
- * timely_flow_register() - a congestion control will ask for records
- * @ops: it; sockets that use it are recorded
+ * timely_flow_register() - congestion controls will ask for records
+ * @ops: the first of them; sockets that use one are recorded
+ * @count: how many there are, one after the other
  *
- * Return: 0, -EBUSY if there is one already.
+ * Return: 0, -EBUSY if there are some already.
  */
-int timely_flow_register(const struct tcp_congestion_ops *ops)
+int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count)
 {
 	if (timely_flow_ops)
 		return -EBUSY;
+	WRITE_ONCE(timely_flow_ops_size, count * sizeof(*ops));
 	WRITE_ONCE(timely_flow_ops, ops);
 	static_branch_enable(&timely_flow_key);
 	return 0;
@@ -105,12 +109,14 @@ void timely_flow_unregister(void)
  * timely_flow_wanted_slow() - timely_flow_wanted(), past its static key
  * @sk: a full TCP socket
  *
- * Return: true if its congestion control is the registered one.
+ * Return: true if its congestion control is one of those registered.
  */
 bool timely_flow_wanted_slow(const struct sock *sk)
 {
-	return READ_ONCE(inet_csk(sk)->icsk_ca_ops) ==
-	       READ_ONCE(timely_flow_ops);
+	unsigned long first = (unsigned long)READ_ONCE(timely_flow_ops);
+
+	return first && (unsigned long)READ_ONCE(inet_csk(sk)->icsk_ca_ops) - first <
+			READ_ONCE(timely_flow_ops_size);
 }
 
 /**

@@ -15,6 +15,7 @@
 #include <net/timely_clock.h>
 #include <net/timely_counters.h>
 #include <net/timely_flow.h>
+#include <net/timely_link.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
@@ -22,6 +23,7 @@
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
 #include <net/timely_tracepoint.h>
+#include <net/timely_tune.h>
 #include <net/timely_wheel.h>
 
 EXPORT_SYMBOL_GPL(timely_rate_law_init);
@@ -30,6 +32,9 @@ EXPORT_SYMBOL_GPL(timely_rate_reseed);
 EXPORT_SYMBOL_GPL(timely_rate_lose);
 EXPORT_SYMBOL_GPL(timely_rate_restart);
 EXPORT_SYMBOL_GPL(timely_rate_update);
+EXPORT_SYMBOL_GPL(timely_loss_share_q16);
+EXPORT_SYMBOL_GPL(timely_loss_init);
+EXPORT_SYMBOL_GPL(timely_loss_is_free);
 
 EXPORT_SYMBOL_GPL(timely_rtt_refusal);
 
@@ -47,7 +52,14 @@ EXPORT_SYMBOL_GPL(timely_presets);
 EXPORT_SYMBOL_GPL(timely_preset_count);
 EXPORT_SYMBOL_GPL(timely_preset_find);
 EXPORT_SYMBOL_GPL(timely_param_ref);
+EXPORT_SYMBOL_GPL(timely_param_allowed);
+EXPORT_SYMBOL_GPL(timely_params_are_auto);
 EXPORT_SYMBOL_GPL(timely_params_check);
+
+EXPORT_SYMBOL_GPL(timely_tune);
+
+EXPORT_SYMBOL_GPL(timely_link_epoch);
+EXPORT_SYMBOL_GPL(timely_link_kbps);
 
 EXPORT_SYMBOL_GPL(timely_pause_init);
 EXPORT_SYMBOL_GPL(timely_pause_hear);
@@ -167,6 +179,9 @@ static int __init timely_load(void)
 	err = timely_nic_init();
 	if (err)
 		goto no_nic;
+	err = timely_link_init();
+	if (err)
+		goto no_link;
 	err = timely_onramp_init();
 	if (err)
 		goto no_onramp;
@@ -178,6 +193,8 @@ static int __init timely_load(void)
 no_netlink:
 	timely_onramp_exit();
 no_onramp:
+	timely_link_exit();
+no_link:
 	timely_nic_exit();
 no_nic:
 	timely_flow_exit();
@@ -188,6 +205,7 @@ static void __exit timely_unload(void)
 {
 	timely_netlink_exit();
 	timely_onramp_exit();
+	timely_link_exit();
 	timely_nic_exit();
 	timely_flow_exit();
 }

@@ -37,6 +37,7 @@
 #include <net/busy_poll.h>
 #include <net/net_namespace.h>
 
+#include <net/timely_link.h>
 #include <net/timely_nic.h>
 #include <timely_dev.h>
 #include <uapi/linux/timely.h>
@@ -365,11 +366,14 @@ static void timely_nic_set_rate(struct timely_nic *nic)
 static void timely_nic_read_link(struct timely_nic *nic)
 {
 	struct ethtool_link_ksettings link;
+	u32 kbps = 0;
 
-	nic->line_kbps = 0;
 	if (!__ethtool_get_link_ksettings(nic->dev, &link) &&
 	    link.base.speed && link.base.speed <= U32_MAX / 1000)
-		nic->line_kbps = link.base.speed * 1000;
+		kbps = link.base.speed * 1000;
+	if (nic->line_kbps != kbps)
+		timely_link_changed();
+	WRITE_ONCE(nic->line_kbps, kbps);
 	timely_nic_set_rate(nic);
 }
 
@@ -613,6 +617,19 @@ int timely_nic_status(const struct net_device *dev,
 }
 
 /**
+ * timely_nic_kbps() - the speed of a NIC's line
+ * @dev: the device; under RTNL or RCU
+ *
+ * Return: kbit/s; 0 if that is not known, or the device stamps nothing.
+ */
+u32 timely_nic_kbps(const struct net_device *dev)
+{
+	const struct timely_nic *nic = timely_nic_find(dev);
+
+	return nic ? READ_ONCE(nic->override_kbps) ?: READ_ONCE(nic->line_kbps) : 0;
+}
+
+/**
  * timely_nic_change() - set what can be set of a NIC
  * @dev: the device, under RTNL
  * @change: what to set
@@ -627,8 +644,9 @@ int timely_nic_change(const struct net_device *dev,
 	if (!nic)
 		return -ENOENT;
 	if (change->set_override) {
-		nic->override_kbps = change->override_kbps;
+		WRITE_ONCE(nic->override_kbps, change->override_kbps);
 		timely_nic_set_rate(nic);
+		timely_link_changed();
 	}
 	if (change->set_use) {
 		spin_lock_bh(&nic->lock);

@@ -15,8 +15,10 @@
 
 #include <net/timely.h>
 
-#define TIMELY_PARAM_DESC(field, unit, min, max, doc) \
-	[TIMELY_P_##field] = { #field, unit, doc, min, max },
+#define TIMELY_PARAM_AUTO	true
+#define TIMELY_PARAM_GIVEN	false
+#define TIMELY_PARAM_DESC(field, unit, min, max, source, doc) \
+	[TIMELY_P_##field] = { #field, unit, doc, min, max, TIMELY_PARAM_##source },
 
 const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	TIMELY_PARAMS(TIMELY_PARAM_DESC)
@@ -31,7 +33,8 @@ const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	.hai_factor = 5,	/* paper 4.3 */				\
 	.scale_decrease = 1,	/* paper 5 */				\
 	.max_rate_kbps = 800000000,					\
-	.loss_beta_ppm = 500000
+	.loss_beta_ppm = 500000,					\
+	.loss_free_ppm = 20000		/* cables and line cards lose less */
 
 /* The paper's values (section 6) and, for the rates of a flow, which it does
  * not give, ones that do no harm.
@@ -62,7 +65,7 @@ const struct timely_preset timely_presets[] = {
 			.beta_ppm = 25000,
 			.delta_kbps = 2500,
 			.hai_below_t_low = 1,
-			.patched = 1,
+			.rule = TIMELY_RULE_PATCHED,
 		},
 	}, {
 		.name = "paper",
@@ -113,7 +116,25 @@ const struct timely_preset timely_presets[] = {
 			.alpha_ppm = 875000,
 			.beta_ppm = 8000,
 			.delta_kbps = 10000,
-			.patched = 1,
+			.rule = TIMELY_RULE_PATCHED,
+		},
+	}, {
+		.name = "fast",
+		.doc = "FAST*, which the TIMELY paper compares itself with (Table 1)",
+		.params = {
+			TIMELY_COMMON,
+			.min_rtt_ns = TIMELY_AUTO,
+			.t_high_ns = 500000,
+			.alpha_ppm = 500000,	/* gamma: above 0, up to 1 */
+			.beta_ppm = 800000,
+			.beta_high_ppm = 800000,
+			.delta_kbps = 50000,	/* alpha: Table 1 has 10, 50 and 100 Mb/s */
+			.rule = TIMELY_RULE_FAST,
+			.scale_step = 1,
+			.once_per_rtt = 1,
+			.app_limited_percent = 80,
+			.min_rate_kbps = 1000,
+			.first_rate_kbps = 500000,
 		},
 	},
 };
@@ -145,13 +166,52 @@ const struct timely_preset *timely_preset_find(const char *name)
  */
 u32 *timely_param_ref(struct timely_params *params, u32 index)
 {
-#define TIMELY_PARAM_REF(field, unit, min, max, doc) \
+#define TIMELY_PARAM_REF(field, unit, min, max, source, doc) \
 	case TIMELY_P_##field: return &params->field;
 	switch (index) {
 	TIMELY_PARAMS(TIMELY_PARAM_REF)
 	}
 #undef TIMELY_PARAM_REF
 	return NULL;
+}
+
+/**
+ * timely_param_allowed() - is a value one that a parameter may have by itself
+ * @index: enum timely_param_index
+ * @value: the value
+ *
+ * Return: whether it is in range, or TIMELY_AUTO where that is allowed.
+ */
+bool timely_param_allowed(u32 index, u32 value)
+{
+	const struct timely_param_desc *desc = &timely_param_descs[index];
+
+	if (value == TIMELY_AUTO)
+		return desc->may_be_auto;
+	return value >= desc->min && value <= desc->max;
+}
+
+/**
+ * timely_params_are_auto() - is any parameter left to be derived from the path
+ * @params: the parameters
+ *
+ * Return: whether timely_tune() has anything to do.
+ */
+bool timely_params_are_auto(const struct timely_params *params)
+{
+	struct timely_params copy = *params;
+	u32 i;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++)
+		if (*timely_param_ref(&copy, i) == TIMELY_AUTO)
+			return true;
+	return false;
+}
+
+/* What is derived makes room for what is given. */
+static bool timely_in_order(u32 low, u32 high)
+{
+	return low == TIMELY_AUTO || high == TIMELY_AUTO || low <= high;
 }
 
 /**
@@ -167,19 +227,15 @@ int timely_params_check(const struct timely_params *params, u32 *index)
 {
 	struct timely_params copy = *params;
 
-	for (*index = 0; *index < TIMELY_P_COUNT; ++*index) {
-		const struct timely_param_desc *desc = &timely_param_descs[*index];
-		u32 value = *timely_param_ref(&copy, *index);
-
-		if (value < desc->min || value > desc->max)
+	for (*index = 0; *index < TIMELY_P_COUNT; ++*index)
+		if (!timely_param_allowed(*index, *timely_param_ref(&copy, *index)))
 			return -ERANGE;
-	}
 
 	*index = TIMELY_P_t_low_ns;
-	if (params->t_low_ns > params->t_high_ns)
+	if (!timely_in_order(params->t_low_ns, params->t_high_ns))
 		return -EINVAL;
 	*index = TIMELY_P_min_rate_kbps;
-	if (params->min_rate_kbps > params->max_rate_kbps)
+	if (!timely_in_order(params->min_rate_kbps, params->max_rate_kbps))
 		return -EINVAL;
 	return 0;
 }

@@ -18,6 +18,13 @@
  *	rate = delta * (1 - w) + rate * (1 - beta * w * (rtt - RTTref) / RTTref)
  *	w = 0 for g <= -1/4, 1 for g >= 1/4, 2g + 1/2 in between
  *
+ * With one threshold for both, Tlow = Thigh, the queue's length alone decides (the
+ * paper's section 4.4): the rate rises below it and falls above it. And in the
+ * place of all this there is what the paper compares itself with, FAST*: the
+ * equation of FAST TCP (ToN 2006), on the rate, once an RTT:
+ *
+ *	rate = min(2 * rate, (1 - gamma) * rate + gamma * (minRTT / rtt * rate + delta))
+ *
  * Differences from the papers, with their reasons in Documentation/deviations.md:
  *  - all branches shrink when completions come faster than one a minRTT (the
  *    paper's section 5; the authors' code leaves the gradient decrease out)
@@ -43,7 +50,7 @@
 #define DIFF_SHIFT	8		/* fraction bits of timely_rate.diff_fp */
 
 /* Saturation: beyond these a factor no longer changes the outcome. */
-#define GRADIENT_MAX_Q16	(1LL << 31)
+#define GRADIENT_MAX_Q16	(1LL << 32)
 #define ERROR_MAX_Q16		(1LL << 24)
 
 /* One completion may stand for several segments when ACKs are stretched, but
@@ -97,7 +104,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 	law->hai_factor = params->hai_factor;
 	law->hai_count = params->hai_count;
 	law->hai_below_t_low = params->hai_below_t_low;
-	law->patched = params->patched;
+	law->rule = params->rule;
 	law->scale_decrease = params->scale_decrease;
 	law->scale_step = params->scale_step;
 	law->once_per_rtt = params->once_per_rtt;
@@ -202,7 +209,7 @@ static void timely_hai_observe(struct timely_rate *r,
 		return;
 	if (law->hai_count == TIMELY_HAI_RAW)
 		falls = diff < 0;
-	else if (law->patched)
+	else if (law->rule == TIMELY_RULE_PATCHED)
 		falls = timely_weight_q16(gradient) == 0;
 	else
 		falls = gradient < 0;
@@ -276,59 +283,78 @@ static s64 timely_scale_fp(u64 rate_fp, s64 share_q32, u32 elapsed_q16)
 	return share_q32 < 0 ? -(s64)part : part;
 }
 
+/* FAST's change: gamma * (delta - rate * (1 - minRTT / rtt)), at most the rate. */
+static s64 timely_fast_fp(const struct timely_rate *r, const struct timely_rate_law *law,
+			  u32 rtt)
+{
+	u64 queued_q32 = div_u64((u64)(rtt - law->min_rtt_ns) << 32, rtt);
+	s64 rise = mul_u64_u32_shr(law->step_fp, law->alpha_q16, 16);
+
+	rise -= timely_scale_fp(r->rate_fp,
+				mul_u64_u32_shr(queued_q32, law->alpha_q16, 16), Q16_ONE);
+	return min_t(s64, rise, r->rate_fp);
+}
+
+/* TIMELY's: Algorithm 1, or patched TIMELY between the thresholds. */
+static s64 timely_change_fp(struct timely_rate *r, const struct timely_rate_law *law,
+			    const struct timely_completion *c, u32 rtt,
+			    enum timely_zone *zone)
+{
+	u32 elapsed = timely_elapsed_q16(r, law, c->now_ns);
+	u32 scale = law->scale_decrease ? elapsed : Q16_ONE;
+	s64 diff = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0;
+	s64 gradient = timely_gradient_q16(r, law, diff);
+	s64 change;
+	u32 w;
+
+	timely_hai_observe(r, law, rtt, diff, gradient);
+	if (rtt < law->t_low_ns) {
+		*zone = TIMELY_ZONE_LOW;
+		return timely_step_fp(r, law, c, law->hai_below_t_low, elapsed);
+	}
+	if (rtt > law->t_high_ns) {
+		*zone = TIMELY_ZONE_HIGH;
+		return -timely_scale_fp(r->rate_fp, timely_high_cut_q32(law, rtt), elapsed);
+	}
+	*zone = TIMELY_ZONE_GRADIENT;
+	if (law->rule == TIMELY_RULE_PATCHED) {
+		w = timely_weight_q16(gradient);
+		change = mul_u64_u32_shr(timely_step_fp(r, law, c, w == 0, elapsed),
+					 Q16_ONE - w, 16);
+		return change - timely_scale_fp(r->rate_fp,
+						timely_patched_cut_q32(law, rtt, w), scale);
+	}
+	if (gradient <= 0)
+		return timely_step_fp(r, law, c, true, elapsed);
+	return -timely_scale_fp(r->rate_fp, timely_gradient_cut_q32(law, gradient), scale);
+}
+
 /**
  * timely_rate_update() - compute a flow's rate from a completion
  * @r: the flow's state
  * @law: the parameters
  * @c: the completion
  *
- * Algorithm 1 (paper, 4.3), or patched TIMELY between the thresholds. The rate
- * is always within the law's bounds afterwards.
+ * The rate is always within the law's bounds afterwards.
  *
- * Return: the branch that was taken.
+ * Return: the branch of Algorithm 1 that was taken; FAST* has but one.
  */
 enum timely_zone timely_rate_update(struct timely_rate *r,
 				    const struct timely_rate_law *law,
 				    const struct timely_completion *c)
 {
 	u32 rtt = max(c->rtt_ns, law->min_rtt_ns);
-	u32 elapsed = timely_elapsed_q16(r, law, c->now_ns);
 	enum timely_zone zone = TIMELY_ZONE_GRADIENT;
-	s64 diff, gradient, change, rate;
+	s64 change, rate;
 
 	if (law->once_per_rtt && r->seeded &&
 	    c->now_ns - r->updated_ns < r->prev_rtt_ns)
 		return TIMELY_ZONE_NONE;
 
-	diff = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0;
-	gradient = timely_gradient_q16(r, law, diff);
-	timely_hai_observe(r, law, rtt, diff, gradient);
-
-	if (rtt < law->t_low_ns) {
-		zone = TIMELY_ZONE_LOW;
-		change = timely_step_fp(r, law, c, law->hai_below_t_low,
-					elapsed);
-	} else if (rtt > law->t_high_ns) {
-		zone = TIMELY_ZONE_HIGH;
-		change = -timely_scale_fp(r->rate_fp,
-					  timely_high_cut_q32(law, rtt),
-					  elapsed);
-	} else if (law->patched) {
-		u32 w = timely_weight_q16(gradient);
-
-		change = mul_u64_u32_shr(timely_step_fp(r, law, c, w == 0,
-							elapsed),
-					 Q16_ONE - w, 16);
-		change -= timely_scale_fp(r->rate_fp,
-					  timely_patched_cut_q32(law, rtt, w),
-					  law->scale_decrease ? elapsed : Q16_ONE);
-	} else if (gradient <= 0) {
-		change = timely_step_fp(r, law, c, true, elapsed);
-	} else {
-		change = -timely_scale_fp(r->rate_fp,
-					  timely_gradient_cut_q32(law, gradient),
-					  law->scale_decrease ? elapsed : Q16_ONE);
-	}
+	if (unlikely(law->rule == TIMELY_RULE_FAST))
+		change = timely_fast_fp(r, law, rtt);
+	else
+		change = timely_change_fp(r, law, c, rtt, &zone);
 
 	if (change > 0 && !c->may_rise) {
 		change = 0;
@@ -343,4 +369,59 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	r->updated_ns = c->now_ns;
 	r->seeded = 1;
 	return zone;
+}
+
+/* So many losses in a row are put up with, of a share that is small: a round trip
+ * is a few packets where paths are short, and a share of them says nothing. At half
+ * of the share, at random, one account in a million is overdrawn.
+ */
+#define LOSS_CREDIT_MAX_Q16	(10U * Q16_ONE)
+
+/**
+ * timely_loss_share_q16() - a share, ready for the path of an ACK
+ * @ppm: the share
+ *
+ * Return: the same, Q16.
+ */
+u32 timely_loss_share_q16(u32 ppm)
+{
+	return ppm_to_q16(ppm);
+}
+
+/**
+ * timely_loss_init() - open a flow's account of losses
+ * @loss: the account
+ * @lost: packets lost until now
+ * @delivered: packets delivered until now
+ */
+void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered)
+{
+	*loss = (struct timely_loss) { LOSS_CREDIT_MAX_Q16, lost, delivered };
+}
+
+/**
+ * timely_loss_is_free() - draw losses on the account
+ * @loss: the account
+ * @share_q16: of the packets that may be lost, Q16; of what is delivered that is
+ *	put in
+ * @lost: packets lost until now
+ * @delivered: packets delivered until now
+ *
+ * Networks lose packets for other reasons than queues: a policer, a dirty fibre.
+ * There the RTT shows no queue, and a rate that halves for each of them ends at the
+ * square root law's. Where much is lost, for whatever reason, less has to be sent.
+ *
+ * Return: false if the account is overdrawn: the rate has to fall.
+ */
+bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
+			 u32 delivered)
+{
+	u64 credit = loss->credit_q16 + (u64)(delivered - loss->delivered) * share_q16;
+	u64 drawn = (u64)(lost - loss->lost) << 16;
+
+	credit = min_t(u64, credit, LOSS_CREDIT_MAX_Q16);
+	loss->credit_q16 = credit - min(credit, drawn);
+	loss->lost = lost;
+	loss->delivered = delivered;
+	return drawn <= credit;
 }

@@ -82,7 +82,7 @@ ack_run() {
 		-e KALLSYMS="${profile:+$out/kallsyms}" -e ACKS="${ACKS-}" \
 		"$here/ack_cells.sh" "$raw" "$build/ack_bench.ko" "$repeats" \
 		"$run_lanes" "$(words "$run_cases")" \
-		"$modules/timely.ko" "$modules/net/ipv4/tcp_timely.ko" \
+		"$modules/timely.ko" "$modules/tcp_timely.ko" \
 		"$modules/net/sched/sch_timely.ko"
 }
 

@@ -9,6 +9,16 @@
 #include <net/timely.h>
 #include <net/timely_qdisc.h>
 
+static const char *text_of(u32 value)
+{
+	static char text[16];
+
+	if (value == TIMELY_AUTO)
+		return TIMELY_AUTO_TEXT;
+	snprintf(text, sizeof(text), "%u", value);
+	return text;
+}
+
 #define ROW(field, attr, bits, min, max, initial, unit, doc) \
 	"| `" #field "` | " unit " | " #min " ... " #max " | " #initial " | " doc " |\n"
 
@@ -20,16 +30,19 @@ int main(void)
 	     "<!-- made by `make docs` from include/net/timely_params.h,\n"
 	     "     net/timely/params.c and include/net/timely_qdisc.h; do not edit -->\n\n"
 	     "## Parameters of tcp_timely\n\n"
-	     "Given when the module is loaded, for example\n"
-	     "`modprobe tcp_timely preset=paper t_low_ns=100000`; those in force are in\n"
+	     "Of each network namespace: `sysctl -w net.ipv4.timely.t_low_ns=100000`, or for all\n"
+	     "at once `sysctl -w net.ipv4.timely.preset=paper`. Connections follow with their next\n"
+	     "ACK. Namespaces start with what the module was loaded with, for example\n"
+	     "`modprobe tcp_timely preset=paper t_low_ns=100000`, to be read in\n"
 	     "`/sys/module/tcp_timely/parameters/`. A value out of range is refused, and the\n"
-	     "kernel's log says which and why.\n\n"
+	     "kernel's log says which and why. What is `auto` each connection derives from its\n"
+	     "path.\n\n"
 	     "| parameter | unit | range | what it is |\n|---|---|---|---|");
 	for (i = 0; i < TIMELY_P_COUNT; i++) {
 		const struct timely_param_desc *desc = &timely_param_descs[i];
 
-		printf("| `%s` | %s | %u ... %u | %s |\n", desc->name, desc->unit,
-		       desc->min, desc->max, desc->doc);
+		printf("| `%s` | %s | %u ... %u%s | %s |\n", desc->name, desc->unit,
+		       desc->min, desc->max, desc->may_be_auto ? ", auto" : "", desc->doc);
 	}
 
 	puts("\n### Presets\n\n`preset=NAME` sets them all; the first is the default.\n");
@@ -49,7 +62,7 @@ int main(void)
 		for (preset = 0; preset < timely_preset_count; preset++) {
 			struct timely_params params = timely_presets[preset].params;
 
-			printf(" %u |", *timely_param_ref(&params, i));
+			printf(" %s |", text_of(*timely_param_ref(&params, i)));
 		}
 		puts("");
 	}

@@ -47,6 +47,8 @@ while read -r file; do
 done <"$out/.sources"
 
 unset KBUILD_OUTPUT KCONFIG_CONFIG MAKEFLAGS MFLAGS ARCH CROSS_COMPILE
+# A module may have moved.
+find "$out" -name "*.ko" -delete
 make -C "$kernel" ARCH=um M="$out" -j"$(nproc)" "$@" modules >"$out/build.log" 2>&1 || {
 	grep -E -A 5 'error|Error|undefined' "$out/build.log" >&2 || tail -n 20 "$out/build.log" >&2
 	die "the modules do not build for $(basename "$kernel"): $out/build.log"

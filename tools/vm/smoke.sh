@@ -23,7 +23,7 @@ modules=$("$top/tools/kernels/build-module.sh" --print-dir "$series" "$top")
 root=$work/root
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
 cp "$(command -v busybox)" "$root/bin/busybox"
-cp "$modules/timely.ko" "$modules/net/ipv4/tcp_timely.ko" "$modules/net/sched/sch_timely.ko" "$root/"
+cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/net/sched/sch_timely.ko" "$root/"
 gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/qdisc" "$here/qdisc.c"
 cp "$here/smoke-init.sh" "$root/init"
 chmod +x "$root/init"

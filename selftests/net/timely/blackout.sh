@@ -26,6 +26,7 @@ comes_back() {
 	expect before -ge 800000
 	expect nothing -eq 0
 	expect again_began_us -gt 1110000
+	expect again_began_us -le 1170000 "TCP did not try again soon"
 	expect again_us -gt 0 "the rate did not come back"
 	expect again_us -le 200000 "us after the first ACK"
 	expect a_done -eq 1

@@ -12,6 +12,9 @@ own_parameters=/sys/module/tcp_timely/parameters
 modinfo "$modules/tcp_timely.ko" >"$work/modinfo"
 sed -n 's/^par.: *\([a-z_]*\):.* \[\([0-9]*\) to \([0-9]*\) .*\]$/\1 \2 \3/p' \
 	"$work/modinfo" >"$work/ranges"
+# Names of those that a connection may derive from its path.
+sed -n 's/^par.: *\([a-z_]*\):.* \[[0-9]* to [0-9]* .*, or auto\]$/\1/p' \
+	"$work/modinfo" >"$work/autos"
 presets=$(sed -n 's/^par.: *preset:.*: \(.*\) (charp)$/\1/p' "$work/modinfo")
 
 is_not_there() {
@@ -50,6 +53,10 @@ shows_up() {
 	done
 	while read -r name min max; do
 		read -r seen <"$own_parameters/$name" || fail "no parameter $name in sysfs"
+		if [ "$seen" = auto ]; then
+			grep -q "^$name$" "$work/autos" || fail "$name is auto, but may not be"
+			continue
+		fi
 		expect seen -ge "$min" "$name"
 		expect seen -le "$max" "$name"
 	done <"$work/ranges"
@@ -77,6 +84,24 @@ takes_both_ends() {
 		done
 		must rmmod tcp_timely
 	done
+}
+
+# "auto" is allowed where modinfo says so, and nowhere else.
+takes_auto() {
+	begin_refusals
+	while read -r name min max; do
+		if grep -q "^$name$" "$work/autos"; then
+			must insmod "$modules/tcp_timely.ko" "$name=auto"
+			read -r seen <"$own_parameters/$name"
+			[ "$seen" = auto ] || fail "$name is $seen, not auto"
+			must rmmod tcp_timely
+		else
+			refused_at_load "$name=auto" "$name=auto refused: allowed are $min to $max"
+		fi
+		refused_at_load "$name=4294967295" "$name=4294967295 refused: allowed are $min to $max"
+	done <"$work/ranges"
+	[ "$(grep -c . "$work/autos")" -ge 5 ] || fail "not even 5 parameters may be auto"
+	messages_are_there
 }
 
 refuses_below_least() {
@@ -141,7 +166,7 @@ loads_every_preset() {
 		read -r seen <"$own_parameters/delta_kbps"
 		expect seen -eq 777
 		set_of_it=
-		for name in alpha_ppm beta_ppm min_rtt_ns t_high_ns hai_count patched hai_below_t_low; do
+		for name in alpha_ppm beta_ppm min_rtt_ns t_high_ns hai_count rule hai_below_t_low; do
 			read -r seen <"$own_parameters/$name"
 			set_of_it=$set_of_it:$seen
 		done
@@ -163,6 +188,6 @@ refuses_without_the_engines() {
 	is_not_there "loading without timely"
 }
 
-run_cases shows_up takes_both_ends refuses_below_least refuses_above_greatest \
+run_cases shows_up takes_both_ends takes_auto refuses_below_least refuses_above_greatest \
 	refuses_what_is_no_number refuses_contradictions refuses_unknown_preset \
 	loads_every_preset refuses_without_the_engines

@@ -22,7 +22,7 @@ TIMELY_INDENT="    "
 TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
-all="load unload restricted transfer cap mss loss blackout idle
+all="load sysctl unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch many fairness
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz

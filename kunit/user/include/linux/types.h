@@ -17,6 +17,8 @@ typedef signed char s8;
 typedef short s16;
 typedef int s32;
 typedef long long s64;
+#define __force
+
 typedef u16 __be16;
 typedef u32 __be32;
 
