@@ -46,6 +46,9 @@ bench: setup
 results: setup
 	@tools/docs/results.sh $(SCENARIOS)
 
+matrix:
+	@tools/matrix/matrix run --out results/matrix
+
 docs: setup
 	@tools/docs/make.sh
 

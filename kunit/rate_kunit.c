@@ -534,6 +534,12 @@ static void update__leaves_the_min(struct kunit *test)
 					5ULL * params.delta_kbps * 125 / 2);
 			continue;
 		}
+		/* Steering goes by shares of the rate. */
+		if (params.rule == TIMELY_RULE_STEER) {
+			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
+					2ULL * params.min_rate_kbps * 125);
+			continue;
+		}
 		/* Ten whole steps. */
 		KUNIT_EXPECT_GE_MSG(test, timely_rate_Bps(&f.rate),
 				    (u64)(params.min_rate_kbps + 10 * params.delta_kbps) * 125 - 10,

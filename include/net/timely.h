@@ -23,11 +23,13 @@
  * @TIMELY_RULE_GRADIENT: Algorithm 1
  * @TIMELY_RULE_PATCHED: patched TIMELY between the thresholds
  * @TIMELY_RULE_FAST: FAST TCP's equation, without thresholds
+ * @TIMELY_RULE_STEER: a queueing delay is steered to (net/timely/steer.c)
  */
 enum timely_rule {
 	TIMELY_RULE_GRADIENT,
 	TIMELY_RULE_PATCHED,
 	TIMELY_RULE_FAST,
+	TIMELY_RULE_STEER,
 };
 
 /**
@@ -59,6 +61,8 @@ enum timely_rule {
  * @beta_high_q16: decrease above Thigh, Q16
  * @loss_beta_q16: decrease at a loss, Q16
  * @first_rate_fp: rate of a new flow, bytes per second, Q16
+ * @flow_term: steering: what adds to RTTref at a rate of 1 as in @first_rate_fp, ns
+ * @damp_q16: steering: part of the overload taken off at once, Q16
  */
 struct timely_rate_law {
 	u64 max_rate_fp;
@@ -85,6 +89,8 @@ struct timely_rate_law {
 	u32 beta_high_q16;
 	u32 loss_beta_q16;
 	u64 first_rate_fp;
+	u64 flow_term;
+	u32 damp_q16;
 };
 
 /**
@@ -118,6 +124,7 @@ enum timely_zone {
  * @rate_fp: the rate, bytes per second, Q16
  * @updated_ns: when the rate was last computed
  * @diff_fp: smoothed RTT difference, ns, Q8, signed
+ * @low_ns: steering, which keeps no such average: for how long the queue was short
  * @prev_rtt_ns: RTT of the previous completion, ns
  * @hai: completions counted towards hyperactive increase
  * @seeded: @prev_rtt_ns and @updated_ns hold a sample
@@ -127,7 +134,10 @@ enum timely_zone {
 struct timely_rate {
 	u64 rate_fp;
 	u64 updated_ns;
-	s64 diff_fp;
+	union {
+		s64 diff_fp;
+		u64 low_ns;
+	};
 	u32 prev_rtt_ns;
 	u8 hai;
 	u8 seeded;
@@ -151,12 +161,14 @@ struct timely_loss {
  * @rtt_ns: its round trip, without its serialisation at the NIC
  * @bytes: bytes completed since the last completion, at least 1
  * @may_rise: false while the application does not use the rate it has
+ * @app_limited: what was completed was all that the application had to send
  */
 struct timely_completion {
 	u64 now_ns;
 	u32 rtt_ns;
 	u32 bytes;
 	bool may_rise;
+	bool app_limited;
 };
 
 void timely_rate_law_init(struct timely_rate_law *law,

@@ -38,6 +38,9 @@ struct timely_law {
  * @base_low_ns: down to this least round trip @law is good enough
  * @base_span_ns: and up to so much more
  * @line_kbps: of the device, that @law was made for
+ * @drain_ns: for how long to send less each TIMELY_DRAIN_PERIOD_NS, 0 if the base RTT
+ *	was given
+ * @settle_ns: and after how long what is measured shows no trace of it
  * @link_epoch: timely_link_epoch when that was looked up
  */
 struct timely_own {
@@ -48,6 +51,8 @@ struct timely_own {
 	u32 base_low_ns;
 	u32 base_span_ns;
 	u32 line_kbps;
+	u32 drain_ns;
+	u32 settle_ns;
 	u32 link_epoch;
 };
 

@@ -25,11 +25,11 @@
 	P(t_high_ns, "ns", 1000, 2000000000, AUTO,				\
 	  "above this RTT the rate always falls (paper 4.3, Fig 17)")		\
 	P(rtt_ref_ns, "ns", 1000, 1000000000, AUTO,				\
-	  "RTT that the patched rule steers to (CoNEXT'16 5.1)")		\
+	  "RTT that the patched rule and steering aim at (CoNEXT'16 5.1)")		\
 	P(alpha_ppm, "ppm", 10, 1000000, GIVEN,					\
 	  "weight of a new RTT difference in the average (snippet); FAST's gamma") \
 	P(beta_ppm, "ppm", 0, 1000000, AUTO,					\
-	  "decrease between t_low_ns and t_high_ns (paper 4.3)")		\
+	  "decrease between t_low_ns and t_high_ns (paper 4.3); steering: its pull") \
 	P(beta_high_ppm, "ppm", 0, 1000000, GIVEN,				\
 	  "decrease above t_high_ns (paper 4.3)")				\
 	P(delta_kbps, "kbit/s", 1, 100000000, AUTO,				\
@@ -37,22 +37,26 @@
 	P(segment_bytes, "bytes", 512, 65536, AUTO,				\
 	  "largest burst handed to the device at once (paper 3.3)")		\
 	P(hai_threshold, "completions", 0, 255, GIVEN,				\
-	  "completions until hyperactive increase, 0 for never (paper 4.3)")	\
+	  "completions (steering: RTTs) until hyperactive increase, 0: never (paper 4.3)") \
 	P(hai_factor, "steps", 1, 255, GIVEN,					\
-	  "steps a completion in hyperactive increase (paper 4.3)")		\
+	  "steps a completion in hyperactive increase (paper 4.3); steering: pulls") \
 	P(hai_count, "mode", 0, 2, GIVEN,					\
 	  "what counts: 0 gradient < 0 (paper), 1 RTT fell (snippet), 2 increases (ns-3)") \
 	P(hai_below_t_low, "bool", 0, 1, GIVEN,					\
 	  "hyperactive increase also below t_low_ns (paper Fig 18)")		\
-	P(rule, "mode", 0, 2, GIVEN,						\
-	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY (CoNEXT'16), 2 FAST* (paper 6.1)") \
+	P(rule, "mode", 0, 3, GIVEN,						\
+	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY, 2 FAST* (paper 6.1), 3 steering") \
+	P(damp_ppm, "ppm", 0, 1000000, GIVEN,					\
+	  "steering: part of the overload that the gradient shows that is taken off at once") \
+	P(rtt_ref_1g_ns, "ns", 0, 1000000000, AUTO,				\
+	  "steering: added to rtt_ref_ns at 1 Gb/s; at a quarter of the rate twice as much") \
 	P(scale_decrease, "bool", 0, 1, GIVEN,					\
 	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \
 	P(scale_step, "bool", 0, 1, GIVEN,					\
 	  "scale the additive step by completed bytes / segment_bytes")		\
 	P(once_per_rtt, "bool", 0, 1, GIVEN,					\
 	  "one update an RTT instead of one a completion (ns-3)")		\
-	P(min_rate_kbps, "kbit/s", 1, 800000000, GIVEN,				\
+	P(min_rate_kbps, "kbit/s", 1, 800000000, AUTO,				\
 	  "lowest rate of a flow")						\
 	P(max_rate_kbps, "kbit/s", 1, 800000000, AUTO,				\
 	  "highest rate of a flow (paper 5: the line rate)")			\
@@ -113,7 +117,7 @@ struct timely_preset {
 };
 
 /* The names in timely_presets[], the default first. */
-#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched, fast"
+#define TIMELY_PRESET_NAMES	"linux, paper, ns3, erpc, patched, fast, testbed"
 
 extern const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT];
 extern const struct timely_preset timely_presets[];

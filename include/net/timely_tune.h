@@ -9,8 +9,18 @@
 
 #include <net/timely_params.h>
 
-/* A round trip counts towards the path's for one to two times this. */
-#define TIMELY_BASE_HALF_NS	5000000000ULL
+/* A path's base RTT cannot be seen while a queue stands, and flows that steer to one
+ * never let it go: those who come later, or look again later, would take it for the
+ * path, and add theirs. So all send less for a moment at the same time, which is when
+ * the lowest bits of the real-time clock say so: each eighth of a second, a fifth
+ * less. Hosts' clocks have to agree to a millisecond.
+ */
+#define TIMELY_DRAIN_PERIOD_NS	(1ULL << 27)
+
+/* A round trip counts towards the path's for one to two times this, so that one
+ * drain is always among them.
+ */
+#define TIMELY_BASE_HALF_NS	TIMELY_DRAIN_PERIOD_NS
 
 /**
  * struct timely_path - what a connection knows of its path
@@ -25,5 +35,22 @@ struct timely_path {
 };
 
 void timely_tune(struct timely_params *params, const struct timely_path *path);
+u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes);
+u32 timely_drain_ns(u32 min_rtt_ns);
+
+/* How long ago is it that the flows of the whole network began to drain? */
+static inline u64 timely_drain_age_ns(u64 real_ns)
+{
+	return real_ns & (TIMELY_DRAIN_PERIOD_NS - 1);
+}
+
+/* What to leave out of a rate meanwhile: two to five sixteenths, by any number of the
+ * connection's own. Flows of equal rates would go on as they are, and who comes upon
+ * another's segment would do so each time.
+ */
+static inline u64 timely_drain_Bps(u64 rate_Bps, u32 number)
+{
+	return (rate_Bps >> 4) * (2 + (number & 3));
+}
 
 #endif /* _NET_TIMELY_TUNE_H */

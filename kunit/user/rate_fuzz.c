@@ -141,6 +141,7 @@ static struct timely_completion random_completion(const struct timely_params *p,
 		.rtt_ns = random_rtt(p, r->prev_rtt_ns),
 		.bytes = below(4) ? between(1, 64 * p->segment_bytes) : between(0, U32_MAX),
 		.may_rise = below(8) != 0,
+		.app_limited = below(4) == 0,
 	};
 }
 
@@ -190,8 +191,8 @@ static void explain(enum promise promise, u64 want)
 		       *timely_param_ref(&now.p, i), i % 4 == 3 ? "\n" : " ");
 	printf("\n# before: rate_fp %llu updated %llu diff_fp %lld prev %u hai %u seeded %u\n",
 	       b->rate_fp, b->updated_ns, b->diff_fp, b->prev_rtt_ns, b->hai, b->seeded);
-	printf("# completion: now %llu rtt %u bytes %u may_rise %d\n",
-	       now.c.now_ns, now.c.rtt_ns, now.c.bytes, now.c.may_rise);
+	printf("# completion: now %llu rtt %u bytes %u may_rise %d app_limited %d\n",
+	       now.c.now_ns, now.c.rtt_ns, now.c.bytes, now.c.may_rise, now.c.app_limited);
 	printf("# after: zone %d rate_fp %llu updated %llu diff_fp %lld prev %u hai %u; %llu\n",
 	       now.zone, a->rate_fp, a->updated_ns, a->diff_fp, a->prev_rtt_ns, a->hai, want);
 }
@@ -212,6 +213,7 @@ static void promise(enum promise which, bool kept, u64 want)
 
 /* How far off a fixed-point quotient in 1/65536 may be. */
 #define DOUBT	U
+#define TINY	0.000000001
 
 static struct {
 	double g;		/* gradient, from the average that the engine holds */
@@ -296,6 +298,74 @@ static double fast_change(double *slack)
 	return min(gamma * (aim - rate), rate);
 }
 
+/* Steering's error, and how far off the engine's may be for a reference that is off by
+ * @blur.
+ */
+static double steer_error(double q, double q0, double blur, double *slack)
+{
+	double span = now.p.min_rtt_ns / 4;
+	double room = max(q < q0 ? max(q, min(q0, span)) : max(q0, span), 1.0);
+	double error = (q - q0) / room;
+
+	*slack = blur / max(room - blur, 1.0) * (1 + fabs(error)) + DOUBT;
+	return clamped(error, -4, 4);
+}
+
+/* Steering for the same; not where it hangs on a reference that is known to a
+ * thousandth only.
+ */
+static bool steer_change(double *delta, double *slack)
+{
+	const struct timely_rate_law *law = &now.law;
+	double rate = now.before.rate_fp * U, beta = law->beta_q16 * U;
+	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate), blur = extra * 0.001 + 2;
+	double ref = min(now.p.rtt_ref_ns + extra, 1e9);
+	double q = seen.rtt - now.p.min_rtt_ns, q0 = max(ref - now.p.min_rtt_ns, 0.0);
+	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : now.p.min_rtt_ns;
+	double t = clamped(passed, now.p.min_rtt_ns, max(now.p.min_rtt_ns, U32_MAX));
+	double first, high, gain, off;
+	u64 low;
+
+	gain = -clamped(law->damp_q16 * U * clamped(seen.raw, -0x7fffffff, 0x7fffffff) / t, -1, 1);
+	gain -= beta * steer_error(q, q0, blur, &off) * seen.e;
+	*slack = rate * (beta * off + beta * 4 * DOUBT + TINY) + 2 * U;
+	if (fabs(2 * q - q0) < 2 * blur + 2)
+		return false;
+	low = min(now.before.low_ns + passed, U32_MAX);
+	if (q < q0 / 2 && now.p.hai_threshold &&
+	    low >= (u64)now.p.hai_threshold * now.p.min_rtt_ns) {
+		gain = max(gain, beta * now.p.hai_factor * seen.e);
+		*slack += rate * beta * now.p.hai_factor * DOUBT;
+	}
+	if (seen.rtt > now.p.t_high_ns && seen.raw >= 0) {
+		high = law->beta_high_q16 * U * (1 - (double)now.p.t_high_ns / seen.rtt);
+		gain = min(gain, -high * seen.e);
+		*slack += rate * (high * DOUBT + U);
+	}
+	*delta = rate * clamped(gain, -0.5, 0.25);
+	if (fabs(*delta) <= *slack)
+		return false;
+	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && seen.rtt <= now.p.t_high_ns)
+		*delta = 0;
+	first = law->first_rate_fp * U;
+	if (*delta > 0 && !now.c.may_rise)
+		*delta = min(*delta, max(first - rate, 0.0));
+	return true;
+}
+
+/* For how long has the queue been short? */
+static void check_steer(void)
+{
+	double rate = now.before.rate_fp * U, delta, slack, want;
+
+	if (!steer_change(&delta, &slack))
+		return;
+	want = clamped(max(rate + delta, rate / 2), now.law.min_rate_fp * U,
+		       now.law.max_rate_fp * U);
+	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
+		(u64)(want * 65536));
+}
+
 /* The change in bytes per second, and how far the engine's may be from it. */
 static double change(u32 hai, double *slack)
 {
@@ -344,6 +414,10 @@ static void check_amount(void)
 	double rate = now.before.rate_fp * U, slack, delta, want;
 	u32 hai = counted();
 
+	if (now.p.rule == TIMELY_RULE_STEER) {
+		check_steer();
+		return;
+	}
 	if (now.p.rule != TIMELY_RULE_FAST && is_rounding_decisive())
 		return;
 	delta = change(hai, &slack);
@@ -379,9 +453,11 @@ static void check_sample(void)
 
 	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
 	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
-	if (!now.c.may_rise)
+	if (!now.c.may_rise && now.p.rule == TIMELY_RULE_STEER)
+		promise(HELD, a->rate_fp <= max(b->rate_fp, now.law.first_rate_fp), b->rate_fp);
+	else if (!now.c.may_rise)
 		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
-	if (now.p.rule == TIMELY_RULE_FAST) {
+	if (now.p.rule >= TIMELY_RULE_FAST) {
 		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
 		return;
 	}

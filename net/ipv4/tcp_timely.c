@@ -193,7 +193,8 @@ static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 ms
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
 		sk->sk_gso_max_segs = ts->gso_max_segs;
 	ts->mss = mss;
-	ts->mss_inv = min_t(u64, div_u64(1ULL << 32, mss), U32_MAX);
+	/* Up, or whole numbers of packets would come out as one less. */
+	ts->mss_inv = min_t(u64, div_u64((1ULL << 32) + mss - 1, mss), U32_MAX);
 	ts->gso_segs = max_t(u32, timely_packets(ts, law->segment_bytes),
 			     TIMELY_MIN_TSO_SEGS);
 }
@@ -215,6 +216,9 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	};
 	timely_tune(&params, &path);
 	timely_law_init(&own->law, &params);
+	own->drain_ns = setting->params.min_rtt_ns == TIMELY_AUTO ?
+			timely_drain_ns(params.min_rtt_ns) : 0;
+	own->settle_ns = own->drain_ns + 2 * min(own->drain_ns, params.min_rtt_ns);
 }
 
 /* A law is good for round trips that differ by an eighth from what it was made for. */
@@ -239,13 +243,21 @@ static void timely_adopt(struct sock *sk, const struct timely_setting *setting)
 
 /* A round trip was measured: is the path still what the law was made for? */
 static void timely_watch_path(struct sock *sk, const struct timely_setting *setting,
-			      const struct timely_completion *completion)
+			      const struct timely_completion *completion,
+			      u32 segment_bytes)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_own *own = &ts->flow->own;
 	u64 half_ns = own->floor.half_ns;
-	u64 base_ns = timely_floor_add(&own->floor, completion->now_ns,
-				       TIMELY_BASE_HALF_NS, max(completion->rtt_ns, 1U));
+	u64 base_ns;
+
+	/* Where a segment's time on the line cannot be taken off, it is in the RTT, and
+	 * only those of segments of the same size have the same base.
+	 */
+	if (!own->law.ns_per_byte_q16 && segment_bytes < own->law.segment_bytes)
+		return;
+	base_ns = timely_floor_add(&own->floor, completion->now_ns, TIMELY_BASE_HALF_NS,
+				   max(completion->rtt_ns, 1U));
 
 	/* A route may lead to another device: look once in a while. */
 	if (likely(base_ns - own->base_low_ns <= own->base_span_ns &&
@@ -288,6 +300,42 @@ static u32 timely_pacing_shift(const struct timely_law *law, u64 rate)
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
 
+/* When did the network's flows begin to drain? Only for those whose base RTT is looked
+ * for.
+ */
+static u64 timely_drains_ns(const struct sock *sk)
+{
+	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
+
+	return timely_drain_age_ns(ktime_to_ns(ktime_mono_to_real(now_ns)));
+}
+
+/* What is measured in a drain, or just after it, says how long the path is, but not
+ * what to do; unless more than all is lost.
+ */
+static bool timely_settles(const struct sock *sk, const struct timely_completion *completion)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	return ts->own && timely_drains_ns(sk) < ts->flow->own.settle_ns &&
+	       completion->rtt_ns <= ts->flow->own.law.rate.t_high_ns;
+}
+
+/* At the lowest rate and a round trip that is far too long still: it may be the path
+ * that is longer now. Look anew; should it be a queue, its end will show.
+ */
+static void timely_doubt_base(struct timely_sock *ts, const struct timely_completion *completion)
+{
+	const struct timely_rate_law *law;
+
+	if (!ts->own)
+		return;
+	law = &ts->flow->own.law.rate;
+	if (unlikely(ts->rate.rate_fp <= law->min_rate_fp &&
+		     completion->rtt_ns > law->t_high_ns))
+		timely_floor_init(&ts->flow->own.floor);
+}
+
 /* Put the engine's rate into force. */
 static void timely_apply(struct sock *sk, const struct timely_law *law)
 {
@@ -295,6 +343,8 @@ static void timely_apply(struct sock *sk, const struct timely_law *law)
 	u64 rate = timely_rate_Bps(&ts->rate);
 	u64 bytes = rate * law->horizon_q24 >> 24;
 
+	if (ts->own && timely_drains_ns(sk) < ts->flow->own.drain_ns)
+		rate -= timely_drain_Bps(rate, sk->sk_hash);
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
 	if (ts->flow)
@@ -495,10 +545,16 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 			timely_rate_reseed(&ts->rate);
 		ts->source = result;
 		if (ts->own)
-			timely_watch_path(sk, setting, &completion);
+			timely_watch_path(sk, setting, &completion,
+					  ack.sent_ns ? ack.segment_bytes : completion.bytes);
 		completion.may_rise = timely_may_rise(sk, law, rs, completion.bytes,
 						      delivered);
-		timely_rate_update(&ts->rate, &law->rate, &completion);
+		completion.app_limited = rs->is_app_limited;
+		if (timely_settles(sk, &completion))
+			timely_rate_reseed(&ts->rate);
+		else
+			timely_rate_update(&ts->rate, &law->rate, &completion);
+		timely_doubt_base(ts, &completion);
 		timely_apply(sk, law);
 		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
 	} else {
@@ -710,14 +766,29 @@ static u32 timely_min_tso_segs(struct sock *sk)
 	return TIMELY_MIN_TSO_SEGS;
 }
 
-/* What the handshake took is a first idea of the path. */
+/* What is the connection's own starts anew with it. */
 static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 {
-	u32 rtt_us = tcp_min_rtt(tp);
-
 	timely_floor_init(&own->floor);
 	timely_loss_init(&own->loss, tp->lost, tp->delivered);
-	timely_set_base(own, rtt_us < USEC_PER_SEC ? rtt_us * NSEC_PER_USEC : 0);
+	timely_set_base(own, 0);
+}
+
+/* The handshake may have met shorter queues than data will for some time. */
+static void timely_first_base(struct sock *sk, const struct timely_setting *setting)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_own *own = &ts->flow->own;
+	u32 segment = own->law.ns_per_byte_q16 ? 0 : own->law.segment_bytes;
+	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
+	u32 base_ns;
+
+	if (rtt_us >= USEC_PER_SEC)
+		return;
+	base_ns = timely_first_base_ns(max(rtt_us, 1U) * NSEC_PER_USEC, segment);
+	timely_set_base(own, timely_floor_add(&own->floor, tcp_clock_ns(),
+					      TIMELY_BASE_HALF_NS, base_ns));
+	timely_tune_own(sk, setting);
 }
 
 static void timely_init(struct sock *sk)
@@ -738,6 +809,8 @@ static void timely_init(struct sock *sk)
 	rcu_read_lock();
 	setting = timely_setting(sk);
 	timely_adopt(sk, setting);
+	if (ts->own)
+		timely_first_base(sk, setting);
 	law = timely_law(ts, setting);
 	timely_rate_init(&ts->rate, &law->rate);
 	timely_apply(sk, law);

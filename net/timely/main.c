@@ -22,6 +22,7 @@
 #include <net/timely_orack.h>
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
+#include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
 #include <net/timely_wheel.h>
@@ -56,7 +57,10 @@ EXPORT_SYMBOL_GPL(timely_param_allowed);
 EXPORT_SYMBOL_GPL(timely_params_are_auto);
 EXPORT_SYMBOL_GPL(timely_params_check);
 
+EXPORT_SYMBOL_GPL(timely_steer_ref_ns);
 EXPORT_SYMBOL_GPL(timely_tune);
+EXPORT_SYMBOL_GPL(timely_drain_ns);
+EXPORT_SYMBOL_GPL(timely_first_base_ns);
 
 EXPORT_SYMBOL_GPL(timely_link_epoch);
 EXPORT_SYMBOL_GPL(timely_link_kbps);

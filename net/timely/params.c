@@ -58,14 +58,32 @@ const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 const struct timely_preset timely_presets[] = {
 	{
 		.name = "linux",
-		.doc = "the patched rule with gains chosen on the testbed",
+		.doc = "steering, with what the path decides derived from it",
 		.params = {
-			TIMELY_PAPER,
-			.alpha_ppm = 875000,
-			.beta_ppm = 25000,
-			.delta_kbps = 2500,
+			.min_rtt_ns = TIMELY_AUTO,
+			.t_low_ns = TIMELY_AUTO,
+			.t_high_ns = TIMELY_AUTO,
+			.rtt_ref_ns = TIMELY_AUTO,
+			.alpha_ppm = 875000,	/* for the other rules */
+			.beta_ppm = TIMELY_AUTO,
+			.beta_high_ppm = 800000,
+			.delta_kbps = TIMELY_AUTO,
+			.segment_bytes = TIMELY_AUTO,
+			.hai_threshold = 5,
+			.hai_factor = 5,
 			.hai_below_t_low = 1,
-			.rule = TIMELY_RULE_PATCHED,
+			.rule = TIMELY_RULE_STEER,
+			.damp_ppm = 400000,
+			.rtt_ref_1g_ns = TIMELY_AUTO,
+			.scale_decrease = 1,
+			.scale_step = 1,
+			.min_rate_kbps = TIMELY_AUTO,
+			.max_rate_kbps = TIMELY_AUTO,
+			.first_rate_kbps = TIMELY_AUTO,
+			.line_rate_kbps = TIMELY_AUTO,
+			.app_limited_percent = 80, /* paper 5 */
+			.loss_beta_ppm = 500000,
+			.loss_free_ppm = 20000,
 		},
 	}, {
 		.name = "paper",
@@ -135,6 +153,17 @@ const struct timely_preset timely_presets[] = {
 			.app_limited_percent = 80,
 			.min_rate_kbps = 1000,
 			.first_rate_kbps = 500000,
+		},
+	}, {
+		.name = "testbed",
+		.doc = "the patched rule with gains for the testbed: 20 Gb/s, 17 us",
+		.params = {
+			TIMELY_PAPER,
+			.alpha_ppm = 875000,
+			.beta_ppm = 25000,
+			.delta_kbps = 2500,
+			.hai_below_t_low = 1,
+			.rule = TIMELY_RULE_PATCHED,
 		},
 	},
 };

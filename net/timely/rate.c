@@ -43,6 +43,7 @@
 #include <linux/string.h>
 
 #include <net/timely.h>
+#include <net/timely_steer.h>
 
 #define Q16_ONE		(1U << 16)
 #define Q32_ONE		(1ULL << 32)
@@ -108,6 +109,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 	law->scale_decrease = params->scale_decrease;
 	law->scale_step = params->scale_step;
 	law->once_per_rtt = params->once_per_rtt;
+	timely_steer_law_init(law, params);
 }
 
 /**
@@ -351,12 +353,14 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	    c->now_ns - r->updated_ns < r->prev_rtt_ns)
 		return TIMELY_ZONE_NONE;
 
-	if (unlikely(law->rule == TIMELY_RULE_FAST))
+	if (law->rule == TIMELY_RULE_STEER)
+		change = timely_steer_fp(r, law, c, rtt);
+	else if (unlikely(law->rule == TIMELY_RULE_FAST))
 		change = timely_fast_fp(r, law, rtt);
 	else
 		change = timely_change_fp(r, law, c, rtt, &zone);
 
-	if (change > 0 && !c->may_rise) {
+	if (change > 0 && !c->may_rise && law->rule != TIMELY_RULE_STEER) {
 		change = 0;
 		r->hai = 0;
 	}

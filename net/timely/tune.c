@@ -1,39 +1,175 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Parameters that nobody gave.
+ * Parameters that nobody gave: derived from the path's base RTT and the line's rate.
+ * Documentation/tuning.md has the derivation, and what it was measured with.
  *
- * Pure, like rate.c.
+ * Pure, like rate.c. Not on the path of an ACK: once for a connection, and again when
+ * its path changes.
  */
 
+#include <linux/kernel.h>
 #include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 
 #include <net/timely.h>
 #include <net/timely_tune.h>
 
-static void tune_one(u32 *value, u32 derived)
+/* Where nothing is known: Linux's hosts are on 10 Gb/s and more, and what is taken for
+ * slower than it is keeps longer queues, but shares and fills the line.
+ */
+#define TUNE_LINE_KBPS		10000000U
+#define TUNE_BASE_RTT_NS	20000U
+#define TUNE_MSS		1448U
+
+/* Headers, checksum and gap of a packet on the wire, beyond its payload. */
+#define TUNE_HEADERS		90U
+
+/* A segment is short for the line, as queues are some roots of N of them: 5 us; and short
+ * for the path, or two flows that come at the rate of the port do not share it. Beyond
+ * 25 Gb/s that many bytes are not needed to save the CPU time of smaller ones: there
+ * 16 KB, or 1.25 us.
+ */
+#define TUNE_SEGMENT_NS		5000U
+#define TUNE_SEGMENT_SHARE	3	/* of the base RTT */
+#define TUNE_SEGMENT_FAST_NS	1250U
+#define TUNE_SEGMENT_FAST_BYTES	16384U
+#define TUNE_SEGMENT_MIN	2	/* packets: delayed ACKs would set the pace */
+
+/* A flow alone keeps so many packets waiting, or so long a queue where that is less than
+ * what hosts' stamps and timers are off by. N flows keep half of a segment times sqrt(N)
+ * more: N bursts at random times make a queue of .63 sqrt(N) on average on a line that
+ * is always busy.
+ */
+#define TUNE_QUEUE_PACKETS	3
+#define TUNE_QUEUE_NS		4000U
+
+/* Far above what N flows queue, and within shallow buffers: in RTTs, and packets. */
+#define TUNE_HIGH_RTTS		8
+#define TUNE_HIGH_PACKETS	40
+
+/* A new flow's share of the line, and the least that one falls to. */
+#define TUNE_FIRST_SHARE	20
+#define TUNE_LEAST_SHARE	5000
+#define TUNE_LEAST_KBPS		100U
+
+/* patched TIMELY's, found on the testbed at 20 Gb/s: delta is the line's 8000th. */
+#define TUNE_STEP_SHARE		8000
+#define TUNE_PULL_PPM		25000
+/* steering's: of the rate, for an error of one, in a round trip */
+#define TUNE_STEER_PPM		20000
+
+/* A drain lasts as long as clocks may differ, and some round trips. */
+#define TUNE_DRAIN_NS		2000000U
+#define TUNE_DRAIN_MAX_NS	16000000U
+#define TUNE_DRAIN_RTTS		8
+
+static void tune_one(u32 *value, u64 derived, u32 min, u32 max)
 {
 	if (*value == TIMELY_AUTO)
-		*value = derived;
+		*value = clamp_t(u64, derived, min, max);
+}
+
+#define tune(params, field, derived)					\
+	tune_one(&(params)->field, derived,				\
+		 timely_param_descs[TIMELY_P_##field].min,		\
+		 timely_param_descs[TIMELY_P_##field].max)
+
+static u32 tune_ns(u64 bytes, u32 kbps)
+{
+	return div_u64(bytes * 8000000, kbps);
+}
+
+static u32 tune_packets(u32 ns, u32 kbps, u32 packet)
+{
+	return div_u64((u64)ns * kbps, 8000000) / packet;
+}
+
+/* Packets of a segment: an even number, as every second one is acknowledged. */
+static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss)
+{
+	u32 ns = min(base_ns / TUNE_SEGMENT_SHARE, TUNE_SEGMENT_NS);
+	u32 packet = mss + TUNE_HEADERS;
+	u32 fast = max(tune_packets(TUNE_SEGMENT_FAST_NS, kbps, packet),
+		       TUNE_SEGMENT_FAST_BYTES / packet);
+	u32 packets = min(tune_packets(ns, kbps, packet), fast);
+
+	packets = min(packets, timely_param_descs[TIMELY_P_segment_bytes].max / mss);
+	return max(packets & ~1U, TUNE_SEGMENT_MIN);
+}
+
+/* Thresholds: the base RTT, and queues that the line makes of packets and segments. */
+static void tune_queue(struct timely_params *params, u32 kbps, u32 mss)
+{
+	u32 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
+	u32 segment_ns = tune_ns((u64)params->segment_bytes * (mss + TUNE_HEADERS) / mss, kbps);
+	u64 base_ns = params->min_rtt_ns;
+	u32 root = int_sqrt(kbps);	/* 1000 for 1 Gb/s */
+
+	tune(params, rtt_ref_ns,
+	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS));
+	tune(params, rtt_ref_1g_ns, div_u64((u64)segment_ns * root, 2 * 1000));
+	tune(params, t_high_ns,
+	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * (u64)packet_ns,
+		   params->t_low_ns == TIMELY_AUTO ? 0 : params->t_low_ns));
+	tune(params, t_low_ns, min(params->rtt_ref_ns, params->t_high_ns));
+}
+
+static void tune_rates(struct timely_params *params, u32 kbps)
+{
+	u32 least = params->min_rate_kbps == TIMELY_AUTO ? 0 : params->min_rate_kbps;
+
+	tune(params, max_rate_kbps, max(params->line_rate_kbps ?: U32_MAX, least));
+	tune(params, min_rate_kbps,
+	     min(max(kbps / TUNE_LEAST_SHARE, TUNE_LEAST_KBPS), params->max_rate_kbps));
+	tune(params, first_rate_kbps, kbps / TUNE_FIRST_SHARE);
+	tune(params, delta_kbps, kbps / TUNE_STEP_SHARE);
 }
 
 /**
  * timely_tune() - put a value in the place of each TIMELY_AUTO
  * @params: checked by timely_params_check(), which they pass afterwards too
  * @path: what is known of the path
+ *
+ * Values that were given stay as they are, and what is derived goes by them: a rate of
+ * the line, a base RTT or a segment size that was given is the path's.
  */
 void timely_tune(struct timely_params *params, const struct timely_path *path)
 {
-	tune_one(&params->min_rtt_ns, 20000);
-	if (params->t_low_ns == TIMELY_AUTO)
-		params->t_low_ns = min(50000U, params->t_high_ns);
-	if (params->t_high_ns == TIMELY_AUTO)
-		params->t_high_ns = max(500000U, params->t_low_ns);
-	tune_one(&params->rtt_ref_ns, 50000);
-	tune_one(&params->beta_ppm, 25000);
-	tune_one(&params->delta_kbps, 2500);
-	tune_one(&params->segment_bytes, 16384);
-	tune_one(&params->max_rate_kbps, 800000000);
-	tune_one(&params->first_rate_kbps, 500000);
-	tune_one(&params->line_rate_kbps, 0);
+	u32 mss = clamp(path->mss ?: TUNE_MSS, 64U, 65535U);
+	u32 kbps;
+
+	tune(params, line_rate_kbps, path->line_kbps);
+	kbps = params->line_rate_kbps ?: path->line_kbps ?: TUNE_LINE_KBPS;
+	tune(params, min_rtt_ns, path->base_rtt_ns ?: TUNE_BASE_RTT_NS);
+	tune(params, segment_bytes,
+	     (u64)tune_segment_packets(params->min_rtt_ns, kbps, mss) * mss);
+	tune(params, beta_ppm, params->rule == TIMELY_RULE_STEER ? TUNE_STEER_PPM : TUNE_PULL_PPM);
+	tune_rates(params, kbps);
+	tune_queue(params, kbps, mss);
+}
+
+/**
+ * timely_first_base_ns() - the base RTT that the handshake's tells
+ * @handshake_ns: a round trip of packets without data
+ * @segment_bytes: of a whole segment, if its time on the line is not taken off its
+ *	RTT; else 0
+ *
+ * Return: ns.
+ */
+u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes)
+{
+	return min_t(u64, (u64)handshake_ns + tune_ns(segment_bytes, TUNE_LINE_KBPS), U32_MAX);
+}
+
+/**
+ * timely_drain_ns() - how long a drain lasts
+ * @min_rtt_ns: the path's base RTT
+ *
+ * Return: ns, from the beginning of each TIMELY_DRAIN_PERIOD_NS.
+ */
+u32 timely_drain_ns(u32 min_rtt_ns)
+{
+	return clamp_t(u64, (u64)min_rtt_ns * TUNE_DRAIN_RTTS, TUNE_DRAIN_NS,
+		       TUNE_DRAIN_MAX_NS);
 }

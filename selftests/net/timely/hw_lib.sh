@@ -25,7 +25,7 @@ cross=0
 load_hw() {
 	is_loaded hwnic || must insmod "$modules/hwnic.ko"
 	must insmod "$modules/timely.ko" cross_timestamps="$cross"
-	must insmod "$modules/tcp_timely.ko" "$@"
+	must insmod "$modules/tcp_timely.ko" preset=testbed "$@"
 	must insmod "$modules/sch_timely.ko"
 	[ -e $tracing/events ] || must mount -t tracefs trace $tracing
 	echo 65536 >$tracing/buffer_size_kb

@@ -11,6 +11,11 @@ static inline unsigned long __ffs64(u64 word)
 	return (unsigned long)__builtin_ctzll(word);
 }
 
+static inline unsigned int fls64(u64 word)
+{
+	return word ? 64 - __builtin_clzll(word) : 0;
+}
+
 static inline u64 ror64(u64 word, unsigned int shift)
 {
 	return word >> (shift & 63) | word << (-shift & 63);

@@ -11,4 +11,19 @@
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
+static inline unsigned long int_sqrt(unsigned long x)
+{
+	unsigned long root = 0, bit = 1UL << 62;
+
+	for (; bit; bit >>= 2) {
+		if (x >= root + bit) {
+			x -= root + bit;
+			root = root / 2 + bit;
+		} else {
+			root /= 2;
+		}
+	}
+	return root;
+}
+
 #endif /* _USER_LINUX_KERNEL_H */

@@ -7,6 +7,7 @@
 	({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })
 #define max(a, b) \
 	({ typeof(a) _a = (a); typeof(b) _b = (b); _a > _b ? _a : _b; })
+#define max3(a, b, c)	max(max(a, b), c)
 #define min_t(type, a, b)	min((type)(a), (type)(b))
 #define max_t(type, a, b)	max((type)(a), (type)(b))
 #define clamp(val, lo, hi) \

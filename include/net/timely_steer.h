@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The steering rule, for the rate engine. See net/timely/steer.c.
+ */
+#ifndef _NET_TIMELY_STEER_H
+#define _NET_TIMELY_STEER_H
+
+#include <net/timely.h>
+
+void timely_steer_law_init(struct timely_rate_law *law, const struct timely_params *params);
+u32 timely_steer_ref_ns(const struct timely_rate_law *law, u64 rate_fp);
+s64 timely_steer_fp(struct timely_rate *r, const struct timely_rate_law *law,
+		    const struct timely_completion *c, u32 rtt);
+
+#endif /* _NET_TIMELY_STEER_H */

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the parameters that are derived from the path: what they promise over the
+ * whole range of paths, and values worked out by hand.
+ */
+#include <kunit/test.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include <net/timely.h>
+#include <net/timely_tune.h>
+
+#define MSS	1448
+
+static const u32 lines_kbps[] = {
+	0, 1000, 1000000, 2500000, 10000000, 25000000, 40000000, 100000000, 200000000,
+	400000000, 800000000, U32_MAX,
+};
+
+static const u32 bases_ns[] = {
+	0, 1, 999, 5000, 17000, 20000, 100000, 500000, 2000000, 200000000, 1000000000,
+	U32_MAX,
+};
+
+static const u32 sizes[] = { 0, 1, 536, MSS, 8948, 65535 };
+
+static struct timely_params defaults(void)
+{
+	return timely_preset_find("linux")->params;
+}
+
+static struct timely_params tuned(u32 base_rtt_ns, u32 line_kbps, u32 mss)
+{
+	struct timely_params params = defaults();
+
+	timely_tune(&params, &(struct timely_path){
+		.base_rtt_ns = base_rtt_ns, .line_kbps = line_kbps, .mss = mss,
+	});
+	return params;
+}
+
+/* Call @check for all paths. */
+static void all_paths(struct kunit *test,
+		      void (*check)(struct kunit *test, const struct timely_path *path))
+{
+	struct timely_path path;
+	u32 i, j, k;
+
+	for (i = 0; i < ARRAY_SIZE(bases_ns); i++)
+		for (j = 0; j < ARRAY_SIZE(lines_kbps); j++)
+			for (k = 0; k < ARRAY_SIZE(sizes); k++) {
+				path = (struct timely_path){
+					.base_rtt_ns = bases_ns[i],
+					.line_kbps = lines_kbps[j],
+					.mss = sizes[k],
+				};
+				check(test, &path);
+			}
+}
+
+static void check_range(struct kunit *test, const struct timely_path *path)
+{
+	u32 i, wrong;
+
+	for (i = 0; i < timely_preset_count; i++) {
+		struct timely_params params = timely_presets[i].params;
+
+		timely_tune(&params, path);
+		KUNIT_EXPECT_FALSE(test, timely_params_are_auto(&params));
+		KUNIT_EXPECT_EQ_MSG(test, timely_params_check(&params, &wrong), 0,
+				    "%s: %s, base %u line %u mss %u", timely_presets[i].name,
+				    timely_param_descs[wrong].name, path->base_rtt_ns,
+				    path->line_kbps, path->mss);
+	}
+}
+
+static void tune__is_always_in_range(struct kunit *test)
+{
+	all_paths(test, check_range);
+}
+
+static void check_given(struct kunit *test, const struct timely_path *path)
+{
+	u32 i, j, wrong;
+
+	for (i = 0; i < TIMELY_P_COUNT; i++) {
+		u32 values[] = { timely_param_descs[i].min, timely_param_descs[i].max };
+
+		for (j = 0; j < ARRAY_SIZE(values); j++) {
+			struct timely_params params = defaults();
+
+			*timely_param_ref(&params, i) = values[j];
+			timely_tune(&params, path);
+			KUNIT_EXPECT_EQ(test, *timely_param_ref(&params, i), values[j]);
+			KUNIT_EXPECT_EQ_MSG(test, timely_params_check(&params, &wrong), 0,
+					    "%s = %u", timely_param_descs[i].name, values[j]);
+		}
+	}
+}
+
+static void tune__keeps_what_was_given(struct kunit *test)
+{
+	all_paths(test, check_given);
+}
+
+static void tune__knows_the_testbed(struct kunit *test)
+{
+	/* 20 us and 10 Gb/s, in packets of 1538 bytes on the wire: 1230 ns each. */
+	struct timely_params params = tuned(20000, 10000000, MSS);
+
+	KUNIT_EXPECT_EQ(test, params.min_rtt_ns, 20000);
+	/* 5 us are 6250 bytes: four packets. */
+	KUNIT_EXPECT_EQ(test, params.segment_bytes, 4 * MSS);
+	/* Three packets are less than 4 us. */
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000);
+	/* Half of the segment's 4921 ns, times sqrt(10) at 1 Gb/s, which is 3.162. */
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_1g_ns, 7780);
+	KUNIT_EXPECT_EQ(test, params.t_high_ns, 8 * 20000 + 40 * 1230);
+	KUNIT_EXPECT_EQ(test, params.max_rate_kbps, 10000000);
+	KUNIT_EXPECT_EQ(test, params.first_rate_kbps, 500000);
+	KUNIT_EXPECT_EQ(test, params.min_rate_kbps, 2000);
+	KUNIT_EXPECT_EQ(test, params.line_rate_kbps, 10000000);
+}
+
+static void tune__takes_an_unknown_line_for_10g(struct kunit *test)
+{
+	struct timely_params unknown = tuned(17000, 0, MSS), known = tuned(17000, 10000000, MSS);
+
+	KUNIT_EXPECT_EQ(test, unknown.line_rate_kbps, 0);
+	KUNIT_EXPECT_EQ(test, unknown.max_rate_kbps,
+			timely_param_descs[TIMELY_P_max_rate_kbps].max);
+	unknown.line_rate_kbps = known.line_rate_kbps;
+	unknown.max_rate_kbps = known.max_rate_kbps;
+	KUNIT_EXPECT_EQ(test, memcmp(&unknown, &known, sizeof(known)), 0);
+}
+
+static void tune__goes_by_what_was_given(struct kunit *test)
+{
+	struct timely_params params = defaults(), path = tuned(100000, 25000000, MSS);
+
+	params.line_rate_kbps = 25000000;
+	params.min_rtt_ns = 100000;
+	timely_tune(&params, &(struct timely_path){
+		.base_rtt_ns = 5000, .line_kbps = 1000000, .mss = MSS,
+	});
+	KUNIT_EXPECT_EQ(test, memcmp(&params, &path, sizeof(path)), 0);
+}
+
+static void tune__has_even_segments_of_5_us(struct kunit *test)
+{
+	static const struct {
+		u32 kbps;
+		u32 mss;
+		u32 packets;
+	} cases[] = {
+		{ 1000000, MSS, 2 }, { 10000000, MSS, 4 }, { 25000000, MSS, 10 },
+		/* 16 KB from here on */
+		{ 40000000, MSS, 10 }, { 100000000, MSS, 10 },
+		/* 1.25 us */
+		{ 400000000, MSS, 40 },
+		{ 10000000, 8948, 2 }, { 100000000, 8948, 2 }, { 400000000, 8948, 6 },
+	};
+	u32 i;
+
+	/* Of a path of 6 us no more than 2 us. */
+	KUNIT_EXPECT_EQ(test, tuned(6000, 25000000, MSS).segment_bytes, 4 * MSS);
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		KUNIT_EXPECT_EQ_MSG(test, tuned(20000, cases[i].kbps, cases[i].mss).segment_bytes,
+				    cases[i].packets * cases[i].mss, "%u kbit/s, %u bytes",
+				    cases[i].kbps, cases[i].mss);
+}
+
+static void tune__grows_with_the_path(struct kunit *test)
+{
+	u32 i, j;
+
+	/* Beyond both ends all is at the ends of ranges. */
+	for (j = 0; j < ARRAY_SIZE(lines_kbps); j++)
+		for (i = 1; i < ARRAY_SIZE(bases_ns); i++) {
+			struct timely_params near = tuned(max(bases_ns[i - 1], 1U), lines_kbps[j],
+							  MSS);
+			struct timely_params far = tuned(bases_ns[i], lines_kbps[j], MSS);
+
+			KUNIT_EXPECT_GE(test, far.min_rtt_ns, near.min_rtt_ns);
+			KUNIT_EXPECT_GE(test, far.rtt_ref_ns, near.rtt_ref_ns);
+			KUNIT_EXPECT_GE(test, far.t_high_ns, near.t_high_ns);
+			KUNIT_EXPECT_GE(test, far.segment_bytes, near.segment_bytes);
+			KUNIT_EXPECT_GE(test, far.rtt_ref_1g_ns, near.rtt_ref_1g_ns);
+		}
+}
+
+static void tune__grows_with_the_line(struct kunit *test)
+{
+	u32 j;
+
+	for (j = 2; j < ARRAY_SIZE(lines_kbps); j++) {
+		struct timely_params slow = tuned(20000, lines_kbps[j - 1], MSS);
+		struct timely_params fast = tuned(20000, lines_kbps[j], MSS);
+
+		KUNIT_EXPECT_GE(test, fast.segment_bytes, slow.segment_bytes);
+		KUNIT_EXPECT_GE(test, fast.first_rate_kbps, slow.first_rate_kbps);
+		KUNIT_EXPECT_GE(test, fast.min_rate_kbps, slow.min_rate_kbps);
+		KUNIT_EXPECT_GE(test, fast.max_rate_kbps, slow.max_rate_kbps);
+		/* A packet takes less time. */
+		KUNIT_EXPECT_LE(test, fast.rtt_ref_ns, slow.rtt_ref_ns);
+		KUNIT_EXPECT_LE(test, fast.t_high_ns, slow.t_high_ns);
+	}
+}
+
+static void tune__thresholds_are_in_order(struct kunit *test)
+{
+	u32 i, j;
+
+	for (i = 3; i < 9; i++)
+		for (j = 2; j < 10; j++) {
+			struct timely_params params = tuned(bases_ns[i], lines_kbps[j], MSS);
+
+			KUNIT_EXPECT_LT(test, params.min_rtt_ns, params.rtt_ref_ns);
+			KUNIT_EXPECT_LT(test, params.rtt_ref_ns, params.t_high_ns);
+			KUNIT_EXPECT_LE(test, params.t_low_ns, params.t_high_ns);
+			KUNIT_EXPECT_LT(test, params.min_rate_kbps, params.first_rate_kbps);
+			KUNIT_EXPECT_LT(test, params.first_rate_kbps, params.max_rate_kbps);
+		}
+}
+
+static void first_base__has_a_segment_in_it(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, timely_first_base_ns(17000, 0), 17000);
+	/* At 10 Gb/s. */
+	KUNIT_EXPECT_EQ(test, timely_first_base_ns(17000, 6250), 22000);
+	KUNIT_EXPECT_EQ(test, timely_first_base_ns(U32_MAX, 65536), U32_MAX);
+}
+
+static void drain__lasts_some_round_trips(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, timely_drain_ns(0), 2000000);
+	KUNIT_EXPECT_EQ(test, timely_drain_ns(17000), 2000000);
+	KUNIT_EXPECT_EQ(test, timely_drain_ns(500000), 4000000);
+	KUNIT_EXPECT_EQ(test, timely_drain_ns(1000000000), 16000000);
+}
+
+static void drain__comes_round(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(0), 0);
+	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(5 * TIMELY_DRAIN_PERIOD_NS + 7), 7);
+	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(TIMELY_DRAIN_PERIOD_NS - 1),
+			TIMELY_DRAIN_PERIOD_NS - 1);
+	/* The longest is over long before the next. */
+	KUNIT_EXPECT_LT(test, 4ULL * timely_drain_ns(U32_MAX), TIMELY_DRAIN_PERIOD_NS);
+}
+
+static void drain__takes_some_sixteenths(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < 8; i++)
+		KUNIT_EXPECT_EQ(test, timely_drain_Bps(1600, i), 200 + i % 4 * 100);
+	KUNIT_EXPECT_LT(test, timely_drain_Bps(U64_MAX, 3), U64_MAX / 3);
+}
+
+static struct kunit_case timely_tune_cases[] = {
+	KUNIT_CASE(tune__is_always_in_range),
+	KUNIT_CASE(tune__keeps_what_was_given),
+	KUNIT_CASE(tune__knows_the_testbed),
+	KUNIT_CASE(tune__takes_an_unknown_line_for_10g),
+	KUNIT_CASE(tune__goes_by_what_was_given),
+	KUNIT_CASE(tune__has_even_segments_of_5_us),
+	KUNIT_CASE(tune__grows_with_the_path),
+	KUNIT_CASE(tune__grows_with_the_line),
+	KUNIT_CASE(tune__thresholds_are_in_order),
+	KUNIT_CASE(first_base__has_a_segment_in_it),
+	KUNIT_CASE(drain__lasts_some_round_trips),
+	KUNIT_CASE(drain__comes_round),
+	KUNIT_CASE(drain__takes_some_sixteenths),
+	{}
+};
+
+static struct kunit_suite timely_tune_suite = {
+	.name = "timely_tune",
+	.test_cases = timely_tune_cases,
+};
+
+kunit_test_suite(timely_tune_suite);
