@@ -3,7 +3,8 @@
 #
 # Run the scenarios that the documents quote (or those named) and keep what they
 # need in results/; raw results stay in build/results. With KEEP=1 the benches, which
-# want a quiet machine, are not run again: their last results are taken.
+# want a quiet machine, are not run again: their last results are taken. With RESUME=1
+# cells that are in build/results are kept. LAB_ARGS: more for lab run.
 
 set -eu
 
@@ -57,9 +58,10 @@ for scenario; do
 		keep_onramp_cost "$raw"
 		continue
 	fi
-	rm -rf "$raw"
-	tools/lab/lab run "$scenario" --out "$raw"
+	[ "${RESUME-}" ] || rm -rf "$raw"
+	tools/lab/lab run "$scenario" --keep --out "$raw" ${LAB_ARGS-}
 	tools/lab/lab report "$raw"
+	rm -rf "results/$scenario"
 	mkdir -p "results/$scenario"
 	cp "$raw/summary.json" "$raw/table.md" "$raw"/*.svg "results/$scenario/"
 	[ ! -e "$raw/events.md" ] || cp "$raw/events.md" "results/$scenario/"

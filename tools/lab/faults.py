@@ -70,7 +70,9 @@ def gro_lines(path, name):
         return []
     inside = f"nsenter --net=/run/netns/{name}"
     sys = f"/run/sys/{name}"
-    return [f"{inside} ethtool -K eth0 gro on", f"mkdir -p {sys}",
+    # And takes nothing from a device that would make segments itself.
+    return [f"nsenter --net=/run/netns/sw ethtool -K {name} tso off",
+            f"{inside} ethtool -K eth0 gro on", f"mkdir -p {sys}",
             f"{inside} mount -t sysfs sys {sys}",
             f"echo {path['gro_us'] * 1000} >{sys}/class/net/eth0/gro_flush_timeout",
             f"echo 100 >{sys}/class/net/eth0/napi_defer_hard_irqs"]
