@@ -59,6 +59,7 @@ for scenario; do
 		continue
 	fi
 	[ "${RESUME-}" ] || rm -rf "$raw"
+	# shellcheck disable=SC2086 # several words
 	tools/lab/lab run "$scenario" --keep --out "$raw" ${LAB_ARGS-}
 	tools/lab/lab report "$raw"
 	rm -rf "results/$scenario"

@@ -1412,7 +1412,8 @@ static void put_flows(FILE *out)
 		if (f->incast || f->workload)
 			continue;
 		if (f->rcv.fd <= 0)
-			die("flow %s -> %s never connected", f->from, f->to);
+			die("flow %s -> %s:%u never connected%s", f->from, f->to, f->port,
+			    f->connected ? ", as the receiver sees it" : "");
 		fprintf(out, "%s\n{\"from\":\"%s\",\"to\":\"%s\",", sep, f->from, f->to);
 		fprintf(out, "\"port\":%u,\"cc\":\"%s\",", f->port, f->cc);
 		fprintf(out, "\"start_ns\":%llu,\"stop_ns\":%llu,", f->start, f->stop);
