@@ -124,7 +124,7 @@ style_python() {
 spelling() {
 	# names of modinfo's, of man's bullet, of a file in sysfs, of an incoming interface
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm,bu,inflight,iif,ect $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
+	codespell -q 3 -L parm,bu,inflight,iif,ect,clos $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {
