@@ -83,5 +83,5 @@ help:
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo check bench results paper \
+.PHONY: all modules modules_install install clean kdir setup demo check bench results paper matrix \
 	docs docs-check distclean help

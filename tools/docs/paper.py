@@ -20,8 +20,9 @@ INTRO = """# The papers' figures, and hostile networks
 
 Made by `make paper`: runs what is missing in `results/` and writes this page; `make paper
 FIGURES="fig9 table1"` runs those again. Figures are those of
-[the testbed](../tools/lab/README.md) in virtual time: RTT is that of a small UDP ping-pong through the bottleneck, several seeds are
-median (min..max), goodput is payload, of which a 20 Gb/s port carries 19.13 Gb/s.
+[the testbed](../tools/lab/README.md) in virtual time: RTT is that of a small UDP ping-pong
+through the bottleneck, several seeds are median (min..max), goodput is payload, of which a
+20 Gb/s port carries 19.13 Gb/s.
 `fq` and `sch_timely` are the hosts' qdiscs under `tcp_timely`. What the parameters are is in
 [parameters](parameters.md), where the design differs from the papers' in
 [deviations](deviations.md).

@@ -68,8 +68,8 @@ def spread(values):
 
 
 def figures(raw, start, end, senders=range(1, 1000)):
-    """Of those hosts' messages that arrived in the window. One that is under way at the end counts with what
-    it took until then: the least that it will have taken."""
+    """Of those hosts' messages that arrived in the window. One that is under way at the end
+    counts with what it took until then: the least that it will have taken."""
     out = {}
     for work in raw.get("workloads", []):
         rows = [(size, took or raw["end_ns"] - at, took)
