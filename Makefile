@@ -49,6 +49,9 @@ results: setup
 matrix:
 	@tools/matrix/matrix run --out results/matrix
 
+paper: setup
+	@tools/docs/paper.sh $(FIGURES)
+
 docs: setup
 	@tools/docs/make.sh
 
@@ -73,10 +76,12 @@ help:
 	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
 	@echo '                   what On-Ramp costs a sender and a receiver'
 	@echo '  results          run every scenario that the documents quote, then docs'
+	@echo '  paper            the papers'"'"' figures and hostile networks: run what results/ lacks, then'
+	@echo '                   Documentation/paper.md; FIGURES="fig9 table1" runs those again'
 	@echo '  docs             write the parts of documents that are made from other files'
 	@echo '  setup            only install what demo and check need'
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo check bench results \
+.PHONY: all modules modules_install install clean kdir setup demo check bench results paper matrix \
 	docs docs-check distclean help

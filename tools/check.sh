@@ -124,7 +124,7 @@ style_python() {
 spelling() {
 	# names of modinfo's, of man's bullet, of a file in sysfs, of an incoming interface
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm,bu,inflight,iif,ect $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
+	codespell -q 3 -L parm,bu,inflight,iif,ect,clos $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {
@@ -188,6 +188,17 @@ figures() {
 		tools/lab/lab verify "$logs/figures/qdisc"
 }
 
+# Paths that lose, hold back, fall silent, change.
+hostile() {
+	rm -rf "$logs/hostile"
+	for cell in loss:timely-1,bbr-1 reverse:first limited:app pauses:timely-100 \
+		ack-path:timely-lost-10 route:timely-200 blackout:timely; do
+		out=$logs/hostile/${cell%%:*}
+		tools/lab/lab run "${cell%%:*}" --cc "${cell#*:}" --seeds 1 --out "$out" &&
+			tools/lab/lab verify "$out" || return 1
+	done
+}
+
 mkdir -p "$logs"
 tools/setup.sh || exit 1
 
@@ -226,6 +237,7 @@ nic="hwnic hw_rtt hw_paths hw_unload timelyctl"
 	check tdc selftests/tc-testing/run.sh base
 	check tdc-debug selftests/tc-testing/run.sh debug
 	check figures figures
+	check hostile hostile
 	await selftests-debug
 }
 

@@ -68,6 +68,25 @@ static ssize_t noise_ns_store(struct device *dev, struct device_attribute *attr,
 }
 static DEVICE_ATTR_RW(noise_ns);
 
+/* As a PAUSE frame would: for so long the line takes no more. What the ring holds has its
+ * departures already and leaves first.
+ */
+static ssize_t pause_ns_store(struct device *dev, struct device_attribute *attr,
+			      const char *text, size_t len)
+{
+	struct hwnic *end = sysfs_end(dev);
+	s64 pause_ns;
+	int err = sysfs_number(text, 0, HWNIC_DELAY_NS_MAX, &pause_ns);
+
+	if (err)
+		return err;
+	spin_lock_bh(&end->lock);
+	end->line_ns = max(end->line_ns, ktime_get_ns()) + pause_ns;
+	spin_unlock_bh(&end->lock);
+	return len;
+}
+static DEVICE_ATTR_WO(pause_ns);
+
 static ssize_t noise_seed_store(struct device *dev, struct device_attribute *attr,
 				const char *text, size_t len)
 {
@@ -208,6 +227,7 @@ static DEVICE_ATTR_RO(truth_dir);
 static struct attribute *hwnic_attributes[] = {
 	&dev_attr_delay_ns.attr,
 	&dev_attr_noise_ns.attr,
+	&dev_attr_pause_ns.attr,
 	&dev_attr_noise_seed.attr,
 	&dev_attr_phc_drift_ppb.attr,
 	&dev_attr_phc_wander_ppb_per_s.attr,

@@ -4,6 +4,7 @@
 # Write what is made from other files:
 #
 #   Documentation/parameters.md	from the modules' own table
+#   Documentation/paper.md	from paper.toml and results/
 #   tables in README.md and Documentation/*.md, between the lines
 #   <!-- table: FILE --> and <!-- end -->, from FILE
 #
@@ -36,6 +37,9 @@ check=
 	tools/docs/params.c net/timely/params.c
 "$work/params" >"$work/new"
 settle Documentation/parameters.md
+
+tools/docs/paper.py page >"$work/new"
+settle Documentation/paper.md
 
 for page in README.md Documentation/*.md; do
 	awk '

@@ -3,7 +3,9 @@
 #
 # Run the scenarios that the documents quote (or those named) and keep what they
 # need in results/; raw results stay in build/results. With KEEP=1 the benches, which
-# want a quiet machine, are not run again: their last results are taken.
+# want a quiet machine, are not run again: their last results are taken. With RESUME=all
+# cells that are in build/results are kept, with RESUME=peers those that had no part of ours.
+# LAB_ARGS: more for lab run, such as "--seeds 1".
 
 set -eu
 
@@ -57,9 +59,15 @@ for scenario; do
 		keep_onramp_cost "$raw"
 		continue
 	fi
-	rm -rf "$raw"
-	tools/lab/lab run "$scenario" --out "$raw"
+	case ${RESUME-} in
+	all)	keep=--keep ;;
+	peers)	keep=--keep-peers ;;
+	*)	keep= ;;
+	esac
+	# shellcheck disable=SC2086 # none or several words
+	tools/lab/lab run "$scenario" $keep --out "$raw" ${LAB_ARGS-}
 	tools/lab/lab report "$raw"
+	rm -rf "results/$scenario"
 	mkdir -p "results/$scenario"
 	cp "$raw/summary.json" "$raw/table.md" "$raw"/*.svg "results/$scenario/"
 	[ ! -e "$raw/events.md" ] || cp "$raw/events.md" "results/$scenario/"

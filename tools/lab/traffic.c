@@ -12,17 +12,22 @@
  *	sysctl ns= key= value=            write /proc/sys/KEY in that namespace
  *	tso_off ns= dev=                  leave segmentation to the stack
  *	stamp ns= dev=                    have a NIC stamp all that it receives
- *	write path= value= [at=]          write a file, now or later
+ *	write path= value= [at= [every=]] write a file, now, later, or again and again
+ *	run file= at=                     have the shell run a script
  *	set_clock at= by=                 step CLOCK_REALTIME by that many ns
- *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate=]
+ *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate= sndbuf= rcvbuf=]
+ *	train from= to= addr= port= cc= connect= start= size= every= [sndbuf= rcvbuf=]
+ *	                                  a message of size bytes each every ns
  *	pingpong from= to= addr= port= cc= connect= start= size=
  *	                                  one message back and forth
- *	ping from= to= addr= port= start= every= size= tos= seed=
+ *	ping from= to= addr= port= start= every= size= tos= echo_tos= seed=
  *	incast cc= start= every= size=    ask all members at once for size bytes
  *	member from= to= addr= port=      of the last incast: "to" asks, "from" answers
- *	workload cc= cdf= every= start= stop= seed= port= pool=
+ *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group=
  *	                                  messages between any two nodes, every so many ns
- *	                                  on average, of sizes as the file cdf says
+ *	                                  on average, of sizes as the file cdf says; with
+ *	                                  reply=1 as much is sent back; never within a group
+ *	                                  of so many nodes
  *	node ns= addr=                    of the last workload
  *	queue ns= dev= handle= every= [ring=]
  *	                                  sample a qdisc, handle is hexadecimal, and
@@ -94,14 +99,17 @@ struct flow {
 	__u16 port;
 	__u64 connect, start, stop, pace, rate, budget;
 	__u64 message, got[2];		/* bytes; of a pingpong, at either end */
-	int connected;
+	__u64 every;			/* ns between a train's messages, or 0 */
+	int connected, sndbuf, rcvbuf;
 	struct incast *incast;		/* or NULL: bulk */
 	struct workload *workload;	/* or NULL */
 	__u64 to_send, to_come;		/* bytes of its message, or answer */
-	int blocked, lowat;
+	__u64 to_reply, reply_to_come;	/* the same of what comes back */
+	int blocked, lowat, reply_blocked;
 	size_t row;			/* of its message in the workload's series */
 	unsigned int pair;
-	struct series samples;
+	struct series samples, train;
+	size_t arrived;			/* of a train, how many rows */
 	struct flow *next, *next_idle;
 };
 
@@ -125,7 +133,8 @@ struct workload {
 	__u64 due, stop;
 	unsigned short rng[3];
 	__u16 port;			/* the next listener's */
-	unsigned int pool, nodes, points;
+	unsigned int pool, nodes, points, group;
+	int reply;
 	struct {
 		const char *ns, *addr;
 	} node[NODES];
@@ -159,6 +168,7 @@ struct queue {
 struct event {
 	struct source timer;
 	const char *path, *value;	/* to be written; or */
+	const char *command;		/* to be run; or */
 	__s64 by;			/* ns that the clock is set forward */
 };
 
@@ -337,6 +347,9 @@ static void check_cc(const char *ns, int fd, const char *cc)
 		die("%s: asked for congestion control '%s' but the socket runs '%s'", ns, cc, got);
 }
 
+static void send_some(struct flow *f, __u32 events);
+static void expect(struct flow *f);
+
 /* Pages of a memfd go down by reference: nothing is copied. */
 static void pump(void *obj)
 {
@@ -382,11 +395,49 @@ static void rate_tick(void *obj)
 		pump(f);
 }
 
+/* A message for a train: it waits for those before it, as on any connection. */
+static void train_tick(void *obj)
+{
+	struct flow *f = obj;
+	__u64 *row, n = timer_ack(&f->timer), at = cheap_now();
+
+	for (; n; n--) {
+		row = push(&f->train);
+		row[0] = at;
+		f->to_send += f->message;
+	}
+	if (!f->blocked)
+		send_some(f, 0);
+}
+
+/* Of a train: bytes that have arrived end the messages that they complete. */
+static void train_received(struct flow *f, size_t n)
+{
+	__u64 *row, at = cheap_now();
+
+	for (f->got[1] += n; f->got[1] >= f->message; f->got[1] -= f->message) {
+		row = f->train.v + f->arrived++ * f->train.columns;
+		row[1] = at - row[0];
+	}
+	f->to_come = f->message - f->got[1];
+	expect(f);
+}
+
+static void train_send(void *obj)
+{
+	send_some(obj, 0);
+}
+
 static void flow_start(void *obj)
 {
 	struct flow *f = obj;
 
 	timer_ack(&f->timer);
+	if (f->every) {
+		watch(&f->snd, train_send, f, 0);
+		set_timer(&f->timer, train_tick, f, f->start + f->every, f->every);
+		return;
+	}
 	if (f->rate) {
 		set_timer(&f->timer, rate_tick, f, now() + RATE_TICK_NS, RATE_TICK_NS);
 		return;
@@ -499,9 +550,55 @@ static void pingpong_start(void *obj)
 
 /* --- Workload --- */
 
+static void workload_done(struct flow *f);
+
+/* What comes back, at the node that asked. */
+static void reply_received(struct flow *f)
+{
+	ssize_t n = recv(f->snd.fd, NULL, 64 << 20, MSG_TRUNC | MSG_DONTWAIT);
+	int lowat;
+
+	if (n < 0 && errno == EAGAIN)
+		return;
+	if (n <= 0 || (__u64)n > f->reply_to_come)
+		die("workload: a reply of the wrong size: %m");
+	f->reply_to_come -= n;
+	if (!f->reply_to_come) {
+		workload_done(f);
+		return;
+	}
+	lowat = f->reply_to_come < SINK_LOWAT ? f->reply_to_come : SINK_LOWAT;
+	SET(f->from, f->snd.fd, SOL_SOCKET, SO_RCVLOWAT, int, lowat);
+}
+
 static void workload_send(void *obj)
 {
-	send_some(obj, 0);
+	struct flow *f = obj;
+
+	send_some(f, EPOLLIN);
+	if (f->reply_to_come)
+		reply_received(f);
+}
+
+/* As send_some(), from the other end. */
+static void send_reply(struct flow *f)
+{
+	ssize_t n;
+	off_t off;
+
+	while (f->to_reply) {
+		off = 0;
+		n = sendfile(f->rcv.fd, zeros, &off, f->to_reply < CHUNK ? f->to_reply : CHUNK);
+		if (n < 0 && errno == EAGAIN)
+			break;
+		if (n <= 0)
+			die("%s cannot reply: %m", f->to);
+		f->to_reply -= n;
+	}
+	if (f->reply_blocked == !!f->to_reply)
+		return;
+	f->reply_blocked = !f->reply_blocked;
+	poll_for(&f->rcv, f->reply_blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
 static void put_idle(struct flow *f)
@@ -515,16 +612,25 @@ static void put_idle(struct flow *f)
 /* A message may wait for the connection, or the connection for a message. */
 static void workload_connected(struct flow *f)
 {
-	watch(&f->snd, workload_send, f, 0);
+	watch(&f->snd, workload_send, f, EPOLLIN);
 	if (f->to_send)
-		send_some(f, 0);
+		send_some(f, EPOLLIN);
 	else
 		put_idle(f);
 }
 
+static void workload_done(struct flow *f)
+{
+	__u64 *row = f->workload->messages.v + f->row;
+
+	row[2] = cheap_now() - row[0];
+	put_idle(f);
+}
+
 static void workload_received(struct flow *f, size_t n)
 {
-	__u64 *row;
+	__u64 size;
+	int lowat;
 
 	if (n > f->to_come)
 		die("workload: more data than was sent");
@@ -533,9 +639,16 @@ static void workload_received(struct flow *f, size_t n)
 		expect(f);
 		return;
 	}
-	row = f->workload->messages.v + f->row;
-	row[2] = cheap_now() - row[0];
-	put_idle(f);
+	if (!f->workload->reply) {
+		workload_done(f);
+		return;
+	}
+	size = f->workload->messages.v[f->row + 1];
+	lowat = size < SINK_LOWAT ? size : SINK_LOWAT;
+	SET(f->from, f->snd.fd, SOL_SOCKET, SO_RCVLOWAT, int, lowat);
+	f->to_reply = size;
+	f->reply_to_come = size;
+	send_reply(f);
 }
 
 static void flow_setup(struct flow *f);
@@ -573,12 +686,13 @@ static void workload_arrival(void *obj)
 {
 	struct workload *w = obj;
 	unsigned int from = w->nodes * erand48(w->rng);
-	unsigned int to = (w->nodes - 1) * erand48(w->rng);
+	unsigned int to = (w->nodes - w->group) * erand48(w->rng);
 	__u64 size = workload_size(w), *row;
 	struct flow *f;
 
 	timer_ack(&w->timer);
-	to += to >= from;
+	if (to >= from / w->group * w->group)
+		to += w->group;
 	f = w->idle[from * NODES + to];
 	if (f)
 		w->idle[from * NODES + to] = f->next_idle;
@@ -594,7 +708,7 @@ static void workload_arrival(void *obj)
 	f->to_come = size;
 	expect(f);
 	if (f->connected)
-		send_some(f, 0);
+		send_some(f, EPOLLIN);
 	w->due += 1 - w->every * log(1 - erand48(w->rng));
 	if (w->due < w->stop)
 		set_timer(&w->timer, workload_arrival, w, w->due, 0);
@@ -616,7 +730,7 @@ static void connected(void *obj)
 		watch(&f->snd, incast_answer, f, EPOLLIN);
 	else if (f->workload)
 		workload_connected(f);
-	else if (f->message)
+	else if (f->message && !f->every)
 		set_timer(&f->timer, pingpong_start, f, f->start, 0);
 	else
 		set_timer(&f->timer, flow_start, f, f->start, 0);
@@ -635,6 +749,8 @@ static void flow_connect(void *obj)
 		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->pace)
 		SET(f->from, f->snd.fd, SOL_SOCKET, SO_MAX_PACING_RATE, __u64, f->pace);
+	if (f->sndbuf)
+		SET(f->from, f->snd.fd, SOL_SOCKET, SO_SNDBUF, int, f->sndbuf);
 	if (connect(f->snd.fd, (void *)&sin, sizeof(sin)) && errno != EINPROGRESS)
 		die("%s: connect to %s: %m", f->from, f->addr);
 	watch(&f->snd, connected, f, EPOLLOUT);
@@ -672,6 +788,10 @@ static void sink(void *obj)
 		incast_received(f, n);
 	else if (n > 0 && f->workload)
 		workload_received(f, n);
+	else if (n > 0 && f->every)
+		train_received(f, n);
+	if (f->to_reply)
+		send_reply(f);
 }
 
 static void accepted(void *obj)
@@ -682,13 +802,13 @@ static void accepted(void *obj)
 	if (f->rcv.fd < 0)
 		die("%s: accept: %m", f->to);
 	check_cc(f->to, f->rcv.fd, f->cc);
-	if (f->message)
+	if (f->message || f->workload)
 		SET(f->to, f->rcv.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
-	else if (f->incast || f->workload)
+	if (f->incast || f->workload || f->every)
 		expect(f);
-	else
+	else if (!f->message)
 		SET(f->to, f->rcv.fd, SOL_SOCKET, SO_RCVLOWAT, int, SINK_LOWAT);
-	watch(&f->rcv, f->message ? pong_side : sink, f, EPOLLIN);
+	watch(&f->rcv, f->message && !f->every ? pong_side : sink, f, EPOLLIN);
 	unwatch(&f->listener);
 	close(f->listener.fd);
 }
@@ -700,11 +820,15 @@ static void flow_setup(struct flow *f)
 
 	f->listener.fd = open_socket(f->to, AF_INET, SOCK_STREAM, 0);
 	set_cc(f->to, f->listener.fd, f->cc);
+	if (f->rcvbuf)
+		SET(f->to, f->listener.fd, SOL_SOCKET, SO_RCVBUF, int, f->rcvbuf);
 	if (bind(f->listener.fd, (void *)&sin, sizeof(sin)) || listen(f->listener.fd, 1))
 		die("%s: cannot listen on %s:%u: %m", f->to, f->addr, f->port);
 	watch(&f->listener, accepted, f, EPOLLIN);
 	f->samples.columns = 5;
 	f->samples.names = "received_bytes pacing_Bps srtt_us cwnd retrans";
+	f->train.columns = 2;
+	f->train.names = "sent_ns took_ns";
 	set_timer(&f->timer, flow_connect, f, f->connect, 0);
 	*last_flow = f;
 	last_flow = &f->next;
@@ -895,6 +1019,11 @@ static void happen(void *obj)
 		write_file(e->path, e->value);
 		return;
 	}
+	if (e->command) {
+		if (system(e->command))
+			die("'%s' failed", e->command);
+		return;
+	}
 	clock_gettime(CLOCK_REALTIME, &ts);
 	ns = ts.tv_sec * (__s64)NSEC_PER_SEC + ts.tv_nsec + e->by;
 	ts.tv_sec = ns / (__s64)NSEC_PER_SEC;
@@ -960,9 +1089,17 @@ static void plan_write(void)
 	e->path = arg("path");
 	e->value = arg("value");
 	if (at)
-		set_timer(&e->timer, happen, e, to_u64(at), 0);
+		set_timer(&e->timer, happen, e, to_u64(at), to_u64(arg_or("every", "0")));
 	else
 		write_file(e->path, e->value);
+}
+
+static void plan_run(void)
+{
+	struct event *e = zalloc(sizeof(*e));
+
+	e->command = arg("file");
+	set_timer(&e->timer, happen, e, to_u64(arg("at")), 0);
 }
 
 static void plan_set_clock(void)
@@ -999,7 +1136,9 @@ static void plan_tso_off(void)
 	close(fd);
 }
 
-static void plan_flow(struct incast *inc, int pingpong)
+enum flow_kind { BULK, PINGPONG, TRAIN, MEMBER };
+
+static void plan_flow(enum flow_kind kind, struct incast *inc)
 {
 	struct flow *f = zalloc(sizeof(*f));
 
@@ -1016,7 +1155,11 @@ static void plan_flow(struct incast *inc, int pingpong)
 		f->cc = arg("cc");
 		f->connect = to_u64(arg("connect"));
 		f->start = to_u64(arg("start"));
-		f->message = pingpong ? to_u64(arg("size")) : 0;
+		f->message = kind == BULK ? 0 : to_u64(arg("size"));
+		f->every = kind == TRAIN ? to_u64(arg("every")) : 0;
+		f->to_come = f->message;
+		f->sndbuf = to_u64(arg_or("sndbuf", "0"));
+		f->rcvbuf = to_u64(arg_or("rcvbuf", "0"));
 		f->stop = to_u64(arg_or("stop", "0"));
 		f->pace = to_u64(arg_or("pace", "0"));
 		f->rate = to_u64(arg_or("rate", "0"));
@@ -1073,10 +1216,12 @@ static void plan_workload(void)
 	w->rng[0] = to_u64(arg("seed"));
 	w->port = to_u64(arg("port"));
 	w->pool = to_u64(arg("pool"));
+	w->reply = to_u64(arg("reply"));
+	w->group = to_u64(arg("group"));
 	w->messages.columns = 5;
 	w->messages.names = "arrived_ns size took_ns from to";
-	if (!w->every)
-		die("plan, line %d: workload wants every > 0", line.number);
+	if (!w->every || !w->group)
+		die("plan, line %d: workload wants every > 0 and group > 0", line.number);
 	set_timer(&w->timer, workload_arrival, w, w->due, 0);
 	w->next = workloads;
 	workloads = w;
@@ -1091,7 +1236,7 @@ static void plan_node(struct workload *w)
 		die("plan, line %d: a workload has %d nodes at most", line.number, NODES);
 	w->node[new].ns = arg("ns");
 	w->node[new].addr = arg("addr");
-	for (i = 0; i < new; i++)
+	for (i = 0; i < new / w->group * w->group; i++)
 		for (n = 0; n < w->pool; n++) {
 			workload_open(w, i, new, 0);
 			workload_open(w, new, i, 0);
@@ -1118,7 +1263,7 @@ static void plan_ping(void)
 		die("%s: cannot bind the pinger's echo: %m", to);
 	if (connect(p->client.fd, (void *)&sin, sizeof(sin)))
 		die("%s: pinger cannot connect: %m", from);
-	SET(to, p->server.fd, IPPROTO_IP, IP_TOS, int, tos);
+	SET(to, p->server.fd, IPPROTO_IP, IP_TOS, int, to_u64(arg("echo_tos")));
 	SET(from, p->client.fd, IPPROTO_IP, IP_TOS, int, tos);
 	watch(&p->server, ping_echo, p, EPOLLIN);
 	watch(&p->client, ping_reply, p, EPOLLIN);
@@ -1180,16 +1325,20 @@ static void plan_line(char *text)
 		plan_stamp();
 	else if (!strcmp(line.verb, "write"))
 		plan_write();
+	else if (!strcmp(line.verb, "run"))
+		plan_run();
 	else if (!strcmp(line.verb, "set_clock"))
 		plan_set_clock();
 	else if (!strcmp(line.verb, "bulk"))
-		plan_flow(NULL, 0);
+		plan_flow(BULK, NULL);
 	else if (!strcmp(line.verb, "pingpong"))
-		plan_flow(NULL, 1);
+		plan_flow(PINGPONG, NULL);
+	else if (!strcmp(line.verb, "train"))
+		plan_flow(TRAIN, NULL);
 	else if (!strcmp(line.verb, "incast"))
 		plan_incast();
 	else if (!strcmp(line.verb, "member") && incasts)
-		plan_flow(incasts, 0);
+		plan_flow(MEMBER, incasts);
 	else if (!strcmp(line.verb, "workload"))
 		plan_workload();
 	else if (!strcmp(line.verb, "node") && workloads)
@@ -1263,11 +1412,16 @@ static void put_flows(FILE *out)
 		if (f->incast || f->workload)
 			continue;
 		if (f->rcv.fd <= 0)
-			die("flow %s -> %s never connected", f->from, f->to);
+			die("flow %s -> %s:%u never connected%s", f->from, f->to, f->port,
+			    f->connected ? ", as the receiver sees it" : "");
 		fprintf(out, "%s\n{\"from\":\"%s\",\"to\":\"%s\",", sep, f->from, f->to);
 		fprintf(out, "\"port\":%u,\"cc\":\"%s\",", f->port, f->cc);
 		fprintf(out, "\"start_ns\":%llu,\"stop_ns\":%llu,", f->start, f->stop);
 		put_series(out, "samples", &f->samples);
+		if (f->every) {
+			fputc(',', out);
+			put_series(out, "train", &f->train);
+		}
 		fputs("}", out);
 		sep = ",";
 	}

@@ -17,6 +17,8 @@ DEFAULTS = {
     "load": None,               # payload sent, of what all hosts' links carry
     "pool": 4,                  # connections of each pair that are open at the start
     "start_ms": 1,
+    "reply": False,             # as much comes back, and counts: a remote procedure call
+    "group": 1,                 # of so many hosts: no messages within one
 }
 NEEDED = ("sizes", "load")
 # Flow completion times by size, as On-Ramp's paper has them.
@@ -44,12 +46,14 @@ def plan_lines(scenario, cc, seed):
         return []
     load, topo, run = DEFAULTS | scenario["workload"], scenario["topology"], scenario["run"]
     carried = topo["host_gbit"] * (topo["mtu"] - 52) / (topo["mtu"] + 14) / 8      # bytes per ns
-    every = mean_size(load["sizes"]) / (load["load"] * topo["hosts"] * carried)
+    size = mean_size(load["sizes"]) * (2 if load["reply"] else 1)
+    every = size / (load["load"] * topo["hosts"] * carried)
     rng = random.Random(seed * 1002)
     return [f"workload cc={cc} cdf={table(load['sizes'])} every={round(every)} "
             f"start={int(load['start_ms'] * MS)} "
             f"stop={(run['warmup_ms'] + run['measure_ms']) * MS} "
-            f"seed={rng.randrange(1 << 16)} port={FIRST_PORT} pool={load['pool']}"] + \
+            f"seed={rng.randrange(1 << 16)} port={FIRST_PORT} pool={load['pool']} "
+            f"reply={int(load['reply'])} group={load['group']}"] + \
            [f"node ns=h{i} addr=10.0.{i}.1" for i in range(1, topo["hosts"] + 1)]
 
 
@@ -64,8 +68,8 @@ def spread(values):
 
 
 def figures(raw, start, end, senders=range(1, 1000)):
-    """Of those hosts' messages that arrived in the window. One that is under way at the end counts with what
-    it took until then: the least that it will have taken."""
+    """Of those hosts' messages that arrived in the window. One that is under way at the end
+    counts with what it took until then: the least that it will have taken."""
     out = {}
     for work in raw.get("workloads", []):
         rows = [(size, took or raw["end_ns"] - at, took)
