@@ -716,11 +716,13 @@ static void timely_tx_start(struct sock *sk)
  */
 static void timely_retry_soon(struct sock *sk)
 {
+	const struct timely_sock *ts = inet_csk_ca(sk);
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tcp_sk(sk)->srtt_us >> 3),
 			  TIMELY_RETRY_MS * USEC_PER_MSEC);
 
-	if (icsk->icsk_retransmits < TIMELY_RETRIES)
+	/* A SYN's tries are counted, and it has no round trip yet. */
+	if (ts->mss && icsk->icsk_retransmits < TIMELY_RETRIES)
 		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
 }
 

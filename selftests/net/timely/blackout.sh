@@ -50,4 +50,21 @@ after_no_ack_came() {
 		"tc -n mid qdisc change dev to1 root netem limit 10000 delay 10us"
 }
 
-run_cases hosts after_all_is_lost after_the_link_was_down after_no_ack_came
+# A SYN's timer is TCP's own: its tries are few, and a second apart.
+syns_are_tried_as_ever() {
+	wire_to_h2 "rate 1gbit delay 10us loss 100%"
+	traffic <<-EOF
+		0	counters old ns=h1
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=1000000 verify=1
+		2.5	counters new ns=h1
+		2.5	run tc -n mid qdisc change dev to2 root netem limit 10000 rate 1gbit delay 10us
+	EOF
+	tries=$((new_TCPSynRetrans - old_TCPSynRetrans))
+	expect tries -ge 1
+	expect tries -le 3
+	expect a_done -eq 1
+	expect a_same -eq 1
+}
+
+run_cases hosts after_all_is_lost after_the_link_was_down after_no_ack_came \
+	syns_are_tried_as_ever
