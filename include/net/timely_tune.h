@@ -12,15 +12,15 @@
 /* A path's base RTT cannot be seen while a queue stands, and flows that steer to one
  * never let it go: those who come later, or look again later, would take it for the
  * path, and add theirs. So all send less for a moment at the same time, which is when
- * the lowest bits of the real-time clock say so: each eighth of a second, a fifth
- * less. Hosts' clocks have to agree to a millisecond.
+ * the lowest bits of the real-time clock say so: fifteen times a second, a fifth
+ * less. Hosts' clocks have to agree to half a millisecond.
  */
-#define TIMELY_DRAIN_PERIOD_NS	(1ULL << 27)
+#define TIMELY_DRAIN_PERIOD_NS	(1ULL << 26)
 
-/* A round trip counts towards the path's for one to two times this, so that one
- * drain is always among them.
+/* A round trip counts towards the path's for one to two times this, so that two
+ * drains are always among them: one alone may show nothing but others' segments.
  */
-#define TIMELY_BASE_HALF_NS	TIMELY_DRAIN_PERIOD_NS
+#define TIMELY_BASE_HALF_NS	(2 * TIMELY_DRAIN_PERIOD_NS)
 
 /**
  * struct timely_path - what a connection knows of its path

@@ -60,8 +60,8 @@
 #define TUNE_STEER_PPM		20000
 
 /* A drain lasts as long as clocks may differ, and some round trips. */
-#define TUNE_DRAIN_NS		2000000U
-#define TUNE_DRAIN_MAX_NS	16000000U
+#define TUNE_DRAIN_NS		1000000U
+#define TUNE_DRAIN_MAX_NS	8000000U
 #define TUNE_DRAIN_RTTS		8
 
 static void tune_one(u32 *value, u64 derived, u32 min, u32 max)

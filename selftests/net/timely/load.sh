@@ -10,10 +10,10 @@ own_parameters=/sys/module/tcp_timely/parameters
 
 # "NAME MIN MAX" of every parameter with a range, and the presets' names.
 modinfo "$modules/tcp_timely.ko" >"$work/modinfo"
-sed -n 's/^par.: *\([a-z_]*\):.* \[\([0-9]*\) to \([0-9]*\) .*\]$/\1 \2 \3/p' \
+sed -n 's/^par.: *\([a-z0-9_]*\):.* \[\([0-9]*\) to \([0-9]*\) .*\]$/\1 \2 \3/p' \
 	"$work/modinfo" >"$work/ranges"
 # Names of those that a connection may derive from its path.
-sed -n 's/^par.: *\([a-z_]*\):.* \[[0-9]* to [0-9]* .*, or auto\]$/\1/p' \
+sed -n 's/^par.: *\([a-z0-9_]*\):.* \[[0-9]* to [0-9]* .*, or auto\]$/\1/p' \
 	"$work/modinfo" >"$work/autos"
 presets=$(sed -n 's/^par.: *preset:.*: \(.*\) (charp)$/\1/p' "$work/modinfo")
 

@@ -155,7 +155,7 @@ changes_under_traffic() {
 
 # What the path decides is right even where nothing is known of it.
 all_auto() {
-	autos=$(sed -n 's/^par.: *\([a-z_]*\):.*, or auto\]$/\1=auto/p' "$work/modinfo")
+	autos=$(sed -n 's/^par.: *\([a-z0-9_]*\):.*, or auto\]$/\1=auto/p' "$work/modinfo")
 	# shellcheck disable=SC2086 # a list of them
 	fresh $autos
 	wire_to_h2 "rate 10gbit delay 10us"
