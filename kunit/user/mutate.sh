@@ -353,7 +353,7 @@ faults_of_pause() {
 	a value is the least|s/floor->least = min(floor->least, value);/floor->least = value;/
 	what is empty moves|s/if (least == U64_MAX)/if (0)/
 	it moves below 0|s/least - min(least, -(u64)more)/least + more/
-	it moves beyond the last|s/least + min((u64)more, room)/least + more/
+	it moves beyond the last|s/least + min_t(u64, more, room)/least + more/
 	the present half stays|s/floor->least = floor_shifted.*//
 	the half before stays|s/floor->before = floor_shifted.*//
 	the half before does not count|s/return min(floor->least, floor->before);/return floor->least;/

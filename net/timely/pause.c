@@ -300,7 +300,7 @@ static u64 floor_shifted(u64 least, s64 more)
 
 	if (least == U64_MAX)
 		return least;
-	return more < 0 ? least - min(least, -(u64)more) : least + min((u64)more, room);
+	return more < 0 ? least - min(least, -(u64)more) : least + min_t(u64, more, room);
 }
 
 /**
