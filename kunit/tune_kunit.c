@@ -148,6 +148,24 @@ static void tune__goes_by_what_was_given(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&params, &path, sizeof(path)), 0);
 }
 
+static void tune__is_gentler_where_rates_come_late(struct kunit *test)
+{
+	struct timely_params late = defaults(), soon = tuned(20000, 10000000, MSS);
+
+	timely_tune(&late, &(struct timely_path){
+		.base_rtt_ns = 20000, .line_kbps = 10000000, .mss = MSS, .late = true,
+	});
+	KUNIT_EXPECT_EQ(test, late.beta_ppm, 7000);
+	KUNIT_EXPECT_EQ(test, late.segment_bytes, soon.segment_bytes / 2);
+	/* Three times that of half a segment, but for rounding. */
+	KUNIT_EXPECT_LE(test, late.rtt_ref_1g_ns, soon.rtt_ref_1g_ns * 3 / 2 + 5);
+	KUNIT_EXPECT_GE(test, late.rtt_ref_1g_ns + 5, soon.rtt_ref_1g_ns * 3 / 2);
+	late.beta_ppm = soon.beta_ppm;
+	late.segment_bytes = soon.segment_bytes;
+	late.rtt_ref_1g_ns = soon.rtt_ref_1g_ns;
+	KUNIT_EXPECT_EQ(test, memcmp(&late, &soon, sizeof(soon)), 0);
+}
+
 static void tune__has_even_segments_of_5_us(struct kunit *test)
 {
 	static const struct {
@@ -266,6 +284,7 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__knows_the_testbed),
 	KUNIT_CASE(tune__takes_an_unknown_line_for_10g),
 	KUNIT_CASE(tune__goes_by_what_was_given),
+	KUNIT_CASE(tune__is_gentler_where_rates_come_late),
 	KUNIT_CASE(tune__has_even_segments_of_5_us),
 	KUNIT_CASE(tune__grows_with_the_path),
 	KUNIT_CASE(tune__grows_with_the_line),

@@ -215,6 +215,17 @@ static inline bool timely_flow_wanted(const struct sock *sk)
 }
 
 /**
+ * timely_flow_is_late() - does what is queued leave at the rate of when it was?
+ * @flow: the record
+ *
+ * Return: true but under a qdisc that reads rates again, which waits for the flow.
+ */
+static inline bool timely_flow_is_late(const struct timely_flow *flow)
+{
+	return !READ_ONCE(flow->waiter);
+}
+
+/**
  * timely_flow_prefetch() - an ACK is about to be processed
  * @flow: the record
  * @read: as for timely_flow_departure()

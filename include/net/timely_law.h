@@ -42,6 +42,7 @@ struct timely_law {
  *	was given
  * @settle_ns: and after how long what is measured shows no trace of it
  * @link_epoch: timely_link_epoch when that was looked up
+ * @late: timely_path.late, that @law was made for
  */
 struct timely_own {
 	struct timely_law law;
@@ -54,6 +55,7 @@ struct timely_own {
 	u32 drain_ns;
 	u32 settle_ns;
 	u32 link_epoch;
+	bool late;
 };
 
 #endif /* _NET_TIMELY_LAW_H */

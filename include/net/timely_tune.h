@@ -27,11 +27,13 @@
  * @base_rtt_ns: the least round trip of late, 0 if none is known
  * @line_kbps: of the device that it leaves by, 0 if not known
  * @mss: bytes of payload in a packet
+ * @late: what waits in the host leaves at the rate of when it was queued
  */
 struct timely_path {
 	u32 base_rtt_ns;
 	u32 line_kbps;
 	u32 mss;
+	bool late;
 };
 
 void timely_tune(struct timely_params *params, const struct timely_path *path);

@@ -202,17 +202,20 @@ static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 ms
 /* Derive the connection's own law from what is known of its path. */
 static void timely_tune_own(struct sock *sk, const struct timely_setting *setting)
 {
-	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
+	struct timely_flow *flow = ((struct timely_sock *)inet_csk_ca(sk))->flow;
 	struct timely_params params = setting->params;
+	struct timely_own *own = &flow->own;
 	const struct dst_entry *dst = __sk_dst_get(sk);
 	struct timely_path path;
 
 	own->link_epoch = READ_ONCE(timely_link_epoch);
 	own->line_kbps = dst ? timely_link_kbps(dst->dev) : 0;
+	own->late = timely_flow_is_late(flow);
 	path = (struct timely_path) {
 		.base_rtt_ns = own->base_rtt_ns,
 		.line_kbps = own->line_kbps,
 		.mss = tcp_sk(sk)->mss_cache,
+		.late = own->late,
 	};
 	timely_tune(&params, &path);
 	timely_law_init(&own->law, &params);
@@ -262,6 +265,7 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	/* A route may lead to another device: look once in a while. */
 	if (likely(base_ns - own->base_low_ns <= own->base_span_ns &&
 		   own->link_epoch == READ_ONCE(timely_link_epoch) &&
+		   own->late == timely_flow_is_late(ts->flow) &&
 		   own->floor.half_ns == half_ns))
 		return;
 	timely_set_base(own, base_ns);

@@ -59,6 +59,14 @@
 /* steering's: of the rate, for an error of one, in a round trip */
 #define TUNE_STEER_PPM		20000
 
+/* Where new rates are not in force for what waits in the host, some segments of the
+ * flow, that is a part of the loop: shorter ones wait for less, a weaker pull fits the
+ * longer delay, and flows that move about more need more of a slope to meet.
+ */
+#define TUNE_LATE_STEER_PPM	7000
+#define TUNE_LATE_SEGMENTS	2	/* for one elsewhere */
+#define TUNE_LATE_QUEUE		3	/* times the segment's part of the queue */
+
 /* A drain lasts as long as clocks may differ, and some round trips. */
 #define TUNE_DRAIN_NS		1000000U
 #define TUNE_DRAIN_MAX_NS	8000000U
@@ -86,7 +94,7 @@ static u32 tune_packets(u32 ns, u32 kbps, u32 packet)
 }
 
 /* Packets of a segment: an even number, as every second one is acknowledged. */
-static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss)
+static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss, bool late)
 {
 	u32 ns = min(base_ns / TUNE_SEGMENT_SHARE, TUNE_SEGMENT_NS);
 	u32 packet = mss + TUNE_HEADERS;
@@ -95,11 +103,13 @@ static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss)
 	u32 packets = min(tune_packets(ns, kbps, packet), fast);
 
 	packets = min(packets, timely_param_descs[TIMELY_P_segment_bytes].max / mss);
+	if (late)
+		packets /= TUNE_LATE_SEGMENTS;
 	return max(packets & ~1U, TUNE_SEGMENT_MIN);
 }
 
 /* Thresholds: the base RTT, and queues that the line makes of packets and segments. */
-static void tune_queue(struct timely_params *params, u32 kbps, u32 mss)
+static void tune_queue(struct timely_params *params, u32 kbps, u32 mss, bool late)
 {
 	u32 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
 	u32 segment_ns = tune_ns((u64)params->segment_bytes * (mss + TUNE_HEADERS) / mss, kbps);
@@ -108,7 +118,8 @@ static void tune_queue(struct timely_params *params, u32 kbps, u32 mss)
 
 	tune(params, rtt_ref_ns,
 	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS));
-	tune(params, rtt_ref_1g_ns, div_u64((u64)segment_ns * root, 2 * 1000));
+	tune(params, rtt_ref_1g_ns,
+	     div_u64((u64)segment_ns * root * (late ? TUNE_LATE_QUEUE : 1), 2 * 1000));
 	tune(params, t_high_ns,
 	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * (u64)packet_ns,
 		   params->t_low_ns == TIMELY_AUTO ? 0 : params->t_low_ns));
@@ -143,10 +154,11 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	kbps = params->line_rate_kbps ?: path->line_kbps ?: TUNE_LINE_KBPS;
 	tune(params, min_rtt_ns, path->base_rtt_ns ?: TUNE_BASE_RTT_NS);
 	tune(params, segment_bytes,
-	     (u64)tune_segment_packets(params->min_rtt_ns, kbps, mss) * mss);
-	tune(params, beta_ppm, params->rule == TIMELY_RULE_STEER ? TUNE_STEER_PPM : TUNE_PULL_PPM);
+	     (u64)tune_segment_packets(params->min_rtt_ns, kbps, mss, path->late) * mss);
+	tune(params, beta_ppm, params->rule != TIMELY_RULE_STEER ? TUNE_PULL_PPM :
+			       path->late ? TUNE_LATE_STEER_PPM : TUNE_STEER_PPM);
 	tune_rates(params, kbps);
-	tune_queue(params, kbps, mss);
+	tune_queue(params, kbps, mss, path->late);
 }
 
 /**

@@ -38,7 +38,7 @@ two_flows() {
 	{
 		echo "0	flow a from=h1 to=h2 addr=$2 cc=$1"
 		echo "0.001	flow b from=h1 to=h2 addr=$2 cc=$1"
-		echo "0.${tenth}6	ping p from=mid to=h2 addr=$h2_v4 for=0.1 every=0.0003"
+		echo "0.${tenth}6	ping p from=mid to=h2 addr=$h2_v4 for=0.1 every=0.0001"
 		echo "0.${tenth}6	goodput a_got flow=a for=0.1"
 		echo "0.${tenth}6	goodput b_got flow=b for=0.1"
 		shift 2
