@@ -42,6 +42,7 @@ struct timely_law {
  *	was given
  * @settle_ns: and after how long what is measured shows no trace of it
  * @link_epoch: timely_link_epoch when that was looked up
+ * @whole_bytes: of a segment whose RTT counts towards the path's
  * @late: timely_path.late, that @law was made for
  */
 struct timely_own {
@@ -55,6 +56,7 @@ struct timely_own {
 	u32 drain_ns;
 	u32 settle_ns;
 	u32 link_epoch;
+	u32 whole_bytes;
 	bool late;
 };
 

@@ -218,6 +218,8 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 		.late = own->late,
 	};
 	timely_tune(&params, &path);
+	if (own->law.segment_bytes != params.segment_bytes)
+		own->whole_bytes = params.segment_bytes;
 	timely_law_init(&own->law, &params);
 	own->drain_ns = setting->params.min_rtt_ns == TIMELY_AUTO ?
 			timely_drain_ns(params.min_rtt_ns) : 0;
@@ -255,10 +257,13 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	u64 base_ns;
 
 	/* Where a segment's time on the line cannot be taken off, it is in the RTT, and
-	 * only those of segments of the same size have the same base.
+	 * only those of segments of the same size have the same base. If none comes, the
+	 * qdisc lets segments go in pieces.
 	 */
-	if (!own->law.ns_per_byte_q16 && segment_bytes < own->law.segment_bytes)
+	if (!own->law.ns_per_byte_q16 && segment_bytes < own->whole_bytes &&
+	    completion->now_ns - half_ns < 2 * TIMELY_BASE_HALF_NS)
 		return;
+	own->whole_bytes = segment_bytes;
 	base_ns = timely_floor_add(&own->floor, completion->now_ns, TIMELY_BASE_HALF_NS,
 				   max(completion->rtt_ns, 1U));
 
