@@ -263,7 +263,7 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	if (!own->law.ns_per_byte_q16 && segment_bytes < own->whole_bytes &&
 	    completion->now_ns - half_ns < 2 * TIMELY_BASE_HALF_NS)
 		return;
-	own->whole_bytes = segment_bytes;
+	own->whole_bytes = min(segment_bytes, own->law.segment_bytes);
 	base_ns = timely_floor_add(&own->floor, completion->now_ns, TIMELY_BASE_HALF_NS,
 				   max(completion->rtt_ns, 1U));
 
