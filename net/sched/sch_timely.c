@@ -760,6 +760,7 @@ static u64 tq_least_rtt_ns(const struct sk_buff *skb)
 static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 			     const struct sk_buff *skb)
 {
+	u64 now = timely_clock_ns();
 	struct timely_tuple tuple;
 
 	tq_tuple(skb, &tuple);
@@ -770,9 +771,9 @@ static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 	if (!f->record)
 		return false;
 	timely_flow_attach(f->record, &q->waiter, f);
-	timely_onramp_least(f->record, timely_clock_ns(), tq_least_rtt_ns(skb));
+	timely_onramp_least(f->record, now, tq_least_rtt_ns(skb));
 	/* It may be the flow's first data, or a new connection's in an old place. */
-	timely_onramp_recall(f->record, timely_clock_ns());
+	timely_onramp_recall(f->record, now);
 	return true;
 }
 

@@ -158,6 +158,22 @@ steady="delta_kbps=1 hai_threshold=0 beta_ppm=0 beta_high_ppm=0"
 gig="segment_bytes=3000 delta_kbps=450 min_rtt_ns=20000 t_low_ns=100000"
 gig="$gig rtt_ref_ns=150000 t_high_ns=500000"
 
+# Connections of timely over both families and both ways: what arrives is what was
+# sent, and soon.
+# transfers_arrive [HOW]
+transfers_arrive() {
+	traffic <<-EOF
+		0	flow four from=h1 to=h2 addr=$h2_v4 cc=timely bytes=8000000 verify=1
+		0	flow six from=h1 to=h2 addr=$h2_v6 cc=timely bytes=8000000 verify=1
+		0	flow back from=h2 to=h1 addr=10.7.1.2 cc=timely bytes=8000000 verify=1
+	EOF
+	for flow in four six back; do
+		expect ${flow}_done -eq 1 "${1-}"
+		expect ${flow}_same -eq 1 "${1-}"
+		expect ${flow}_us -lt 1000000 "${1-}"
+	done
+}
+
 # With constants, which is what tests reckon with; those of the default are derived.
 load_timely() {
 	must insmod "$modules/timely.ko"

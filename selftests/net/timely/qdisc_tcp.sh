@@ -15,16 +15,7 @@ content_is_right() {
 	h1_qdisc timely
 	must tc -n h2 qdisc replace dev eth0 root timely
 	stats_of before
-	traffic <<-EOF
-		0	flow four from=h1 to=h2 addr=$h2_v4 cc=timely bytes=8000000 verify=1
-		0	flow six from=h1 to=h2 addr=$h2_v6 cc=timely bytes=8000000 verify=1
-		0	flow back from=h2 to=h1 addr=10.7.1.2 cc=timely bytes=8000000 verify=1
-	EOF
-	for flow in four six back; do
-		expect ${flow}_done -eq 1
-		expect ${flow}_same -eq 1
-		expect ${flow}_us -lt 1000000
-	done
+	transfers_arrive
 	had=$before_departures
 	stats_of after
 	expect after_departures -gt "$had" "no departure was recorded"

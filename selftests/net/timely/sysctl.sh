@@ -161,16 +161,7 @@ all_auto() {
 	wire_to_h2 "rate 10gbit delay 10us"
 	for qdisc in fq noqueue; do
 		h1_qdisc $qdisc
-		traffic <<-EOF
-			0	flow four from=h1 to=h2 addr=$h2_v4 cc=timely bytes=8000000 verify=1
-			0	flow six from=h1 to=h2 addr=$h2_v6 cc=timely bytes=8000000 verify=1
-			0	flow back from=h2 to=h1 addr=10.7.1.2 cc=timely bytes=8000000 verify=1
-		EOF
-		for flow in four six back; do
-			expect ${flow}_done -eq 1 "over $qdisc"
-			expect ${flow}_same -eq 1 "over $qdisc"
-			expect ${flow}_us -lt 1000000 "over $qdisc"
-		done
+		transfers_arrive "over $qdisc"
 	done
 }
 
