@@ -16,6 +16,7 @@
 #include <net/timely.h>
 #include <net/timely_tune.h>
 
+#include "rate_flow.h"
 #include "rate_replay.h"
 
 #define FIRST_BPS	100000000ULL
@@ -44,55 +45,6 @@ static const struct timely_params plain = {
 	.first_rate_kbps = 800000,
 	.loss_beta_ppm = 500000,
 };
-
-struct flow {
-	struct timely_rate_law law;
-	struct timely_rate rate;
-	u64 now_ns;
-	bool may_rise;
-};
-
-static void start(struct flow *f, const struct timely_params *params)
-{
-	memset(f, 0, sizeof(*f));
-	timely_rate_law_init(&f->law, params);
-	timely_rate_init(&f->rate, &f->law);
-	f->now_ns = 1000000000;
-	f->may_rise = true;
-}
-
-static enum timely_zone ack_bytes(struct flow *f, u64 gap_ns, u32 rtt_ns, u32 bytes)
-{
-	struct timely_completion c = {
-		.now_ns = f->now_ns + gap_ns,
-		.rtt_ns = rtt_ns,
-		.bytes = bytes,
-		.may_rise = f->may_rise,
-	};
-
-	f->now_ns = c.now_ns;
-	return timely_rate_update(&f->rate, &f->law, &c);
-}
-
-static enum timely_zone ack_after(struct flow *f, u64 gap_ns, u32 rtt_ns)
-{
-	return ack_bytes(f, gap_ns, rtt_ns, 16384);
-}
-
-/* A completion that counts in full. */
-static enum timely_zone ack(struct flow *f, u32 rtt_ns)
-{
-	return ack_after(f, MIN_RTT_NS, rtt_ns);
-}
-
-/* A flow at its first rate that has seen one completion, of this RTT. */
-static void start_seeded(struct flow *f, const struct timely_params *params, u32 rtt_ns)
-{
-	start(f, params);
-	ack(f, rtt_ns);
-	f->rate.rate_fp = f->law.first_rate_fp;
-	f->rate.hai = 0;
-}
 
 /* 10 ppm: one rounding of a factor to 1/65536 is at most 7.6. */
 #define expect_Bps(test, f, Bps) \

@@ -153,7 +153,7 @@ static void tune__is_gentler_where_rates_come_late(struct kunit *test)
 	struct timely_params late = defaults(), soon = tuned(20000, 10000000, MSS);
 
 	timely_tune(&late, &(struct timely_path){
-		.base_rtt_ns = 20000, .line_kbps = 10000000, .mss = MSS, .late = true,
+		.base_rtt_ns = 20000, .line_kbps = 10000000, .mss = MSS, .late = TIMELY_LATE,
 	});
 	KUNIT_EXPECT_EQ(test, late.beta_ppm, 7000);
 	KUNIT_EXPECT_EQ(test, late.segment_bytes, soon.segment_bytes / 2);
@@ -164,6 +164,23 @@ static void tune__is_gentler_where_rates_come_late(struct kunit *test)
 	late.segment_bytes = soon.segment_bytes;
 	late.rtt_ref_1g_ns = soon.rtt_ref_1g_ns;
 	KUNIT_EXPECT_EQ(test, memcmp(&late, &soon, sizeof(soon)), 0);
+}
+
+static void tune__allows_for_the_slack_of_fq(struct kunit *test)
+{
+	struct timely_params late = defaults(), slack = defaults();
+	struct timely_path path = {
+		.base_rtt_ns = 20000, .line_kbps = 10000000, .mss = MSS, .late = TIMELY_LATE,
+	};
+
+	timely_tune(&late, &path);
+	path.late = TIMELY_LATE_BY_SLACK;
+	timely_tune(&slack, &path);
+	KUNIT_EXPECT_EQ(test, slack.rtt_ref_ns, late.rtt_ref_ns + 10000);
+	KUNIT_EXPECT_EQ(test, slack.t_low_ns, late.t_low_ns + 10000);
+	slack.rtt_ref_ns = late.rtt_ref_ns;
+	slack.t_low_ns = late.t_low_ns;
+	KUNIT_EXPECT_EQ(test, memcmp(&late, &slack, sizeof(slack)), 0);
 }
 
 static void tune__has_even_segments_of_5_us(struct kunit *test)
@@ -188,6 +205,17 @@ static void tune__has_even_segments_of_5_us(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, tuned(20000, cases[i].kbps, cases[i].mss).segment_bytes,
 				    cases[i].packets * cases[i].mss, "%u kbit/s, %u bytes",
 				    cases[i].kbps, cases[i].mss);
+}
+
+static void tune__slow_flows_have_short_segments(struct kunit *test)
+{
+	/* What it sends in 244 us, an even number, 2 at least, no more than the line's. */
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(0, 4), 2);
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(3, 4), 2);
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(4, 4), 4);
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(7, 10), 6);
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(65535, 10), 10);
+	KUNIT_EXPECT_EQ(test, timely_segment_packets(65535, 2), 2);
 }
 
 static void tune__grows_with_the_path(struct kunit *test)
@@ -285,7 +313,9 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__takes_an_unknown_line_for_10g),
 	KUNIT_CASE(tune__goes_by_what_was_given),
 	KUNIT_CASE(tune__is_gentler_where_rates_come_late),
+	KUNIT_CASE(tune__allows_for_the_slack_of_fq),
 	KUNIT_CASE(tune__has_even_segments_of_5_us),
+	KUNIT_CASE(tune__slow_flows_have_short_segments),
 	KUNIT_CASE(tune__grows_with_the_path),
 	KUNIT_CASE(tune__grows_with_the_line),
 	KUNIT_CASE(tune__thresholds_are_in_order),

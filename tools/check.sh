@@ -185,14 +185,16 @@ figures() {
 	tools/lab/lab run table1 --cc timely --out "$logs/figures/table1" &&
 		tools/lab/lab verify "$logs/figures/table1" || return 1
 	tools/lab/lab run qdisc --cc timely,timely-2mtu --out "$logs/figures/qdisc" &&
-		tools/lab/lab verify "$logs/figures/qdisc"
+		tools/lab/lab verify "$logs/figures/qdisc" || return 1
+	tools/lab/lab run alone --cc timely,own-pacing,sch_timely --seeds 1 \
+		--out "$logs/figures/alone" && tools/lab/lab verify "$logs/figures/alone"
 }
 
 # Paths that lose, hold back, fall silent, change.
 hostile() {
 	rm -rf "$logs/hostile"
 	for cell in loss:timely-1,bbr-1 reverse:first limited:app pauses:timely-100 \
-		ack-path:timely-lost-10 route:timely-200 blackout:timely; do
+		ack-path:timely-lost-10,timely-told-held-50 route:timely-200 blackout:timely; do
 		out=$logs/hostile/${cell%%:*}
 		tools/lab/lab run "${cell%%:*}" --cc "${cell#*:}" --seeds 1 --out "$out" &&
 			tools/lab/lab verify "$out" || return 1
@@ -225,7 +227,7 @@ check timelyctl tools/timelyctl/test/test.sh
 check documents tools/docs/make.sh --check
 check kunit kunit/run.sh base
 check kunit-debug kunit/run.sh debug
-nic="hwnic hw_rtt hw_paths hw_unload timelyctl"
+nic="hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
 # shellcheck disable=SC2086 # a list of tests
 {
 	beside selftests selftests/run-in-guest.sh base --without $nic

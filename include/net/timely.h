@@ -61,8 +61,14 @@ enum timely_rule {
  * @beta_high_q16: decrease above Thigh, Q16
  * @loss_beta_q16: decrease at a loss, Q16
  * @first_rate_fp: rate of a new flow, bytes per second, Q16
+ * @share_fp: what those who begin share, in the same unit; 0: each has @first_rate_fp
  * @flow_term: steering: what adds to RTTref at a rate of 1 as in @first_rate_fp, ns
+ * @inv_scale: 2^56 / @scale_ns
+ * @scale_ns: steering: the time that its gains are for: minRTT, and more where RTTs
+ *	have noise, ns
+ * @least_shift: steering: 2^@least_shift completions are late; 0 without noise
  * @damp_q16: steering: part of the overload taken off at once, Q16
+ * @fresh_ns: steering: added to the aim at the beginning of a message, ns
  */
 struct timely_rate_law {
 	u64 max_rate_fp;
@@ -89,8 +95,13 @@ struct timely_rate_law {
 	u32 beta_high_q16;
 	u32 loss_beta_q16;
 	u64 first_rate_fp;
+	u64 share_fp;
 	u64 flow_term;
+	u64 inv_scale;
+	u32 scale_ns;
 	u32 damp_q16;
+	u32 fresh_ns;
+	u8 least_shift;
 };
 
 /**
@@ -125,9 +136,11 @@ enum timely_zone {
  * @updated_ns: when the rate was last computed
  * @diff_fp: smoothed RTT difference, ns, Q8, signed
  * @low_ns: steering, which keeps no such average: for how long the queue was short
+ * @least_ns: and about the least queue of late, where RTTs have noise, ns
  * @prev_rtt_ns: RTT of the previous completion, ns
  * @hai: completions counted towards hyperactive increase
  * @seeded: @prev_rtt_ns and @updated_ns hold a sample
+ * @fresh_kb: steering: so much more counts as the beginning of a message, KB
  *
  * 32 bytes: it lives in icsk_ca_priv, of which there are 104.
  */
@@ -136,11 +149,15 @@ struct timely_rate {
 	u64 updated_ns;
 	union {
 		s64 diff_fp;
-		u64 low_ns;
+		struct {
+			u32 low_ns;
+			u32 least_ns;
+		};
 	};
 	u32 prev_rtt_ns;
 	u8 hai;
 	u8 seeded;
+	u16 fresh_kb;
 };
 
 /**
@@ -162,6 +179,8 @@ struct timely_loss {
  * @bytes: bytes completed since the last completion, at least 1
  * @may_rise: false while the application does not use the rate it has
  * @app_limited: what was completed was all that the application had to send
+ * @delivered_fp: rate at which data arrived over the last round trip, bytes per second,
+ *	Q16; 0 if not known; steering looks at it above Thigh
  */
 struct timely_completion {
 	u64 now_ns;
@@ -169,6 +188,7 @@ struct timely_completion {
 	u32 bytes;
 	bool may_rise;
 	bool app_limited;
+	u64 delivered_fp;
 };
 
 void timely_rate_law_init(struct timely_rate_law *law,
@@ -176,6 +196,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 void timely_rate_init(struct timely_rate *r, const struct timely_rate_law *law);
 void timely_rate_reseed(struct timely_rate *r);
 void timely_rate_lose(struct timely_rate *r, const struct timely_rate_law *law);
+void timely_rate_begin(struct timely_rate *r, const struct timely_rate_law *law, u32 others);
 void timely_rate_restart(struct timely_rate *r,
 			 const struct timely_rate_law *law);
 enum timely_zone timely_rate_update(struct timely_rate *r,

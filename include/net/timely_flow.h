@@ -238,8 +238,9 @@ static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read,
 	prefetch(flow);
 	if (own) {
 		prefetch(&flow->own.law);
+		prefetch(&flow->own.law.rate.flow_term);
 		prefetch(&flow->own.law.app_limited_q32);
-		prefetch(&flow->own.base_low_ns);
+		prefetch(&flow->own.told_ns);
 	}
 	prefetch(&flow->ring[(u8)(read + 1) % TIMELY_DEPARTURES]);
 }

@@ -123,6 +123,12 @@ static inline u32 timely_rtt_bytes(const struct timely_rtt *rtt,
 	return clamp_t(u64, delivered, 1, U32_MAX);
 }
 
+/* Bytes of the segment whose round trip it is, of which @bytes were completed. */
+static inline u32 timely_rtt_segment(const struct timely_ack *ack, u32 bytes)
+{
+	return ack->sent_ns ? ack->segment_bytes : min(bytes, ack->segment_bytes);
+}
+
 /* Had the receiver less than two packets' worth to acknowledge, and no more to
  * expect? Then it may have waited for its timer.
  */
@@ -152,7 +158,7 @@ timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
 	u64 sent_ns = ack->sent_ns ?: ack->scheduled_ns;
 	enum timely_rtt_result result = timely_rtt_refusal(ack);
 	u64 rtt_ns, serialisation_ns;
-	u32 bytes, segment;
+	u32 bytes;
 
 	if (result != TIMELY_RTT_COUNTER_COUNT)
 		return result;
@@ -165,9 +171,7 @@ timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
 	if (rtt_ns > ack->tail_limit_ns && timely_rtt_lone(ack, bytes))
 		return TIMELY_RTT_delayed;
 
-	segment = ack->sent_ns ? ack->segment_bytes :
-				 min(bytes, ack->segment_bytes);
-	serialisation_ns = (u64)segment * ack->ns_per_byte_q16 >> 16;
+	serialisation_ns = (u64)timely_rtt_segment(ack, bytes) * ack->ns_per_byte_q16 >> 16;
 	completion->now_ns = ack->now_ns;
 	completion->rtt_ns = min_t(u64, rtt_ns - min(rtt_ns, serialisation_ns),
 				   U32_MAX);

@@ -7,6 +7,9 @@
 
 #include <net/timely.h>
 
+/* Of a message so much is its beginning, KB. */
+#define TIMELY_STEER_FRESH_KB	128U
+
 void timely_steer_law_init(struct timely_rate_law *law, const struct timely_params *params);
 u32 timely_steer_ref_ns(const struct timely_rate_law *law, u64 rate_fp);
 s64 timely_steer_fp(struct timely_rate *r, const struct timely_rate_law *law,

@@ -159,7 +159,7 @@ faults_of_rtt() {
 	any last flight is a tail|s/ \&\& bytes <= ack->mss)/)/
 	more than an MSS is a tail|s/bytes <= ack->mss)/bytes <= ack->mss + 1)/
 	serialisation of all that was completed|s/min(bytes, ack->segment_bytes);/bytes;/
-	serialisation of what completed where the segment is known|s/segment = ack->sent_ns ? ack->segment_bytes :/segment =/
+	serialisation of what completed where the segment is known|s/return ack->sent_ns ? ack->segment_bytes :/return/
 	serialisation of a full segment always|s/min(bytes, ack->segment_bytes);/ack->segment_bytes;/
 	serialisation is left in|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns/
 	serialisation overflows 32 bits|s/(u64)segment \*/segment */

@@ -133,6 +133,12 @@ static u64 random_time(const struct timely_params *p, const struct timely_rate *
 	}
 }
 
+/* From nothing to twice the flow's. */
+static u64 random_rate_fp(const struct timely_rate *r)
+{
+	return r->rate_fp / 512 * below(1025);
+}
+
 static struct timely_completion random_completion(const struct timely_params *p,
 						  const struct timely_rate *r)
 {
@@ -142,6 +148,7 @@ static struct timely_completion random_completion(const struct timely_params *p,
 		.bytes = below(4) ? between(1, 64 * p->segment_bytes) : between(0, U32_MAX),
 		.may_rise = below(8) != 0,
 		.app_limited = below(4) == 0,
+		.delivered_fp = below(2) ? 0 : random_rate_fp(r),
 	};
 }
 
@@ -304,11 +311,25 @@ static double fast_change(double *slack)
 static double steer_error(double q, double q0, double blur, double *slack)
 {
 	double span = now.p.min_rtt_ns / 4;
-	double room = max(q < q0 ? max(q, min(q0, span)) : max(q0, span), 1.0);
+	double room = max(q < q0 ? max(q, floor(min(q0, span) / 2)) : max(q0, span), 1.0);
 	double error = (q - q0) / room;
 
 	*slack = blur / max(room - blur, 1.0) * (1 + fabs(error)) + DOUBT;
+	/* Of the larger number 16 bits count, and fewer of the other. */
+	*slack += fabs(error) * (1 + fabs(error)) / 65536;
 	return clamped(error, -4, 4);
+}
+
+/* The queue that steering takes a RTT for: where there is noise, about the least of late. */
+static double steer_queue(void)
+{
+	u32 q = seen.rtt - now.p.min_rtt_ns, least = now.before.least_ns, shift = 1;
+
+	if (!now.p.rtt_noise_ns || !now.before.seeded || q <= least)
+		return q;
+	while (2048U << (shift - 1) <= now.p.rtt_noise_ns)
+		shift++;
+	return least + (q - least - 1) / (1U << shift) + 1;
 }
 
 /* Steering for the same; not where it hangs on a reference that is known to a
@@ -320,31 +341,59 @@ static bool steer_change(double *delta, double *slack)
 	double rate = now.before.rate_fp * U, beta = law->beta_q16 * U;
 	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate), blur = extra * 0.001 + 2;
 	double ref = min(now.p.rtt_ref_ns + extra, 1e9);
-	double q = seen.rtt - now.p.min_rtt_ns, q0 = max(ref - now.p.min_rtt_ns, 0.0);
-	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : now.p.min_rtt_ns;
-	double t = clamped(passed, now.p.min_rtt_ns, max(now.p.min_rtt_ns, U32_MAX));
-	double first, high, gain, off;
+	double q = steer_queue(), q0 = max(ref - now.p.min_rtt_ns, 0.0) +
+		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.fresh_kb / 128);
+	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.rtt_noise_ns;
+	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : scale;
+	double trip = max((double)scale, seen.rtt - q0);
+	double known = max(24 * q0, trip), vague = blur / max(q0, 1.0);
+	double first, high, gain, inverse, off, t, weight;
 	u64 low;
 
+	if (now.p.rtt_noise_ns && now.before.seeded)
+		passed = max((s64)(passed - seen.raw), 0LL);
+	passed = min(passed, U32_MAX);
+	t = fmax(passed, trip);
+	weight = passed > known ? known / passed : min(passed / trip, 1.0);
+	if (trip > scale)
+		vague += blur / trip;
+	/* 2^56 / t is a whole number. */
+	inverse = t / (1ULL << 56);
+	vague += inverse;
 	gain = -clamped(law->damp_q16 * U * clamped(seen.raw, -0x7fffffff, 0x7fffffff) / t, -1, 1);
-	gain -= beta * steer_error(q, q0, blur, &off) * seen.e;
-	*slack = rate * (beta * off + beta * 4 * DOUBT + TINY) + 2 * U;
+	*slack = rate * fabs(gain) * (blur / max(trip - blur, 1.0) + inverse);
+	gain -= beta * steer_error(q, q0, blur, &off) * weight;
+	*slack += rate * (beta * off + beta * 4 * (DOUBT + vague * weight) + TINY) + 2 * U;
 	if (fabs(2 * q - q0) < 2 * blur + 2)
 		return false;
-	low = min(now.before.low_ns + passed, U32_MAX);
+	low = min(now.before.low_ns + min(passed, scale), U32_MAX);
 	if (q < q0 / 2 && now.p.hai_threshold &&
-	    low >= (u64)now.p.hai_threshold * now.p.min_rtt_ns) {
-		gain = max(gain, beta * now.p.hai_factor * seen.e);
-		*slack += rate * beta * now.p.hai_factor * DOUBT;
+	    low >= (u64)now.p.hai_threshold * scale) {
+		gain = max(gain, beta * now.p.hai_factor * weight);
+		*slack += rate * beta * now.p.hai_factor * (DOUBT + vague * weight);
+	}
+	gain = min(gain, 0.25);
+	if (now.before.fresh_kb && q < q0 / 2) {
+		gain = max(gain, clamped((double)passed / now.p.min_rtt_ns, 0, 4) / 4);
+		*slack += rate * fabs(gain) * 20 * TINY;
 	}
 	if (seen.rtt > now.p.t_high_ns && seen.raw >= 0) {
 		high = law->beta_high_q16 * U * (1 - (double)now.p.t_high_ns / seen.rtt);
-		gain = min(gain, -high * seen.e);
-		*slack += rate * (high * DOUBT + U);
+		gain = min(gain, -high * weight);
+		*slack += rate * (high * (DOUBT + vague * weight) + U);
 	}
-	*delta = rate * clamped(gain, -0.5, 0.25);
+	gain = max(gain, -0.5);
+	if (now.p.rtt_noise_ns) {
+		/* 2^56 / scale is a whole number. */
+		*slack += rate * scale / (1ULL << 56);
+		*slack *= 1 + max(gain, 0.0);
+		gain += gain * gain / 2;
+	}
+	*delta = rate * gain;
 	if (fabs(*delta) <= *slack)
 		return false;
+	if (*delta < 0 && now.c.delivered_fp && seen.rtt > now.p.t_high_ns)
+		*delta = min(*delta, now.c.delivered_fp * U - rate);
 	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && seen.rtt <= now.p.t_high_ns)
 		*delta = 0;
 	first = law->first_rate_fp * U;
@@ -492,8 +541,13 @@ static void check_monotony(void)
 
 	if (c.rtt_ns < U32_MAX) {
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
-		/* Below RTTref patched TIMELY rises with w. */
-		if (also(c, &r) == now.zone &&
+		/* Below RTTref patched TIMELY rises with w; and among noise steering takes
+		 * the later of two ACKs for that of a segment sent sooner, and within a
+		 * round trip what has passed of it for less of it the longer it is.
+		 */
+		if (also(c, &r) == now.zone && !now.p.rtt_noise_ns &&
+		    (now.p.rule != TIMELY_RULE_STEER ||
+		     (now.before.seeded && c.now_ns - now.before.updated_ns >= c.rtt_ns)) &&
 		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
 		     seen.rtt >= now.p.rtt_ref_ns))
 			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
@@ -548,10 +602,12 @@ static void one_completion(struct timely_rate *r)
 
 static void one_event(struct timely_rate *r)
 {
-	double want;
-	u32 what = below(4);
+	double want, first = now.law.first_rate_fp;
+	u32 what = below(5), others = below(100);
 
 	now.before = *r;
+	if (now.law.share_fp && r->prev_rtt_ns)
+		first = max(now.law.share_fp / (others + 2), now.law.min_rate_fp);
 	switch (what) {
 	case 0:
 		timely_rate_init(r, &now.law);
@@ -566,6 +622,12 @@ static void one_event(struct timely_rate *r)
 		timely_rate_lose(r, &now.law);
 		want = clamped(now.before.rate_fp * (1 - now.law.loss_beta_q16 * U),
 			       now.law.min_rate_fp, now.law.max_rate_fp);
+		break;
+	case 3:
+		timely_rate_begin(r, &now.law, others);
+		want = now.before.rate_fp;
+		if (now.p.rule == TIMELY_RULE_STEER)
+			want = max(want, min(first, now.law.max_rate_fp));
 		break;
 	default:
 		timely_rate_restart(r, &now.law);

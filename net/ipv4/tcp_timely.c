@@ -41,6 +41,7 @@
 #include <net/timely_law.h>
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
+#include <net/timely_path.h>
 #include <net/timely_rtt.h>
 #include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
@@ -55,14 +56,19 @@
  */
 #define TIMELY_SLACK_SEGMENTS	3
 
-/* TCP needs two packets in flight or delayed ACKs would set its pace. */
-#define TIMELY_MIN_TSO_SEGS	2
+/* And so many where a message begins, beyond what the path holds without a queue: until
+ * it is heard of, nobody knows of one.
+ */
+#define TIMELY_BEGIN_SEGMENTS	2
 
 /* TCP may have 2^-13 s of data, 122 us, or two segments, waiting in the qdisc,
  * instead of a millisecond: what waits there was stamped at an older rate, and
  * that delay in the control loop makes all flows swing together.
  */
 #define TIMELY_PACING_SHIFT_MAX	13
+
+/* Drivers' stamps that are not needed are given back at one ACK of so many. */
+#define TIMELY_STAMPS_KEPT	64
 
 /* A packet does not wait longer for its socket; what says so is a wrong stamp. */
 #define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
@@ -97,6 +103,7 @@
  * @mss: the MSS that @mss_inv stands for
  * @gso_max_segs: the socket's limit before it was lowered, 0 if it was not
  * @gso_segs: packets in a segment, the lowered limit
+ * @gso_most: and in the largest that the law allows
  * @generation: the setting's that was adopted, not another's within 65536 changes
  * @pacing_shift: the socket's own, to be given back
  * @ca_state: TCP's state at the previous ACK
@@ -105,6 +112,7 @@
  * @conserve: in the first round of recovery: send no more than arrives
  * @stamped: drivers' stamps are enabled for this socket
  * @own: it obeys a law of its own, made for its path, in @flow
+ * @counted: it is one of those that send, see timely_count()
  * @cut: losses of this window have been answered
  */
 struct timely_sock {
@@ -121,7 +129,8 @@ struct timely_sock {
 	u32 cwnd_limit;
 	u16 mss;
 	u16 gso_max_segs;
-	u16 gso_segs;
+	u8 gso_segs;
+	u8 gso_most;
 	u16 generation;
 	u8 pacing_shift;
 	u8 ca_state;
@@ -130,6 +139,7 @@ struct timely_sock {
 	   conserve:1,
 	   stamped:1,
 	   own:1,
+	   counted:1,
 	   cut:1;
 };
 
@@ -184,19 +194,44 @@ static u32 timely_packets(const struct timely_sock *ts, u64 bytes)
 	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
-/* How many packets are a segment. */
+/* How many packets are a segment, at a rate in bytes per second. The limit that was
+ * ours makes room for another.
+ */
+static void timely_set_segment(struct sock *sk, const struct timely_law *law, u64 rate)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	u32 packets = ts->gso_most;
+
+	if (law->segment_derived)
+		packets = timely_segment_packets(timely_packets(ts, rate >> TIMELY_SEGMENT_SHIFT),
+						 packets);
+	if (likely(packets == ts->gso_segs))
+		return;
+	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
+		sk->sk_gso_max_segs = ts->gso_max_segs;
+	ts->gso_segs = packets;
+}
+
 static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 mss)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 
-	/* The limit that was ours makes room for another. */
-	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
-		sk->sk_gso_max_segs = ts->gso_max_segs;
 	ts->mss = mss;
 	/* Up, or whole numbers of packets would come out as one less. */
 	ts->mss_inv = min_t(u64, div_u64((1ULL << 32) + mss - 1, mss), U32_MAX);
-	ts->gso_segs = max_t(u32, timely_packets(ts, law->segment_bytes),
-			     TIMELY_MIN_TSO_SEGS);
+	ts->gso_most = clamp_t(u32, timely_packets(ts, law->segment_bytes),
+			       TIMELY_SEGMENT_PACKETS, U8_MAX);
+	timely_set_segment(sk, law, timely_rate_Bps(&ts->rate));
+}
+
+static enum timely_lateness timely_lateness(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (!timely_flow_is_late(ts->flow))
+		return TIMELY_ON_TIME;
+	return READ_ONCE(sk->sk_pacing_status) == SK_PACING_FQ ? TIMELY_LATE_BY_SLACK :
+								 TIMELY_LATE;
 }
 
 /* Derive the connection's own law from what is known of its path. */
@@ -209,21 +244,39 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	struct timely_path path;
 
 	own->link_epoch = READ_ONCE(timely_link_epoch);
-	own->line_kbps = dst ? timely_link_kbps(dst->dev) : 0;
-	own->late = timely_flow_is_late(flow);
+	own->late = timely_lateness(sk);
 	path = (struct timely_path) {
 		.base_rtt_ns = own->base_rtt_ns,
-		.line_kbps = own->line_kbps,
+		.line_kbps = dst ? timely_link_kbps(dst->dev) : 0,
 		.mss = tcp_sk(sk)->mss_cache,
 		.late = own->late,
 	};
 	timely_tune(&params, &path);
 	if (own->law.segment_bytes != params.segment_bytes)
 		own->whole_bytes = params.segment_bytes;
-	timely_law_init(&own->law, &params);
+	timely_law_init(&own->law, &params, &setting->params);
 	own->drain_ns = setting->params.min_rtt_ns == TIMELY_AUTO ?
 			timely_drain_ns(params.min_rtt_ns) : 0;
 	own->settle_ns = own->drain_ns + 2 * min(own->drain_ns, params.min_rtt_ns);
+}
+
+/* Tell other connections on the path of the least round trip of a whole segment since the
+ * last time, TIMELY_PATH_ASK for none, and hear theirs.
+ */
+static void timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
+{
+	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
+	u32 segment_ns = own->law.ns_per_byte_q16 ? 0 : timely_first_base_ns(0, own->whole_bytes);
+
+	if (rtt_ns != TIMELY_PATH_ASK) {
+		rtt_ns -= min(rtt_ns - 1, segment_ns);
+		own->untold_ns = TIMELY_PATH_ASK;
+		own->told_ns = now_ns;
+	}
+	own->shared_ns = min_t(u64, (u64)timely_path_least_ns(sk, now_ns, rtt_ns) + segment_ns,
+			       U32_MAX);
+	if (own->doubt_ns && now_ns - own->doubt_ns < 2 * TIMELY_BASE_HALF_NS)
+		own->shared_ns = U32_MAX;
 }
 
 /* A law is good for round trips that differ by an eighth from what it was made for. */
@@ -246,6 +299,19 @@ static void timely_adopt(struct sock *sk, const struct timely_setting *setting)
 	timely_set_mss(sk, timely_law(ts, setting), ts->mss);
 }
 
+/* Is the path so much longer that what cut the rate was no queue? The floor does not know before
+ * a half is over.
+ */
+static bool timely_is_longer(struct timely_own *own, u64 base_ns)
+{
+	u32 before_ns = own->doubted_ns ?: own->base_rtt_ns;
+
+	if (!own->drain_ns || own->floor.before == U64_MAX)
+		return false;
+	own->doubted_ns = 0;
+	return base_ns / 2 > before_ns;
+}
+
 /* A round trip was measured: is the path still what the law was made for? */
 static void timely_watch_path(struct sock *sk, const struct timely_setting *setting,
 			      const struct timely_completion *completion,
@@ -253,8 +319,10 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_own *own = &ts->flow->own;
+	u32 rtt_ns = max(completion->rtt_ns, 1U);
 	u64 half_ns = own->floor.half_ns;
-	u64 base_ns;
+	u64 least_ns, base_ns;
+	bool same, longer;
 
 	/* Where a segment's time on the line cannot be taken off, it is in the RTT, and
 	 * only those of segments of the same size have the same base. If none comes, the
@@ -264,18 +332,27 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	    completion->now_ns - half_ns < 2 * TIMELY_BASE_HALF_NS)
 		return;
 	own->whole_bytes = min(segment_bytes, own->law.segment_bytes);
-	base_ns = timely_floor_add(&own->floor, completion->now_ns, TIMELY_BASE_HALF_NS,
-				   max(completion->rtt_ns, 1U));
+	least_ns = timely_floor_add(&own->floor, completion->now_ns, TIMELY_BASE_HALF_NS,
+				    rtt_ns);
+	base_ns = min_t(u64, least_ns, own->shared_ns);
+	own->untold_ns = min(own->untold_ns, rtt_ns);
 
 	/* A route may lead to another device: look once in a while. */
-	if (likely(base_ns - own->base_low_ns <= own->base_span_ns &&
-		   own->link_epoch == READ_ONCE(timely_link_epoch) &&
-		   own->late == timely_flow_is_late(ts->flow) &&
-		   own->floor.half_ns == half_ns))
+	same = own->link_epoch == READ_ONCE(timely_link_epoch) &&
+	       own->late == timely_lateness(sk) && own->floor.half_ns == half_ns;
+	if (likely(same && base_ns - own->base_low_ns <= own->base_span_ns &&
+		   completion->now_ns - own->told_ns < TIMELY_DRAIN_PERIOD_NS))
+		return;
+	timely_share_base(sk, completion->now_ns, own->untold_ns);
+	base_ns = min_t(u64, least_ns, own->shared_ns);
+	longer = timely_is_longer(own, base_ns);
+	if (same && !longer && base_ns == own->base_rtt_ns)
 		return;
 	timely_set_base(own, base_ns);
 	timely_tune_own(sk, setting);
 	timely_set_mss(sk, &own->law, ts->mss);
+	if (longer && ts->rate.rate_fp < own->law.rate.first_rate_fp)
+		timely_rate_restart(&ts->rate, &own->law.rate);
 }
 
 /* ---- from TCP to the engine ---- */
@@ -288,12 +365,16 @@ static u32 timely_mss(const struct sock *sk)
 static void timely_refresh_mss(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_setting *setting;
 	u32 mss = timely_mss(sk);
 
 	if (likely(ts->mss == mss))
 		return;
 	rcu_read_lock();
-	timely_set_mss(sk, timely_law(ts, timely_setting(sk)), mss);
+	setting = timely_setting(sk);
+	if (ts->own)
+		timely_tune_own(sk, setting);
+	timely_set_mss(sk, timely_law(ts, setting), mss);
 	rcu_read_unlock();
 }
 
@@ -331,18 +412,23 @@ static bool timely_settles(const struct sock *sk, const struct timely_completion
 }
 
 /* At the lowest rate and a round trip that is far too long still: it may be the path
- * that is longer now. Look anew; should it be a queue, its end will show.
+ * that is longer now, or than others' to the same address. Look anew, and alone; should it be a
+ * queue, its end will show.
  */
 static void timely_doubt_base(struct timely_sock *ts, const struct timely_completion *completion)
 {
-	const struct timely_rate_law *law;
+	struct timely_own *own;
 
 	if (!ts->own)
 		return;
-	law = &ts->flow->own.law.rate;
-	if (unlikely(ts->rate.rate_fp <= law->min_rate_fp &&
-		     completion->rtt_ns > law->t_high_ns))
-		timely_floor_init(&ts->flow->own.floor);
+	own = &ts->flow->own;
+	if (likely(ts->rate.rate_fp > own->law.rate.min_rate_fp ||
+		   completion->rtt_ns <= own->law.rate.t_high_ns))
+		return;
+	timely_floor_init(&own->floor);
+	own->shared_ns = U32_MAX;
+	own->doubt_ns = completion->now_ns;
+	own->doubted_ns = own->doubted_ns ?: own->base_rtt_ns;
 }
 
 /* Put the engine's rate into force. */
@@ -358,10 +444,22 @@ static void timely_apply(struct sock *sk, const struct timely_law *law)
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
 	if (ts->flow)
 		timely_flow_rate(ts->flow, rate);
+	timely_set_segment(sk, law, rate);
 	sk_pacing_shift_update(sk, timely_pacing_shift(law, rate));
-	ts->cwnd_limit = max_t(u32, timely_packets(ts, bytes) +
-			       TIMELY_SLACK_SEGMENTS * ts->gso_segs,
-			       TCP_INIT_CWND);
+	ts->cwnd_limit = timely_packets(ts, bytes) + TIMELY_SLACK_SEGMENTS * ts->gso_segs;
+}
+
+/* The same where a message begins. */
+static void timely_begin(struct sock *sk, const struct timely_law *law)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u64 bytes = timely_rate_Bps(&ts->rate) * law->begin_q24 >> 24;
+	struct tcp_sock *tp = tcp_sk(sk);
+	u32 packets;
+
+	timely_apply(sk, law);
+	packets = timely_packets(ts, bytes) + TIMELY_BEGIN_SEGMENTS * ts->gso_segs;
+	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
 }
 
 /* The paper's section 5: the rate rises only while more than 80 % of it is
@@ -393,6 +491,29 @@ static bool timely_may_rise(const struct sock *sk, const struct timely_law *law,
 		 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) >> 16;
 	needed = needed * law->app_limited_q32 >> 16;
 	return delivered * bytes >= needed * packets;
+}
+
+/* What arrived over the last round trip, where the RTT makes that matter, Q16. */
+static u64 timely_delivered_fp(const struct sock *sk, const struct timely_law *law,
+			       const struct rate_sample *rs, u32 rtt_ns)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (likely(rtt_ns <= law->rate.t_high_ns) || rs->delivered <= 0 || rs->interval_us <= 0)
+		return 0;
+	return div64_u64((u64)rs->delivered * ts->mss * USEC_PER_SEC, rs->interval_us) <<
+	       TIMELY_RATE_SHIFT;
+}
+
+/* Among noise: the first of ACKs that come together tells of less than was delivered. A
+ * flow that used its rate not long ago does.
+ */
+static bool timely_used_of_late(struct timely_own *own,
+				const struct timely_completion *completion)
+{
+	if (completion->may_rise)
+		own->used_ns = completion->now_ns;
+	return completion->now_ns - own->used_ns <= 2 * (u64)completion->rtt_ns;
 }
 
 /* ---- when an ACK arrived ---- */
@@ -462,7 +583,11 @@ static void timely_arrival(struct sock *sk, struct timely_ack *ack)
 		ack->source = timely_hardware_ns(ts, ack);
 		if (ack->source == TIMELY_RTT_hardware ||
 		    ack->source == TIMELY_RTT_doubtful) {
-			timely_want_driver_stamps(ts, false);
+			/* Not with each ACK, where they come by NICs that stamp and by
+			 * others in turns: it may change the kernel's text.
+			 */
+			if (!(tcp_sk(sk)->segs_in % TIMELY_STAMPS_KEPT))
+				timely_want_driver_stamps(ts, false);
 			return;
 		}
 		timely_rtt_count(ack->source);
@@ -483,6 +608,23 @@ static void timely_skip(struct timely_sock *ts, const struct tcp_sock *tp)
 	ts->completed_us = tp->tcp_mstamp;
 }
 
+/* ACKs come for every second packet, and one packet too many puts them out of step: they end
+ * within segments then, maybe for long. For a flow that has heard of no segment since, what they
+ * confirm of one is one: it left together. (The rest's headers are taken for its bytes.)
+ */
+static void timely_piece(const struct timely_sock *ts, struct timely_ack *ack)
+{
+	u32 segment = ack->sent_ns ? ack->segment_bytes : ts->gso_segs * ack->mss;
+	u32 rest = ack->end_seq - ack->una;
+
+	if (rest < segment) {
+		ack->segment_bytes = segment - rest;
+		ack->end_seq = ack->una;
+	} else {
+		ack->sent_ns = 0;
+	}
+}
+
 /* When did the segment leave that this ACK may finish? What SACK confirms is
  * one only if it is known to end there.
  */
@@ -491,17 +633,22 @@ static void timely_departure(const struct sock *sk,
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	bool within = after(ack->end_seq, ack->una) && !ack->sacked;
 	struct timely_departure departure;
+	u32 packets = ts->gso_segs;
 
-	if (!ack->new || (after(ack->end_seq, ack->una) && !ack->sacked))
+	/* Every second segment of an odd number ends with an ACK. */
+	packets <<= packets & 1;
+	if (!ack->new || (within && ack->una - ts->rtt.seq < packets * ack->mss))
 		return;
 	ack->scheduled_ns = tp->first_tx_mstamp * NSEC_PER_USEC;
-	if (!ts->flow ||
-	    !timely_flow_departure(ts->flow, &ts->departure, ack->end_seq,
-				   &departure))
-		return;
-	ack->sent_ns = departure.time_ns;
-	ack->segment_bytes = departure.bytes;
+	if (ts->flow && timely_flow_departure(ts->flow, &ts->departure, ack->end_seq,
+					      &departure)) {
+		ack->sent_ns = departure.time_ns;
+		ack->segment_bytes = departure.bytes;
+	}
+	if (within)
+		timely_piece(ts, ack);
 }
 
 static void timely_look(struct sock *sk, const struct timely_law *law,
@@ -541,9 +688,9 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_law *law = timely_law(ts, setting);
 	u32 delivered = ts->rtt.delivered;
-	struct timely_completion completion;
+	struct timely_completion completion __uninitialized;
+	struct timely_ack ack __uninitialized;
 	enum timely_rtt_result result;
-	struct timely_ack ack;
 
 	timely_look(sk, law, rs, &ack);
 	result = timely_rtt_measure(&ts->rtt, &ack, &completion);
@@ -555,10 +702,14 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 		ts->source = result;
 		if (ts->own)
 			timely_watch_path(sk, setting, &completion,
-					  ack.sent_ns ? ack.segment_bytes : completion.bytes);
+					  timely_rtt_segment(&ack, completion.bytes));
 		completion.may_rise = timely_may_rise(sk, law, rs, completion.bytes,
 						      delivered);
+		if (ts->own && law->rate.least_shift)
+			completion.may_rise |= timely_used_of_late(&ts->flow->own,
+								   &completion);
 		completion.app_limited = rs->is_app_limited;
+		completion.delivered_fp = timely_delivered_fp(sk, law, rs, completion.rtt_ns);
 		if (timely_settles(sk, &completion))
 			timely_rate_reseed(&ts->rate);
 		else
@@ -575,6 +726,42 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 	}
 	trace_timely_rtt(sk, &ack, ts->hardware_ns, result, completion.rtt_ns,
 			 timely_rate_Bps(&ts->rate));
+}
+
+/* ---- those that send ---- */
+
+/* From now on it has something to send. Some of the kernel's own sockets do not hold their
+ * namespace, and might be taken off after it; the first one stays.
+ */
+static void timely_count(struct sock *sk, const struct timely_law *law)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (ts->counted || !law->rate.share_fp ||
+	    (!sk->sk_net_refcnt && !net_eq(sock_net(sk), &init_net)))
+		return;
+	ts->counted = 1;
+	atomic_inc(timely_senders(sk));
+}
+
+/* How many of the namespace's other connections have? If it is not one of them, as many as
+ * leave it a new flow's rate.
+ */
+static u32 timely_others(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	return ts->counted ? atomic_read(timely_senders(sk)) - 1 : TIMELY_FIRST_SHARE - 2;
+}
+
+static void timely_discount(struct sock *sk)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (!ts->counted)
+		return;
+	ts->counted = 0;
+	atomic_dec(timely_senders(sk));
 }
 
 /* ---- losses ---- */
@@ -644,13 +831,18 @@ static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 
 /* ---- TCP's hooks ---- */
 
+/* Before init there are hooks for the SYN: its ACK, its loss, the data it carries. */
+static bool timely_has_begun(const struct timely_sock *ts)
+{
+	return ts->mss;
+}
+
 DEFINE_CONG_CONTROL(timely_cong_control)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_setting *setting;
 
-	/* The SYN's, before init. */
-	if (unlikely(!ts->mss))
+	if (unlikely(!timely_has_begun(ts)))
 		return;
 	rcu_read_lock();
 	setting = timely_setting(sk);
@@ -662,6 +854,10 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 		timely_count_losses(sk, timely_law(ts, setting));
 	rcu_read_unlock();
 	timely_set_cwnd(sk, rs);
+	/* A receiver that does not read keeps nobody's share of the line. */
+	if (!tcp_sk(sk)->packets_out &&
+	    (tcp_write_queue_empty(sk) || tcp_sk(sk)->snd_wnd < ts->mss))
+		timely_discount(sk);
 	ts->ca_state = inet_csk(sk)->icsk_ca_state;
 }
 
@@ -671,6 +867,8 @@ static u32 timely_ssthresh(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_law *law;
 
+	if (unlikely(!timely_has_begun(ts)))
+		goto out;
 	rcu_read_lock();
 	law = timely_law(ts, timely_setting(sk));
 	ts->undo_rate_fp = ts->rate.rate_fp;
@@ -679,6 +877,7 @@ static u32 timely_ssthresh(struct sock *sk)
 	    !timely_losses_are_free(sk, law))
 		timely_cut(sk, law);
 	rcu_read_unlock();
+out:
 	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
 }
 
@@ -687,6 +886,8 @@ static u32 timely_undo_cwnd(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 
+	if (unlikely(!timely_has_begun(ts)))
+		return max(tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->prior_cwnd);
 	ts->rate.rate_fp = max(ts->rate.rate_fp, ts->undo_rate_fp);
 	rcu_read_lock();
 	timely_apply(sk, timely_law(ts, timely_setting(sk)));
@@ -705,14 +906,19 @@ static void timely_tx_start(struct sock *sk)
 	u64 idle_ns = tp->tcp_mstamp * NSEC_PER_USEC - ts->rate.updated_ns;
 	const struct timely_law *law;
 
+	if (unlikely(!timely_has_begun(ts)))
+		return;
 	rcu_read_lock();
 	law = timely_law(ts, timely_setting(sk));
+	timely_count(sk, law);
 	if ((s32)(tcp_jiffies32 - tp->lsndtime) > (s32)inet_csk(sk)->icsk_rto &&
 	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) {
 		timely_rate_restart(&ts->rate, &law->rate);
-		timely_apply(sk, law);
-	} else if (tp->app_limited && idle_ns > law->rate.t_high_ns) {
-		timely_rate_reseed(&ts->rate);
+		timely_begin(sk, law);
+	} else if (tp->app_limited && idle_ns > law->rate.t_high_ns &&
+		   inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
+		timely_rate_begin(&ts->rate, &law->rate, timely_others(sk));
+		timely_begin(sk, law);
 	}
 	rcu_read_unlock();
 }
@@ -725,14 +931,21 @@ static void timely_tx_start(struct sock *sk)
  */
 static void timely_retry_soon(struct sock *sk)
 {
-	const struct timely_sock *ts = inet_csk_ca(sk);
 	struct inet_connection_sock *icsk = inet_csk(sk);
-	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tcp_sk(sk)->srtt_us >> 3),
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tp->srtt_us >> 3),
 			  TIMELY_RETRY_MS * USEC_PER_MSEC);
 
-	/* A SYN's tries are counted, and it has no round trip yet. */
-	if (ts->mss && icsk->icsk_retransmits < TIMELY_RETRIES)
-		icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
+	/* A SYN's tries are counted, and it has no round trip yet. A receiver without
+	 * room answers: that is no silence.
+	 */
+	if (!tp->srtt_us || !tp->snd_wnd || icsk->icsk_retransmits >= TIMELY_RETRIES)
+		return;
+	icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
+	/* There is no doubling for a router's word to take back: TCP would reckon what
+	 * remains of it from its full timer.
+	 */
+	icsk->icsk_backoff = 0;
 }
 
 /* The first of a silence. What is known of the path may no longer be true, however
@@ -743,19 +956,22 @@ static void timely_timeout(struct sock *sk)
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
 	timely_retry_soon(sk);
-	if (ts->cut)
+	if (ts->cut || !timely_has_begun(ts))
 		return;
 	rcu_read_lock();
 	timely_cut(sk, timely_law(ts, timely_setting(sk)));
 	rcu_read_unlock();
 }
 
-/* The timer's others show as that only. They cut nothing more: the rate is for when
- * the silence ends.
+/* The timer's others show as that only, and so does one while losses are repaired, of
+ * which nothing but the timer that has just run out tells. They cut nothing more: the
+ * rate is for when the silence ends.
  */
 static void timely_set_state(struct sock *sk, u8 state)
 {
-	if (state == TCP_CA_Loss && inet_csk(sk)->icsk_retransmits)
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (state == TCP_CA_Loss && (icsk->icsk_retransmits || !icsk->icsk_pending))
 		timely_retry_soon(sk);
 }
 
@@ -774,7 +990,7 @@ static u32 timely_min_tso_segs(struct sock *sk)
 		ts->gso_max_segs = sk->sk_gso_max_segs;
 		sk->sk_gso_max_segs = ts->gso_segs;
 	}
-	return TIMELY_MIN_TSO_SEGS;
+	return TIMELY_SEGMENT_PACKETS;
 }
 
 /* What is the connection's own starts anew with it. */
@@ -782,6 +998,11 @@ static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 {
 	timely_floor_init(&own->floor);
 	timely_loss_init(&own->loss, tp->lost, tp->delivered);
+	own->shared_ns = U32_MAX;
+	own->untold_ns = TIMELY_PATH_ASK;
+	own->told_ns = 0;
+	own->doubt_ns = 0;
+	own->doubted_ns = 0;
 	timely_set_base(own, 0);
 }
 
@@ -792,13 +1013,15 @@ static void timely_first_base(struct sock *sk, const struct timely_setting *sett
 	struct timely_own *own = &ts->flow->own;
 	u32 segment = own->law.ns_per_byte_q16 ? 0 : own->law.segment_bytes;
 	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
+	u64 now_ns = tcp_clock_ns();
 	u32 base_ns;
 
 	if (rtt_us >= USEC_PER_SEC)
 		return;
 	base_ns = timely_first_base_ns(max(rtt_us, 1U) * NSEC_PER_USEC, segment);
-	timely_set_base(own, timely_floor_add(&own->floor, tcp_clock_ns(),
-					      TIMELY_BASE_HALF_NS, base_ns));
+	timely_share_base(sk, now_ns, TIMELY_PATH_ASK);
+	base_ns = timely_floor_add(&own->floor, now_ns, TIMELY_BASE_HALF_NS, base_ns);
+	timely_set_base(own, min(base_ns, own->shared_ns));
 	timely_tune_own(sk, setting);
 }
 
@@ -824,7 +1047,7 @@ static void timely_init(struct sock *sk)
 		timely_first_base(sk, setting);
 	law = timely_law(ts, setting);
 	timely_rate_init(&ts->rate, &law->rate);
-	timely_apply(sk, law);
+	timely_begin(sk, law);
 	rcu_read_unlock();
 	/* Without fq, TCP paces by itself. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
@@ -834,9 +1057,10 @@ static void timely_release(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 
-	/* Released without init: chosen and left again before connecting. */
-	if (!ts->mss)
+	/* Chosen and left again before connecting. */
+	if (!timely_has_begun(ts))
 		return;
+	timely_discount(sk);
 	timely_want_driver_stamps(ts, false);
 	if (ts->flow)
 		timely_flow_close(ts->flow);

@@ -33,10 +33,12 @@ struct timely_setting {
  * struct timely_net - what belongs to a network namespace
  * @setting: its parameters, for readers under RCU
  * @sysctl: its files in /proc/sys/net/ipv4/timely
+ * @senders: connections that have something to send, by rules that count them
  */
 struct timely_net {
 	struct timely_setting __rcu *setting;
 	struct ctl_table_header *sysctl;
+	atomic_t senders ____cacheline_aligned_in_smp;
 };
 
 extern unsigned int timely_net_id;
@@ -44,7 +46,8 @@ extern unsigned int timely_net_id;
 /* The parameters that the module was loaded with. */
 extern struct timely_setting timely_loaded;
 
-void timely_law_init(struct timely_law *law, const struct timely_params *params);
+void timely_law_init(struct timely_law *law, const struct timely_params *params,
+		     const struct timely_params *given);
 void timely_setting_init(struct timely_setting *setting,
 			 const struct timely_params *params, u16 generation);
 int timely_settings_init(void);
@@ -64,6 +67,14 @@ static inline const struct timely_setting *timely_net_setting(const struct sock 
 		return &timely_loaded;
 	ours = net_generic(net, timely_net_id);
 	return rcu_dereference(ours->setting);
+}
+
+/* Of the namespace's connections. Only for sockets that hold it. */
+static inline atomic_t *timely_senders(const struct sock *sk)
+{
+	struct timely_net *ours = net_generic(sock_net(sk), timely_net_id);
+
+	return &ours->senders;
 }
 
 #endif /* _TCP_TIMELY_H */

@@ -33,19 +33,28 @@ struct timely_setting timely_loaded __ro_after_init;
  * timely_law_init() - make parameters ready for the path of an ACK
  * @law: filled in
  * @params: checked, and none of them TIMELY_AUTO
+ * @given: the same before some were derived
  */
-void timely_law_init(struct timely_law *law, const struct timely_params *params)
+void timely_law_init(struct timely_law *law, const struct timely_params *params,
+		     const struct timely_params *given)
 {
 	timely_rate_law_init(&law->rate, params);
+	if (params->rule == TIMELY_RULE_STEER && given->first_rate_kbps == TIMELY_AUTO)
+		law->rate.share_fp = law->rate.first_rate_fp * TIMELY_FIRST_SHARE;
 	law->segment_bytes = params->segment_bytes;
+	law->segment_derived = given->segment_bytes == TIMELY_AUTO;
 	law->segment_log2 = order_base_2(params->segment_bytes);
 	law->horizon_q24 = div_u64(2ULL * params->t_high_ns << 24, NSEC_PER_SEC);
+	law->begin_q24 = law->horizon_q24;
+	if (params->rule == TIMELY_RULE_STEER)
+		law->begin_q24 = div_u64((u64)params->min_rtt_ns << 24, NSEC_PER_SEC);
 	law->app_limited_q32 = div_u64((u64)params->app_limited_percent << 32,
 				       100 * USEC_PER_SEC);
 	law->loss_share_q16 = timely_loss_share_q16(params->loss_free_ppm);
 	law->ns_per_byte_q16 = 0;
 	if (params->line_rate_kbps)
-		law->ns_per_byte_q16 = div_u64(8000000ULL << 16, params->line_rate_kbps);
+		law->ns_per_byte_q16 = min_t(u64, div_u64(8000000ULL << 16, params->line_rate_kbps),
+					     U32_MAX);
 }
 
 /**
@@ -63,7 +72,7 @@ void timely_setting_init(struct timely_setting *setting,
 	setting->generation = generation;
 	setting->is_auto = timely_params_are_auto(params);
 	timely_tune(&tuned, &(struct timely_path){});
-	timely_law_init(&setting->law, &tuned);
+	timely_law_init(&setting->law, &tuned, params);
 }
 
 /* ---- text ---- */

@@ -20,6 +20,7 @@
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
 #include <net/timely_orack.h>
+#include <net/timely_path.h>
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
 #include <net/timely_steer.h>
@@ -31,6 +32,7 @@ EXPORT_SYMBOL_GPL(timely_rate_law_init);
 EXPORT_SYMBOL_GPL(timely_rate_init);
 EXPORT_SYMBOL_GPL(timely_rate_reseed);
 EXPORT_SYMBOL_GPL(timely_rate_lose);
+EXPORT_SYMBOL_GPL(timely_rate_begin);
 EXPORT_SYMBOL_GPL(timely_rate_restart);
 EXPORT_SYMBOL_GPL(timely_rate_update);
 EXPORT_SYMBOL_GPL(timely_loss_share_q16);
@@ -64,6 +66,8 @@ EXPORT_SYMBOL_GPL(timely_first_base_ns);
 
 EXPORT_SYMBOL_GPL(timely_link_epoch);
 EXPORT_SYMBOL_GPL(timely_link_kbps);
+
+EXPORT_SYMBOL_GPL(timely_path_least_ns);
 
 EXPORT_SYMBOL_GPL(timely_pause_init);
 EXPORT_SYMBOL_GPL(timely_pause_hear);
@@ -176,8 +180,10 @@ EXPORT_SYMBOL_GPL(timely_tracepoint_find);
 
 static int __init timely_load(void)
 {
-	int err = timely_flow_init();
+	int err;
 
+	timely_path_init();
+	err = timely_flow_init();
 	if (err)
 		return err;
 	err = timely_nic_init();

@@ -122,6 +122,7 @@ void timely_rate_init(struct timely_rate *r, const struct timely_rate_law *law)
 	memset(r, 0, sizeof(*r));
 	r->rate_fp = clamp(law->first_rate_fp, law->min_rate_fp,
 			   law->max_rate_fp);
+	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 }
 
 /**
@@ -151,6 +152,37 @@ void timely_rate_lose(struct timely_rate *r, const struct timely_rate_law *law)
 	u64 cut = mul_u64_u32_shr(r->rate_fp, law->loss_beta_q16, 16);
 
 	r->rate_fp = max(r->rate_fp - cut, law->min_rate_fp);
+	r->fresh_kb = 0;
+	timely_rate_reseed(r);
+}
+
+/* Where a message begins: a flow that has seen the path takes its part of the line, as in
+ * CoNEXT'16, "ECN or Delay": C / (N + 1). One that has not is more careful, as those that
+ * come up together do not see each other.
+ */
+static u64 timely_begin_fp(const struct timely_rate *r, const struct timely_rate_law *law,
+			   u32 others)
+{
+	if (!law->share_fp || !r->prev_rtt_ns)
+		return law->first_rate_fp;
+	return max(div_u64(law->share_fp, others + 2), law->min_rate_fp);
+}
+
+/**
+ * timely_rate_begin() - a message begins after an idle time
+ * @r: the flow's state
+ * @law: the parameters
+ * @others: flows of this host that are sending, this one not among them; at most
+ *	2^32 - 3
+ *
+ * By the steering rule it begins with its part of the line at least: what cut the rate was the
+ * others of that time.
+ */
+void timely_rate_begin(struct timely_rate *r, const struct timely_rate_law *law, u32 others)
+{
+	if (law->rule == TIMELY_RULE_STEER)
+		r->rate_fp = clamp(timely_begin_fp(r, law, others), r->rate_fp, law->max_rate_fp);
+	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 	timely_rate_reseed(r);
 }
 
@@ -165,6 +197,7 @@ void timely_rate_restart(struct timely_rate *r,
 			 const struct timely_rate_law *law)
 {
 	r->rate_fp = min(r->rate_fp, max(law->first_rate_fp, law->min_rate_fp));
+	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 	timely_rate_reseed(r);
 }
 

@@ -12,7 +12,8 @@
  * A completion is an ACK that finishes a segment. A receiver acknowledges a
  * burst in pieces, and the RTTs of the pieces rise with their place in it: a
  * gradient that no queue has. Under SACK it is the confirmation of a segment's
- * last packet, of which it is known when it left.
+ * last packet, of which it is known when it left. Where ACKs never meet the end of
+ * one, what they confirm of it is told as a segment (timely_piece()).
  *
  * The paper has ACKs made by the NIC; ours are made by TCP, which may keep one
  * back for a lone packet. Its wait is not the network's: such ACKs are refused

@@ -34,7 +34,6 @@
 #define TUNE_SEGMENT_SHARE	3	/* of the base RTT */
 #define TUNE_SEGMENT_FAST_NS	1250U
 #define TUNE_SEGMENT_FAST_BYTES	16384U
-#define TUNE_SEGMENT_MIN	2	/* packets: delayed ACKs would set the pace */
 
 /* A flow alone keeps so many packets waiting, or so long a queue where that is less than
  * what hosts' stamps and timers are off by. N flows keep half of a segment times sqrt(N)
@@ -47,9 +46,9 @@
 /* Far above what N flows queue, and within shallow buffers: in RTTs, and packets. */
 #define TUNE_HIGH_RTTS		8
 #define TUNE_HIGH_PACKETS	40
+#define TUNE_HIGH_NOISES	4	/* times its mean: twice the most, if it is even */
 
-/* A new flow's share of the line, and the least that one falls to. */
-#define TUNE_FIRST_SHARE	20
+/* The least share of the line that a flow falls to. */
 #define TUNE_LEAST_SHARE	5000
 #define TUNE_LEAST_KBPS		100U
 
@@ -66,6 +65,12 @@
 #define TUNE_LATE_STEER_PPM	7000
 #define TUNE_LATE_SEGMENTS	2	/* for one elsewhere */
 #define TUNE_LATE_QUEUE		3	/* times the segment's part of the queue */
+
+/* fq's timer goes off up to its timer_slack of 10 us late, and then all leaves that has
+ * become due: to a flow that fills a line alone its own segments look like a queue of
+ * nearly that. (As rtt_noise_ns it would make flows slow to answer to messages' bursts.)
+ */
+#define TUNE_SLACK_NS		10000U
 
 /* A drain lasts as long as clocks may differ, and some round trips. */
 #define TUNE_DRAIN_NS		1000000U
@@ -105,11 +110,12 @@ static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss, bool late)
 	packets = min(packets, timely_param_descs[TIMELY_P_segment_bytes].max / mss);
 	if (late)
 		packets /= TUNE_LATE_SEGMENTS;
-	return max(packets & ~1U, TUNE_SEGMENT_MIN);
+	return max(packets & ~1U, TIMELY_SEGMENT_PACKETS);
 }
 
 /* Thresholds: the base RTT, and queues that the line makes of packets and segments. */
-static void tune_queue(struct timely_params *params, u32 kbps, u32 mss, bool late)
+static void tune_queue(struct timely_params *params, u32 kbps, u32 mss,
+		       enum timely_lateness late)
 {
 	u32 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
 	u32 segment_ns = tune_ns((u64)params->segment_bytes * (mss + TUNE_HEADERS) / mss, kbps);
@@ -117,11 +123,13 @@ static void tune_queue(struct timely_params *params, u32 kbps, u32 mss, bool lat
 	u32 root = int_sqrt(kbps);	/* 1000 for 1 Gb/s */
 
 	tune(params, rtt_ref_ns,
-	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS));
+	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS) +
+	     (late == TIMELY_LATE_BY_SLACK ? TUNE_SLACK_NS : 0));
 	tune(params, rtt_ref_1g_ns,
 	     div_u64((u64)segment_ns * root * (late ? TUNE_LATE_QUEUE : 1), 2 * 1000));
 	tune(params, t_high_ns,
-	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * (u64)packet_ns,
+	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * (u64)packet_ns +
+		   TUNE_HIGH_NOISES * (u64)params->rtt_noise_ns,
 		   params->t_low_ns == TIMELY_AUTO ? 0 : params->t_low_ns));
 	tune(params, t_low_ns, min(params->rtt_ref_ns, params->t_high_ns));
 }
@@ -133,7 +141,7 @@ static void tune_rates(struct timely_params *params, u32 kbps)
 	tune(params, max_rate_kbps, max(params->line_rate_kbps ?: U32_MAX, least));
 	tune(params, min_rate_kbps,
 	     min(max(kbps / TUNE_LEAST_SHARE, TUNE_LEAST_KBPS), params->max_rate_kbps));
-	tune(params, first_rate_kbps, kbps / TUNE_FIRST_SHARE);
+	tune(params, first_rate_kbps, kbps / TIMELY_FIRST_SHARE);
 	tune(params, delta_kbps, kbps / TUNE_STEP_SHARE);
 }
 

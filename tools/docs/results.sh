@@ -11,7 +11,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench ack \
+[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench ack \
 	onramp-cost onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21

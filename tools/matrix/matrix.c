@@ -32,7 +32,7 @@
 
 enum option {
 	GBIT, HOST_GBIT, FLOWS, HOSTS, BASE_US, MIXED, MSS, BUFFER_KB, WARMUP_MS, MEASURE_MS,
-	NOISE_NS, SEED, OPTIONS
+	NOISE_NS, HOLD_US, MERGE_US, SEED, OPTIONS
 };
 
 static struct {
@@ -50,6 +50,8 @@ static struct {
 	[WARMUP_MS] = { "warmup_ms", 300 },
 	[MEASURE_MS] = { "measure_ms", 300 },
 	[NOISE_NS] = { "noise_ns", 500 },	/* of an RTT, evenly from 0 on */
+	[HOLD_US] = { "hold_us", 0 },		/* ACKs are let through each so many us only */
+	[MERGE_US] = { "merge_us", 0 },		/* the receiver looks so late at what arrived */
 	[SEED] = { "seed", 1 },
 };
 
@@ -69,6 +71,7 @@ struct segment {
 	double sent_ns;
 	double first_sent_ns;	/* TCP's rate sample: of the segment acknowledged last */
 	double prior_ns;
+	double answered_ns;	/* when its ACK arrives */
 	u64 prior_packets;
 	u32 packets;
 	bool lost;
@@ -80,6 +83,8 @@ struct flow {
 	struct timely_rate rate;
 	struct timely_rate_law law;
 	struct timely_params params;
+	bool derived;		/* the size of its segments */
+	double used_ns;		/* when it was last seen to use its rate */
 	double back_ns;		/* from the port to the ACK's arrival */
 	double clock_ns;	/* the pacer's: the last departure, as it should have been */
 	double owed;		/* bytes sent then */
@@ -120,6 +125,7 @@ static struct flow *flows;
 static struct host *hosts;
 static double now_ns, port_free_ns, wire, line_Bpns, port_Bpns, forth_ns, end_ns, measure_ns;
 static float *queue_us, *rtt_us;
+static double merged_ns;	/* when the receiver looks next */
 static u32 queue_count, rtt_count;
 static u64 drops, segments;
 static u64 dice;
@@ -189,7 +195,10 @@ static void pace(u32 id)
 
 static u32 segment_packets(const struct flow *f)
 {
-	return max(f->params.segment_bytes / (u32)option(MSS), 2U);
+	u32 slice = timely_rate_Bps(&f->rate) >> TIMELY_SEGMENT_SHIFT;
+	u32 most = f->params.segment_bytes / option(MSS);
+
+	return f->derived ? timely_segment_packets(slice / option(MSS), most) : max(most, 2U);
 }
 
 static u32 window(const struct flow *f)
@@ -247,7 +256,8 @@ static void depart(u32 id)
 		f->acked_ns = now_ns;
 	}
 	f->segments[f->tail % f->size] = (struct segment){
-		now_ns, f->first_sent_ns, f->acked_ns, f->packets, packets, false,
+		.sent_ns = now_ns, .first_sent_ns = f->first_sent_ns, .prior_ns = f->acked_ns,
+		.prior_packets = f->packets, .packets = packets,
 	};
 	f->in_flight += packets;
 	/* The qdisc makes good up to half of a segment's time. */
@@ -259,6 +269,24 @@ static void depart(u32 id)
 }
 
 /* ---- the port ---- */
+
+/* When the ACK of what leaves the port at a time is back. Receivers that merge look at what
+ * arrived so long after the first of it, and make one ACK of it for each flow.
+ */
+static double answer(const struct flow *f, double at_ns)
+{
+	double hold_ns = option(HOLD_US) * 1000, merge_ns = option(MERGE_US) * 1000;
+
+	if (merge_ns) {
+		if (at_ns > merged_ns)
+			merged_ns = at_ns + merge_ns;
+		at_ns = merged_ns;
+	}
+	at_ns += f->back_ns + chance() * option(NOISE_NS) * !merge_ns;
+	if (hold_ns)
+		at_ns = ((u64)(at_ns / hold_ns) + 1) * hold_ns;
+	return at_ns;
+}
 
 static void arrive(u32 id)
 {
@@ -277,8 +305,10 @@ static void arrive(u32 id)
 			f->received += option(MSS);
 	}
 	if (last) {
-		later(max(port_free_ns, now_ns) + f->back_ns + chance() * option(NOISE_NS), ACK,
-		      d->flow, d->segment);
+		double at_ns = answer(f, max(port_free_ns, now_ns));
+
+		f->segments[d->segment % f->size].answered_ns = at_ns;
+		later(at_ns, ACK, d->flow, d->segment);
 		h->head++;
 		h->sent = 0;
 		if (h->head == h->tail)
@@ -290,13 +320,13 @@ static void arrive(u32 id)
 
 /* ---- the ACK ---- */
 
-static bool is_used(const struct flow *f, const struct segment *s)
+/* Bytes a nanosecond, over the last round trip; 0 if that is not known. */
+static double arrived(const struct flow *f, const struct segment *s)
 {
 	double interval_ns = max(s->sent_ns - s->first_sent_ns, now_ns - s->prior_ns);
-	double sent = (f->packets - s->prior_packets) * option(MSS);
 
-	return interval_ns <= 0 ||
-	       sent * 100 >= f->params.app_limited_percent * rate_of(f) * interval_ns;
+	return interval_ns <= 0 ? 0 :
+	       (f->packets - s->prior_packets) * option(MSS) / interval_ns;
 }
 
 static void acknowledge(u32 id, u32 last)
@@ -304,11 +334,14 @@ static void acknowledge(u32 id, u32 last)
 	struct flow *f = &flows[id];
 	u32 packets = 0;
 	struct segment *s = NULL;
-	double rtt_ns;
+	double rtt_ns, rate;
 	bool lost = false;
 
 	if ((s32)(last - f->head) < 0)
 		return;
+	while (option(MERGE_US) && (s32)(f->tail - last) > 1 &&
+	       f->segments[(last + 1) % f->size].answered_ns == now_ns)
+		last++;
 	for (; (s32)(last - f->head) >= 0; f->head++) {
 		s = &f->segments[f->head % f->size];
 		packets += s->packets;
@@ -323,9 +356,14 @@ static void acknowledge(u32 id, u32 last)
 			f->cut_until = f->tail;
 		}
 	} else {
+		rate = arrived(f, s);
+		if (!rate || rate * 100 >= f->params.app_limited_percent * rate_of(f))
+			f->used_ns = now_ns;
 		timely_rate_update(&f->rate, &f->law, &(struct timely_completion){
 			.now_ns = now_ns, .rtt_ns = rtt_ns, .bytes = packets * option(MSS),
-			.may_rise = is_used(f, s),
+			.may_rise = now_ns - f->used_ns <=
+				(f->law.least_shift ? 2 * rtt_ns : 0),
+			.delivered_fp = rate * NS * (1 << TIMELY_RATE_SHIFT),
 		});
 		if (now_ns >= measure_ns && rtt_count < SAMPLES)
 			rtt_us[rtt_count++] = rtt_ns / 1000;
@@ -346,6 +384,7 @@ static void begin(u32 id)
 
 	f->host = id % (u32)option(HOSTS);
 	f->back_ns = base_ns - forth_ns;
+	f->derived = f->params.segment_bytes == TIMELY_AUTO;
 	timely_tune(&f->params, &(struct timely_path){
 		.base_rtt_ns = base_ns + wire / port_Bpns,
 		.line_kbps = option(HOST_GBIT) * 1000000, .mss = option(MSS),

@@ -3,6 +3,8 @@
  * What smoke-init.sh has no other program for: the guest is busybox, without tc.
  *
  *	qdisc set DEVICE KIND		KIND as the root qdisc, with its defaults
+ *	qdisc onramp DEVICE NS		timely, which holds flows that are late by more
+ *					than that, by the clock of both ends
  *	qdisc del DEVICE		the root qdisc goes
  *	qdisc stats DEVICE		KEY=NUMBER of it, for the shell
  *	qdisc flood SECONDS		UDP over loopback from every processor: paced,
@@ -75,17 +77,39 @@ static int acknowledged(int nl, const char *what)
 	return errno ? give_up(what) : 0;
 }
 
-static int set_qdisc(const char *device, const char *kind)
+/* What is put behind it may be meant to be inside: see nest_end(). */
+static struct rtattr *put(struct request *req, int type, const void *data, size_t bytes)
 {
-	struct request req = {};
-	struct rtattr *attr = (void *)req.attrs;
+	struct rtattr *attr = (void *)((char *)req + req->nlh.nlmsg_len);
+
+	attr->rta_type = type;
+	attr->rta_len = RTA_LENGTH(bytes);
+	memcpy(RTA_DATA(attr), data, bytes);
+	req->nlh.nlmsg_len += RTA_ALIGN(attr->rta_len);
+	return attr;
+}
+
+static void nest_end(struct request *req, struct rtattr *nest)
+{
+	nest->rta_len = (char *)req + req->nlh.nlmsg_len - (char *)nest;
+}
+
+/* @onramp_ns: 0 for the defaults */
+static int set_qdisc(const char *device, const char *kind, __u32 onramp_ns)
+{
+	struct request req = { .nlh.nlmsg_len = NLMSG_LENGTH(sizeof(req.tcm)) };
+	const __u8 owd = TIMELY_OWD_ABSOLUTE;
+	struct rtattr *nest;
 
 	if (strlen(kind) >= IFNAMSIZ)
 		return 2;
-	attr->rta_type = TCA_KIND;
-	attr->rta_len = RTA_LENGTH(strlen(kind) + 1);
-	memcpy(RTA_DATA(attr), kind, strlen(kind) + 1);
-	req.nlh.nlmsg_len = NLMSG_LENGTH(sizeof(req.tcm)) + RTA_ALIGN(attr->rta_len);
+	put(&req, TCA_KIND, kind, strlen(kind) + 1);
+	if (onramp_ns) {
+		nest = put(&req, TCA_OPTIONS, NULL, 0);
+		put(&req, TCA_TIMELY_ONRAMP, &onramp_ns, sizeof(onramp_ns));
+		put(&req, TCA_TIMELY_ONRAMP_OWD, &owd, sizeof(owd));
+		nest_end(&req, nest);
+	}
 	return acknowledged(ask(&req, device, RTM_NEWQDISC,
 				NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE), kind);
 }
@@ -106,6 +130,8 @@ static void show_app(const struct rtattr *attr)
 	printf("throttled=%llu\nwrong_clock=%llu\nflows=%u\n", stats.throttled,
 	       stats.wrong_clock, stats.flows);
 	printf("departures=%llu\n", stats.departures);
+	printf("onramp_signals=%llu\nonramp_pauses=%llu\nonramp_paused_us=%llu\n",
+	       stats.onramp_signals, stats.onramp_pauses, stats.onramp_paused_ns / 1000);
 }
 
 static void show_stats(struct rtattr *stats2)
@@ -278,13 +304,16 @@ int main(int argc, char **argv)
 	/* What hangs has failed. */
 	alarm(60);
 	if (argc == 4 && strcmp(argv[1], "set") == 0)
-		return set_qdisc(argv[2], argv[3]);
+		return set_qdisc(argv[2], argv[3], 0);
+	if (argc == 4 && strcmp(argv[1], "onramp") == 0)
+		return set_qdisc(argv[2], "timely", atoi(argv[3]));
 	if (argc == 3 && strcmp(argv[1], "del") == 0)
 		return del_qdisc(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "stats") == 0)
 		return stats_of(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "flood") == 0)
 		return flood(atoi(argv[2]));
-	fputs("usage: qdisc set DEVICE KIND | del DEVICE | stats DEVICE | flood SECONDS\n", stderr);
+	fputs("usage: qdisc set DEVICE KIND | onramp DEVICE NS | del DEVICE |\n"
+	      "       stats DEVICE | flood SECONDS\n", stderr);
 	return 2;
 }

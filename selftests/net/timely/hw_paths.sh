@@ -89,14 +89,7 @@ bond_up() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
 	cable h1 eth1 h2 eth1
-	for end in 1 2; do
-		must ip -n h$end link add bond0 type bond mode "$1" miimon 10
-		for device in eth0 eth1; do
-			must ip -n h$end link set $device master bond0
-			must ip -n h$end link set $device up
-		done
-		address h$end bond0 $end
-	done
+	bonds "$1" eth0 eth1
 	for device in eth0 eth1; do
 		stamps h1 $device all
 		h1_timely $device

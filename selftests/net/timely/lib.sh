@@ -299,6 +299,49 @@ traffic() {
 	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/traffic"
 }
 
+# Lines of Python on standard input: connect(ADDRESS) gives a connection that uses
+# timely, its end in h1 and its end in h2; rate(SOCKET) its pacing rate, kbit/s; what they
+# result() are variables then.
+sockets() {
+	cat >"$work/sockets.py"
+	must "$python" -I - "$work/sockets.py" <<-'EOF'
+		import ctypes, os, socket, sys, time
+		libc = ctypes.CDLL(None)
+		def inside(ns, call, *args):
+		    home = os.open("/proc/self/ns/net", os.O_RDONLY)
+		    there = os.open("/run/netns/" + ns, os.O_RDONLY)
+		    try:
+		        assert libc.setns(there, 0) == 0
+		        return call(*args)
+		    finally:
+		        libc.setns(home, 0)
+		        os.close(home)
+		        os.close(there)
+		def connect(address, cc=b"timely"):
+		    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+		    listener = inside("h2", socket.socket, family)
+		    listener.bind((address, 0))
+		    listener.listen()
+		    client = inside("h1", socket.socket, family)
+		    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc)
+		    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+		    client.connect(listener.getsockname()[:2])
+		    server, _ = listener.accept()
+		    return client, server
+		def rate(sock):
+		    info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+		    return int.from_bytes(info[104:112], "little") // 125
+		def result(**results):
+		    for key, value in results.items():
+		        print(f"{key}={int(value)}")
+		exec(compile(open(sys.argv[1]).read(), "sockets", "exec"))
+	EOF
+	cp "$work/must" "$work/results"
+	# shellcheck disable=SC1091 # KEY=NUMBER lines
+	. "$work/results"
+	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/results"
+}
+
 # ---- the end ----
 
 list_links() { ls /sys/class/net; }

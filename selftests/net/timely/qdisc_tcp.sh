@@ -38,7 +38,10 @@ as_fast_as_over_fq() {
 		say "over $qdisc: $value kbit/s, ping $p_p50 us"
 	done
 	expect got_timely -ge $((got_fq * 97 / 100))
-	expect p50_timely -le $((p50_fq * 120 / 100 + 5))
+	# Over fq one flow uses most of the line, though fq's timer is late by its slack.
+	expect got_fq -ge 8500000
+	# What fq's flow leaves of it keeps the queue empty.
+	expect p50_timely -le $((p50_fq * 120 / 100 + 15))
 }
 
 rates_hold() {
