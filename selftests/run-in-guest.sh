@@ -7,8 +7,8 @@
 #
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
 # from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
-# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured;
-# TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
+# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured; what is random
+# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
 
 set -eu
 

@@ -3,12 +3,13 @@
 #
 # Run a script in a User Mode Linux guest whose clock is virtual.
 #
-#   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-w] [-e KEY=VALUE]... SCRIPT [ARG]...
+#   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-s SEED] [-w] [-e KEY=VALUE]... SCRIPT [ARG]...
 #
 # The guest's root is the host's, through hostfs; /run, /dev/shm and
 # $TIMELY_WORK are its own. The script starts in the caller's directory, as
 # root, with lo up; its output appears as it is written and its exit status
-# becomes ours. Ours alone:
+# becomes ours. The real-time clock begins with 2026, and what is random is drawn with SEED
+# (default $TIMELY_SEED, or 1): what a script does repeats. Statuses that are ours alone:
 #   125  the kernel complained (BUG, WARNING, KASAN, lockdep...) though the
 #        script was content; -w tolerates that
 #   126  the guest crashed or never started
@@ -21,6 +22,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 flavour=base
 mem=2048M
 limit=${TIMELY_GUEST_TIMEOUT:-900}
+seed=${TIMELY_SEED:-1}
 tolerant=
 env=
 
@@ -28,11 +30,12 @@ say() { echo "guest: $*" >&2; }
 die() { say "$*"; exit 126; }
 quote() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 
-while getopts k:m:t:we: opt; do
+while getopts k:m:t:s:we: opt; do
 	case $opt in
 	k)	flavour=$OPTARG ;;
 	m)	mem=$OPTARG ;;
 	t)	limit=$OPTARG ;;
+	s)	seed=$OPTARG ;;
 	w)	tolerant=1 ;;
 	e)	case ${OPTARG%%=*} in
 		"$OPTARG"|*[!A-Za-z0-9_]*|[0-9]*|'') die "-e wants KEY=VALUE, not '$OPTARG'" ;;
@@ -52,6 +55,9 @@ case $flavour in
 /*)	kernel=$flavour ;;
 *)	kernel=$("$here/kernel/build.sh" "$flavour") || die "no $flavour kernel: tools/lab/kernel/build.sh failed" ;;
 esac
+case $seed in
+''|*[!0-9]*) die "-s and TIMELY_SEED want a number, not '$seed'" ;;
+esac
 [ -x "$kernel/linux" ] || die "no kernel at $kernel/linux"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/timely-guest.XXXXXX")
@@ -60,6 +66,7 @@ uml=
 trap '[ -z "$uml" ] || kill -TERM "$uml" 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 mkdir "$work/private"
+${CC:-gcc} -O2 -Wall -shared -fPIC -o "$work/seed.so" "$here/seed.c" || die "seed.c cannot be compiled"
 
 # A file, as the kernel's command line is short.
 {
@@ -104,15 +111,21 @@ cat >"$work/init" <<-INIT
 INIT
 chmod +x "$work/init"
 
+# The command line is part of what is random: a name for $work that is always the same.
+exec 3<"$work"
+work_name=/proc/self/fd/3
+# 2026-01-01, and some seconds.
+start_ns=$((1767225600000000000 + seed % 1000 * 12345678901))
 # The guest's memory is a sparse file: keep it in memory where we can.
 [ -w /dev/shm ] && memdir=/dev/shm || memdir=$work
 mkfifo "$work/console"
 # Nothing before the script's own output is worth reading, unless it fails.
 tee "$work/log" <"$work/console" | sed -u '1,/^guest: up/d; /^reboot: Power down$/d' &
 reader=$!
-TMPDIR=$memdir timeout -k 10 "$limit" "$kernel/linux" mem="$mem" \
-	rootfstype=hostfs rw init="$work/init" time-travel=inf-cpu \
-	uml_dir="$work/" umid=guest con=null con0=null,fd:1 panic=-1 quiet \
+TMPDIR=$memdir TIMELY_SEED=$seed LD_PRELOAD=$work/seed.so \
+	timeout -k 10 "$limit" "$kernel/linux" mem="$mem" \
+	rootfstype=hostfs rw init=$work_name/init time-travel=inf-cpu time-travel-start=$start_ns \
+	uml_dir=$work_name/ umid=guest con=null con0=null,fd:1 panic=-1 quiet \
 	<&- >"$work/console" 2>&1 &
 uml=$!
 rc=0

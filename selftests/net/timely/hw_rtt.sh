@@ -362,12 +362,13 @@ two_nics_two_clocks() {
 	watch_nics h1 eth0 h1 eth1
 	total_kbps=3000000
 	{
-		plan_flows 0.2
-		plan_flows 0.2 10.7.3.2 32 | sed 's/ f\([0-9]\)/ g\1/'
+		plan_flows 0.25
+		plan_flows 0.25 10.7.3.2 32 | sed 's/ f\([0-9]\)/ g\1/'
 	} >"$work/plan"
 	traffic <"$work/plan"
 	expect_flows_done
-	judge after_us=100000 until_us=199000
+	# Each clock has half of the packets to be learnt by.
+	judge after_us=150000 until_us=249000
 	expect_hardware
 }
 
