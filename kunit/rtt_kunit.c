@@ -964,6 +964,120 @@ static void all__random_stamps(struct kunit *test)
 	}
 }
 
+/* ---- what receivers add ---- */
+
+#define DUE_NS		10000
+
+/* An RTT of a flow, so long after the last one; @flow_ns is what its one before was late by. */
+static void late(struct timely_noise *noise, u32 since_ns, u32 *flow_ns, u32 late_ns)
+{
+	timely_noise_add(noise, &(struct timely_late){
+		.now_ns = noise->seen_ns + since_ns,
+		.late_ns = late_ns,
+		.before_ns = *flow_ns,
+		.due_ns = DUE_NS,
+	});
+	*flow_ns = late_ns;
+}
+
+static void late_by_up_to(struct timely_noise *noise, u32 most_ns, u32 times)
+{
+	struct rtt_dice dice = { .state = 20150817 };
+	u32 flow_ns = 0;
+
+	while (times--)
+		late(noise, 100000, &flow_ns, rtt_roll(&dice) % (most_ns + 1));
+}
+
+static void noise__is_nearly_half_of_what_acks_are_held_for(struct kunit *test)
+{
+	static const u32 holds_us[] = { 40, 50, 100, 1000, 100000 };
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(holds_us); i++) {
+		struct timely_noise noise = {};
+
+		/* Of one flow: .42 on average, and of 64 RTTs that is not exact. */
+		late_by_up_to(&noise, holds_us[i] * 1000, 1000);
+		KUNIT_EXPECT_GE(test, noise.mean_ns, holds_us[i] * 300);
+		KUNIT_EXPECT_LE(test, noise.mean_ns, holds_us[i] * 600);
+	}
+}
+
+static void noise__is_none_up_to_the_queue_that_is_steered_to(struct kunit *test)
+{
+	struct timely_noise noise = {};
+
+	late_by_up_to(&noise, 2 * DUE_NS, 1000);
+	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+}
+
+static void noise__is_not_known_of_seven(struct kunit *test)
+{
+	struct timely_noise noise = {};
+
+	late_by_up_to(&noise, 1000000, 7);
+	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+	late_by_up_to(&noise, 1000000, 1);
+	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
+}
+
+static void noise__is_no_queue_that_comes_and_goes(struct kunit *test)
+{
+	struct timely_noise noise = {};
+	u32 flow_ns = 0, i;
+
+	/* Up to 100 us and down again, within 50 round trips. */
+	for (i = 0; i < 1000; i++) {
+		late(&noise, 100000, &flow_ns, 4000 * (i % 50 < 25 ? i % 50 : 50 - i % 50));
+		KUNIT_ASSERT_EQ(test, noise.mean_ns, 0);
+	}
+}
+
+static void noise__shows_in_flows_that_keep_step(struct kunit *test)
+{
+	static const u32 waits_ns[] = { 5000, 45000, 20000 };
+	struct timely_noise noise = {};
+	u32 i, flows_ns[3] = { 5000, 45000, 20000 };
+
+	for (i = 0; i < 300; i++)
+		late(&noise, 50000, &flows_ns[i % 3], waits_ns[i % 3]);
+	KUNIT_EXPECT_GT(test, noise.mean_ns, DUE_NS);
+	/* Of different drains it would be the queue's difference. */
+	noise = (struct timely_noise){ .seen_ns = SENT_NS };
+	for (i = 0; i < 300; i++)
+		late(&noise, 67000000, &flows_ns[i % 3], waits_ns[i % 3]);
+	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+}
+
+static void noise__ends(struct kunit *test)
+{
+	struct timely_noise noise = {};
+
+	late_by_up_to(&noise, 100000, 100);
+	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
+	late_by_up_to(&noise, 3000, 300);
+	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+}
+
+static void noise__of_any_numbers(struct kunit *test)
+{
+	static const u32 values[] = { 0, 1, 1000000000, U32_MAX };
+	struct timely_noise noise = {};
+	u32 i;
+
+	for (i = 0; i < 4 * 4 * 4 * 4; i++)
+		timely_noise_add(&noise, &(struct timely_late){
+			.now_ns = values[i % 4],
+			.late_ns = values[i / 4 % 4],
+			.before_ns = values[i / 16 % 4],
+			.due_ns = values[i / 64],
+		});
+	KUNIT_EXPECT_LE(test, noise.jump_ns, 1000000000);
+	KUNIT_EXPECT_LE(test, noise.due_ns, 1000000000);
+	KUNIT_EXPECT_LE(test, noise.mean_ns, 1250000000);
+}
+
 static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(refuse__each_reason_by_itself),
 	KUNIT_CASE(refuse__in_order),
@@ -1003,6 +1117,13 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(connection__out_of_order),
 	KUNIT_CASE(connection__with_losses),
 	KUNIT_CASE_PARAM(all__random_stamps, preset_gen_params),
+	KUNIT_CASE(noise__is_nearly_half_of_what_acks_are_held_for),
+	KUNIT_CASE(noise__is_none_up_to_the_queue_that_is_steered_to),
+	KUNIT_CASE(noise__is_not_known_of_seven),
+	KUNIT_CASE(noise__is_no_queue_that_comes_and_goes),
+	KUNIT_CASE(noise__shows_in_flows_that_keep_step),
+	KUNIT_CASE(noise__ends),
+	KUNIT_CASE(noise__of_any_numbers),
 	{}
 };
 

@@ -183,6 +183,29 @@ static void tune__allows_for_the_slack_of_fq(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&late, &slack, sizeof(slack)), 0);
 }
 
+static void tune__goes_by_what_receivers_add(struct kunit *test)
+{
+	struct timely_params quiet = tuned(20000, 10000000, MSS);
+	struct timely_params held = defaults(), given = defaults();
+	struct timely_path path = {
+		.base_rtt_ns = 20000, .line_kbps = 10000000, .mss = MSS, .noise_ns = 25000,
+	};
+
+	KUNIT_EXPECT_EQ(test, quiet.rtt_noise_ns, 0);
+	timely_tune(&held, &path);
+	KUNIT_EXPECT_EQ(test, held.rtt_noise_ns, 25000);
+	KUNIT_EXPECT_EQ(test, held.t_high_ns, quiet.t_high_ns + 4 * 25000);
+	KUNIT_EXPECT_EQ(test, held.rtt_ref_ns, quiet.rtt_ref_ns);
+	given.rtt_noise_ns = 0;
+	timely_tune(&given, &path);
+	KUNIT_EXPECT_EQ(test, given.rtt_noise_ns, 0);
+	/* Far more than any receiver adds. */
+	path.noise_ns = U32_MAX;
+	held = defaults();
+	timely_tune(&held, &path);
+	KUNIT_EXPECT_EQ(test, held.rtt_noise_ns, 1000000);
+}
+
 static void tune__has_even_segments_of_5_us(struct kunit *test)
 {
 	static const struct {
@@ -314,6 +337,7 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__goes_by_what_was_given),
 	KUNIT_CASE(tune__is_gentler_where_rates_come_late),
 	KUNIT_CASE(tune__allows_for_the_slack_of_fq),
+	KUNIT_CASE(tune__goes_by_what_receivers_add),
 	KUNIT_CASE(tune__has_even_segments_of_5_us),
 	KUNIT_CASE(tune__slow_flows_have_short_segments),
 	KUNIT_CASE(tune__grows_with_the_path),

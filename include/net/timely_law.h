@@ -54,6 +54,8 @@ struct timely_law {
  * @doubt_ns: when it was, 0 for never: for some time @shared_ns is not heard then, as it
  *	may be of another path
  * @used_ns: when the flow was last seen to use its rate, where RTTs have noise
+ * @noise_ns: the path's, that @law was made for
+ * @late_ns: what the last RTT of a drain was beyond the base
  */
 struct timely_own {
 	struct timely_law law;
@@ -74,6 +76,8 @@ struct timely_own {
 	struct timely_loss loss;
 	u64 doubt_ns;
 	u64 used_ns;
+	u32 noise_ns;
+	u32 late_ns;
 };
 
 #endif /* _NET_TIMELY_LAW_H */

@@ -50,7 +50,7 @@
 	  "steering: part of the overload that the gradient shows that is taken off at once") \
 	P(rtt_ref_1g_ns, "ns", 0, 1000000000, AUTO,				\
 	  "steering: added to rtt_ref_ns at 1 Gb/s; at a quarter of the rate twice as much") \
-	P(rtt_noise_ns, "ns", 0, 1000000, GIVEN,				\
+	P(rtt_noise_ns, "ns", 0, 1000000, AUTO,				\
 	  "steering: what holding and merging of ACKs adds to RTTs, on average")	\
 	P(scale_decrease, "bool", 0, 1, GIVEN,					\
 	  "scale the gradient decrease too by time passed / min_rtt_ns, up to 1 (paper 5)") \

@@ -101,7 +101,40 @@ struct timely_rtt {
 	u32 delivered;
 };
 
+/**
+ * struct timely_noise - what receivers of a path add to RTTs by holding ACKs
+ * @seen_ns: time of the last RTT
+ * @late_ns: what that was beyond the path's base
+ * @jump_ns: by how much RTTs differ from those just before, on average
+ * @due_ns: the queue that flows steer to, on average
+ * @samples: RTTs that the averages are of
+ * @mean_ns: of the noise; 0 while it is not known from a queue
+ */
+struct timely_noise {
+	u64 seen_ns;
+	u32 late_ns;
+	u32 jump_ns;
+	u32 due_ns;
+	u32 samples;
+	u32 mean_ns;
+};
+
+/**
+ * struct timely_late - an RTT that was measured while the path's flows drain
+ * @now_ns: when
+ * @late_ns: what it is beyond the path's base RTT
+ * @before_ns: and what the flow's one before was
+ * @due_ns: the queue that the flow steers to
+ */
+struct timely_late {
+	u64 now_ns;
+	u32 late_ns;
+	u32 before_ns;
+	u32 due_ns;
+};
+
 enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack);
+void timely_noise_add(struct timely_noise *noise, const struct timely_late *late);
 
 static inline bool timely_seq_after(u32 a, u32 b)
 {

@@ -48,12 +48,14 @@ enum timely_lateness {
 /**
  * struct timely_path - what a connection knows of its path
  * @base_rtt_ns: the least round trip of late, 0 if none is known
+ * @noise_ns: what its receivers add to round trips, on average
  * @line_kbps: of the device that it leaves by, 0 if not known
  * @mss: bytes of payload in a packet
  * @late: when what waits in the host leaves
  */
 struct timely_path {
 	u32 base_rtt_ns;
+	u32 noise_ns;
 	u32 line_kbps;
 	u32 mss;
 	enum timely_lateness late;

@@ -43,6 +43,7 @@
 #include <net/timely_nic.h>
 #include <net/timely_path.h>
 #include <net/timely_rtt.h>
+#include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
 
@@ -247,6 +248,7 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	own->late = timely_lateness(sk);
 	path = (struct timely_path) {
 		.base_rtt_ns = own->base_rtt_ns,
+		.noise_ns = own->noise_ns,
 		.line_kbps = dst ? timely_link_kbps(dst->dev) : 0,
 		.mss = tcp_sk(sk)->mss_cache,
 		.late = own->late,
@@ -260,23 +262,36 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	own->settle_ns = own->drain_ns + 2 * min(own->drain_ns, params.min_rtt_ns);
 }
 
+/* Is the path's noise another? A law is good for one that differs by an eighth. */
+static bool timely_set_noise(struct timely_own *own, u32 noise_ns)
+{
+	u32 before_ns = own->noise_ns;
+
+	if (max(noise_ns, before_ns) - min(noise_ns, before_ns) <= before_ns / 8)
+		return false;
+	own->noise_ns = noise_ns;
+	return true;
+}
+
 /* Tell other connections on the path of the least round trip of a whole segment since the
- * last time, TIMELY_PATH_ASK for none, and hear theirs.
+ * last time, TIMELY_PATH_ASK for none, and hear theirs. Is the path's noise another?
  */
-static void timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
+static bool timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
 {
 	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
 	u32 segment_ns = own->law.ns_per_byte_q16 ? 0 : timely_first_base_ns(0, own->whole_bytes);
+	u32 noise_ns;
 
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		rtt_ns -= min(rtt_ns - 1, segment_ns);
 		own->untold_ns = TIMELY_PATH_ASK;
 		own->told_ns = now_ns;
 	}
-	own->shared_ns = min_t(u64, (u64)timely_path_least_ns(sk, now_ns, rtt_ns) + segment_ns,
-			       U32_MAX);
+	rtt_ns = timely_path_least_ns(sk, now_ns, rtt_ns, &noise_ns);
+	own->shared_ns = min_t(u64, (u64)rtt_ns + segment_ns, U32_MAX);
 	if (own->doubt_ns && now_ns - own->doubt_ns < 2 * TIMELY_BASE_HALF_NS)
 		own->shared_ns = U32_MAX;
+	return timely_set_noise(own, noise_ns);
 }
 
 /* A law is good for round trips that differ by an eighth from what it was made for. */
@@ -343,7 +358,7 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	if (likely(same && base_ns - own->base_low_ns <= own->base_span_ns &&
 		   completion->now_ns - own->told_ns < TIMELY_DRAIN_PERIOD_NS))
 		return;
-	timely_share_base(sk, completion->now_ns, own->untold_ns);
+	same &= !timely_share_base(sk, completion->now_ns, own->untold_ns);
 	base_ns = min_t(u64, least_ns, own->shared_ns);
 	longer = timely_is_longer(own, base_ns);
 	if (same && !longer && base_ns == own->base_rtt_ns)
@@ -400,15 +415,49 @@ static u64 timely_drains_ns(const struct sock *sk)
 	return timely_drain_age_ns(ktime_to_ns(ktime_mono_to_real(now_ns)));
 }
 
+/* A round trip in a drain: in its second half, when no queue is left of the time before, it
+ * says what receivers add. Not of a flow that hears of a drain when it is nearly over: among
+ * a thousand there is a queue still. The queue that is due is a flow's that is not slow: who
+ * has lost its share to noise has to learn of it, too.
+ */
+static void timely_watch_noise(struct sock *sk, const struct timely_setting *setting,
+			       const struct timely_completion *completion, u64 age_ns)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_rate_law *law = &ts->flow->own.law.rate;
+	struct timely_own *own = &ts->flow->own;
+	u32 since_us = tcp_sk(sk)->tcp_mstamp - ts->completed_us;
+	struct timely_late late = {
+		.now_ns = completion->now_ns,
+		.late_ns = completion->rtt_ns - min(completion->rtt_ns, law->min_rtt_ns),
+		.before_ns = own->late_ns,
+	};
+
+	own->late_ns = late.late_ns;
+	if (setting->params.rtt_noise_ns != TIMELY_AUTO || age_ns < own->drain_ns / 2 ||
+	    age_ns >= own->drain_ns || since_us >= own->drain_ns / (4 * NSEC_PER_USEC))
+		return;
+	late.due_ns = timely_steer_ref_ns(law, max(ts->rate.rate_fp, law->first_rate_fp / 2));
+	late.due_ns -= min(late.due_ns, law->min_rtt_ns);
+	timely_path_late(sk, &late);
+}
+
 /* What is measured in a drain, or just after it, says how long the path is, but not
  * what to do; unless more than all is lost.
  */
-static bool timely_settles(const struct sock *sk, const struct timely_completion *completion)
+static bool timely_settles(struct sock *sk, const struct timely_setting *setting,
+			   const struct timely_completion *completion)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
+	u64 age_ns;
 
-	return ts->own && timely_drains_ns(sk) < ts->flow->own.settle_ns &&
-	       completion->rtt_ns <= ts->flow->own.law.rate.t_high_ns;
+	if (!ts->own)
+		return false;
+	age_ns = timely_drains_ns(sk);
+	if (likely(age_ns >= ts->flow->own.settle_ns))
+		return false;
+	timely_watch_noise(sk, setting, completion, age_ns);
+	return completion->rtt_ns <= ts->flow->own.law.rate.t_high_ns;
 }
 
 /* At the lowest rate and a round trip that is far too long still: it may be the path
@@ -710,7 +759,7 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 								   &completion);
 		completion.app_limited = rs->is_app_limited;
 		completion.delivered_fp = timely_delivered_fp(sk, law, rs, completion.rtt_ns);
-		if (timely_settles(sk, &completion))
+		if (timely_settles(sk, setting, &completion))
 			timely_rate_reseed(&ts->rate);
 		else
 			timely_rate_update(&ts->rate, &law->rate, &completion);
@@ -1003,6 +1052,8 @@ static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 	own->told_ns = 0;
 	own->doubt_ns = 0;
 	own->doubted_ns = 0;
+	own->noise_ns = 0;
+	own->late_ns = 0;
 	timely_set_base(own, 0);
 }
 

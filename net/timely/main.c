@@ -40,6 +40,7 @@ EXPORT_SYMBOL_GPL(timely_loss_init);
 EXPORT_SYMBOL_GPL(timely_loss_is_free);
 
 EXPORT_SYMBOL_GPL(timely_rtt_refusal);
+EXPORT_SYMBOL_GPL(timely_noise_add);
 
 EXPORT_SYMBOL_GPL(timely_clock_init);
 EXPORT_SYMBOL_GPL(timely_clock_take);
@@ -67,6 +68,7 @@ EXPORT_SYMBOL_GPL(timely_first_base_ns);
 EXPORT_SYMBOL_GPL(timely_link_epoch);
 EXPORT_SYMBOL_GPL(timely_link_kbps);
 
+EXPORT_SYMBOL_GPL(timely_path_late);
 EXPORT_SYMBOL_GPL(timely_path_least_ns);
 
 EXPORT_SYMBOL_GPL(timely_pause_init);

@@ -75,6 +75,7 @@ const struct timely_preset timely_presets[] = {
 			.rule = TIMELY_RULE_STEER,
 			.damp_ppm = 400000,
 			.rtt_ref_1g_ns = TIMELY_AUTO,
+			.rtt_noise_ns = TIMELY_AUTO,
 			.scale_decrease = 1,
 			.scale_step = 1,
 			.min_rate_kbps = TIMELY_AUTO,

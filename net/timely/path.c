@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The least round trip to a destination of late, of all connections that lead there. One
+ * What connections to a destination know of it together.
+ *
+ * The least round trip of late, of all connections that lead there. One
  * that begins while a queue stands sees no round trip without it: by itself it would take
  * the queue for the path and add one of its own, and so would the next, until packets are
  * dropped. Those who knew the path before know better.
@@ -9,6 +11,9 @@
  * bits. It has a place in one of a fixed number of sets, where a new one takes the place of the
  * one that has not been told of for longest: nothing is allocated, and nothing that
  * anybody sends makes it grow. Who finds nothing begins with what it sees, as if alone.
+ *
+ * And what its receivers add to round trips: who sends little would learn it late and lose
+ * his share meanwhile.
  *
  * Told is only what was measured, never what was heard here, or hearsay would keep a path
  * short that has become longer.
@@ -25,9 +30,10 @@
 
 #include <net/timely_path.h>
 #include <net/timely_pause.h>
+#include <net/timely_rtt.h>
 #include <net/timely_tune.h>
 
-/* Two thousand destinations, in 96 KiB. */
+/* Two thousand destinations, in 160 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
 
@@ -36,11 +42,13 @@
  * @key: its hash
  * @told_ns: when it was last told of, CLOCK_MONOTONIC
  * @floor: round trips of late, ns
+ * @noise: what the destination's receivers add to them
  */
 struct path_entry {
 	u64 key;
 	u64 told_ns;
 	struct timely_floor floor;
+	struct timely_noise noise;
 };
 
 static struct path_set {
@@ -90,6 +98,7 @@ static struct path_entry *path_add(struct path_set *set, u64 key)
 			oldest = entry;
 	oldest->key = key;
 	timely_floor_init(&oldest->floor);
+	oldest->noise = (struct timely_noise){};
 	return oldest;
 }
 
@@ -99,12 +108,13 @@ static struct path_entry *path_add(struct path_set *set, u64 key)
  * @now_ns: CLOCK_MONOTONIC
  * @rtt_ns: as the connection measured it, without the segment's time on the line;
  *	TIMELY_PATH_ASK if it did not
+ * @noise_ns: set to the mean of what receivers are known to add, 0 for nothing
  *
  * What is told counts for one to two times TIMELY_BASE_HALF_NS.
  *
  * Return: ns; U32_MAX if nothing is known.
  */
-u32 timely_path_least_ns(struct sock *sk, u64 now_ns, u32 rtt_ns)
+u32 timely_path_least_ns(struct sock *sk, u64 now_ns, u32 rtt_ns, u32 *noise_ns)
 {
 	u64 key = path_key(sk), least_ns = U32_MAX;
 	struct path_set *set = &path_sets[key % PATH_SETS];
@@ -118,8 +128,29 @@ u32 timely_path_least_ns(struct sock *sk, u64 now_ns, u32 rtt_ns)
 	}
 	if (entry)
 		least_ns = timely_floor_add(&entry->floor, now_ns, TIMELY_BASE_HALF_NS, rtt_ns);
+	*noise_ns = entry ? entry->noise.mean_ns : 0;
 	spin_unlock_bh(&set->lock);
 	return least_ns;
+}
+
+/**
+ * timely_path_late() - tell of a round trip in a drain
+ * @sk: a TCP socket whose destination is known; under its lock, and RCU
+ * @late: the round trip
+ *
+ * Where nobody has told of the destination yet it is not remembered.
+ */
+void timely_path_late(struct sock *sk, const struct timely_late *late)
+{
+	u64 key = path_key(sk);
+	struct path_set *set = &path_sets[key % PATH_SETS];
+	struct path_entry *entry;
+
+	spin_lock_bh(&set->lock);
+	entry = path_find(set, key);
+	if (entry)
+		timely_noise_add(&entry->noise, late);
+	spin_unlock_bh(&set->lock);
 }
 
 /** timely_path_init() - before anything is told */

@@ -44,7 +44,7 @@
  * than most messages do.
  *
  * Receivers hold ACKs back and merge them, for less than makes them delayed: noise of
- * the size of a queue. Where it is given, q is about the least of late, so that what is
+ * the size of a queue. Where it is known, q is about the least of late, so that what is
  * left of it is small; T' and the least T are as much longer as keeps the gradient from
  * being the noise's; T is the time between the two segments' departures, as ACKs
  * that come together say nothing of it; and changes are such that two opposite ones leave

@@ -161,6 +161,7 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	tune(params, line_rate_kbps, path->line_kbps);
 	kbps = params->line_rate_kbps ?: path->line_kbps ?: TUNE_LINE_KBPS;
 	tune(params, min_rtt_ns, path->base_rtt_ns ?: TUNE_BASE_RTT_NS);
+	tune(params, rtt_noise_ns, path->noise_ns);
 	tune(params, segment_bytes,
 	     (u64)tune_segment_packets(params->min_rtt_ns, kbps, mss, path->late) * mss);
 	tune(params, beta_ppm, params->rule != TIMELY_RULE_STEER ? TUNE_PULL_PPM :
