@@ -1022,6 +1022,32 @@ static void noise__is_not_known_of_seven(struct kunit *test)
 	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
 }
 
+/* One that others' late rates have made five times as long. */
+static void noise__is_less_where_rates_come_late(struct kunit *test)
+{
+	struct rtt_dice dice = { .state = 20150817 };
+	struct timely_noise noise = {};
+	u32 flow_ns = 0, i;
+
+	for (i = 1; i <= 1000; i++) {
+		struct timely_late late = {
+			.now_ns = i * 100000ULL,
+			.late_ns = rtt_roll(&dice) % (5 * DUE_NS),
+			.before_ns = flow_ns,
+			.due_ns = 5 * DUE_NS,
+			.rates_lag = i <= 500,
+		};
+
+		timely_noise_add(&noise, &late);
+		flow_ns = late.late_ns;
+		if (i < 48)
+			KUNIT_ASSERT_EQ(test, noise.mean_ns, 0);
+		if (i == 48 || i == 500)
+			KUNIT_EXPECT_GT(test, noise.mean_ns, 15000);
+	}
+	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+}
+
 static void noise__is_no_queue_that_comes_and_goes(struct kunit *test)
 {
 	struct timely_noise noise = {};
@@ -1120,6 +1146,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(noise__is_nearly_half_of_what_acks_are_held_for),
 	KUNIT_CASE(noise__is_none_up_to_the_queue_that_is_steered_to),
 	KUNIT_CASE(noise__is_not_known_of_seven),
+	KUNIT_CASE(noise__is_less_where_rates_come_late),
 	KUNIT_CASE(noise__is_no_queue_that_comes_and_goes),
 	KUNIT_CASE(noise__shows_in_flows_that_keep_step),
 	KUNIT_CASE(noise__ends),

@@ -106,7 +106,7 @@ struct timely_rtt {
  * @seen_ns: time of the last RTT
  * @late_ns: what that was beyond the path's base
  * @jump_ns: by how much RTTs differ from those just before, on average
- * @due_ns: the queue that flows steer to, on average
+ * @due_ns: the queue that flows steer to, or what counts of it, on average
  * @samples: RTTs that the averages are of
  * @mean_ns: of the noise; 0 while it is not known from a queue
  */
@@ -125,12 +125,14 @@ struct timely_noise {
  * @late_ns: what it is beyond the path's base RTT
  * @before_ns: and what the flow's one before was
  * @due_ns: the queue that the flow steers to
+ * @rates_lag: new rates of the flow are not in force for what waits in the host
  */
 struct timely_late {
 	u64 now_ns;
 	u32 late_ns;
 	u32 before_ns;
 	u32 due_ns;
+	bool rates_lag;
 };
 
 enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack);

@@ -431,6 +431,7 @@ static void timely_watch_noise(struct sock *sk, const struct timely_setting *set
 		.now_ns = completion->now_ns,
 		.late_ns = completion->rtt_ns - min(completion->rtt_ns, law->min_rtt_ns),
 		.before_ns = own->late_ns,
+		.rates_lag = own->late,
 	};
 
 	own->late_ns = late.late_ns;

@@ -38,6 +38,13 @@
 #define NOISE_BEGINS		12
 #define NOISE_ENDS		9
 
+/* Where rates come late, as under fq, queues are longer but the pull towards them is weaker, and
+ * less noise has one flow take the line: a part of the queue already. To be told
+ * from messages' bursts that takes more RTTs.
+ */
+#define NOISE_LAG_SHARE		5
+#define NOISE_LAG_SAMPLES_MIN	48
+
 /* Of two values from 0 to N, evenly, the difference is a third of N on average, of the
  * larger of two such differences .4: N / 2, the mean, is so many quarters of that.
  */
@@ -101,6 +108,7 @@ static u32 noise_average(u32 mean, u32 value, u32 samples)
 void timely_noise_add(struct timely_noise *noise, const struct timely_late *late)
 {
 	u32 jump_ns = noise_apart(late->late_ns, late->before_ns);
+	u32 due_ns = late->rates_lag ? late->due_ns / NOISE_LAG_SHARE : late->due_ns;
 	u64 mean_ns;
 
 	if (late->now_ns - noise->seen_ns < NOISE_APART_NS)
@@ -109,9 +117,9 @@ void timely_noise_add(struct timely_noise *noise, const struct timely_late *late
 	noise->late_ns = late->late_ns;
 	noise->samples = min(noise->samples + 1, NOISE_SAMPLES_MAX);
 	noise->jump_ns = noise_average(noise->jump_ns, jump_ns, noise->samples);
-	noise->due_ns = noise_average(noise->due_ns, late->due_ns, noise->samples);
+	noise->due_ns = noise_average(noise->due_ns, due_ns, noise->samples);
 	mean_ns = (u64)noise->jump_ns * NOISE_MEAN_QUARTERS / 4;
-	if (noise->samples < NOISE_SAMPLES_MIN ||
+	if (noise->samples < (late->rates_lag ? NOISE_LAG_SAMPLES_MIN : NOISE_SAMPLES_MIN) ||
 	    mean_ns * 8 < (u64)noise->due_ns * (noise->mean_ns ? NOISE_ENDS : NOISE_BEGINS))
 		mean_ns = 0;
 	noise->mean_ns = mean_ns;
