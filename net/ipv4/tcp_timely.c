@@ -254,6 +254,7 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 		.late = own->late,
 	};
 	timely_tune(&params, &path);
+	trace_timely_derived(sk, &params, own->late);
 	if (own->law.segment_bytes != params.segment_bytes)
 		own->whole_bytes = params.segment_bytes;
 	timely_law_init(&own->law, &params, &setting->params);

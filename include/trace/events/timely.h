@@ -12,6 +12,7 @@
 #include <net/inet_sock.h>
 
 #include <net/timely_counters.h>
+#include <net/timely_params.h>
 
 /* An ACK was measured: each that confirms something, with what became of it. */
 TRACE_EVENT(timely_rtt,
@@ -60,6 +61,50 @@ TRACE_EVENT(timely_rtt,
 		  __entry->scheduled_ns, __entry->stamp_ns,
 		  timely_rtt_counter_names[__entry->result], __entry->rtt_ns,
 		  __entry->rate_Bps)
+);
+
+/* What was not given was derived, for a new connection or as its path is another: the base RTT,
+ * what receivers add to it, the line, the qdisc.
+ */
+TRACE_EVENT(timely_derived,
+	    TP_PROTO(const struct sock *sk, const struct timely_params *params, u8 late),
+
+	    TP_ARGS(sk, params, late),
+
+	TP_STRUCT__entry(__field(u64, net_cookie)
+		__field(u32, min_rtt_ns)
+		__field(u32, rtt_noise_ns)
+		__field(u32, line_rate_kbps)
+		__field(u32, max_rate_kbps)
+		__field(u32, segment_bytes)
+		__field(u32, rtt_ref_ns)
+		__field(u32, rtt_ref_1g_ns)
+		__field(u32, t_high_ns)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u8, late)
+	),
+
+	TP_fast_assign(__entry->net_cookie = sock_net(sk)->net_cookie;
+		__entry->min_rtt_ns = params->min_rtt_ns;
+		__entry->rtt_noise_ns = params->rtt_noise_ns;
+		__entry->line_rate_kbps = params->line_rate_kbps;
+		__entry->max_rate_kbps = params->max_rate_kbps;
+		__entry->segment_bytes = params->segment_bytes;
+		__entry->rtt_ref_ns = params->rtt_ref_ns;
+		__entry->rtt_ref_1g_ns = params->rtt_ref_1g_ns;
+		__entry->t_high_ns = params->t_high_ns;
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->late = late;
+	),
+
+	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u rtt_noise_ns=%u line_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u late=%u",
+		  __entry->net_cookie, __entry->sport, __entry->dport,
+		  __entry->min_rtt_ns, __entry->rtt_noise_ns,
+		  __entry->line_rate_kbps, __entry->max_rate_kbps,
+		  __entry->segment_bytes, __entry->rtt_ref_ns,
+		  __entry->rtt_ref_1g_ns, __entry->t_high_ns, __entry->late)
 );
 
 #endif /* _TRACE_TIMELY_H */

@@ -8,6 +8,7 @@
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc
+tracing=/sys/kernel/tracing
 
 hosts() {
 	hosts_up "rate 10gbit delay 10us"
@@ -135,5 +136,38 @@ path_is_known_in_a_queue() {
 	expect six_rate -ge 200000 "nobody could know"
 }
 
+# derived NAME: what a connection made of its path, by the last trace event
+derived() {
+	sed -n "s/.*timely_derived: .* $1=\([0-9]*\).*/\1/p" $tracing/trace | tail -n 1
+}
+
+# flow_over WIRE_TO_H2: a connection that knows nothing of another path
+flow_over() {
+	wire_to_h2 "$1"
+	sleep 0.5
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.1	end
+	EOF
+}
+
+what_was_derived_shows() {
+	[ -e $tracing/events ] || must mount -t tracefs trace $tracing
+	echo 1 >$tracing/events/timely/timely_derived/enable
+	flow_over "rate 10gbit delay 10us"
+	near_ns=$(derived min_rtt_ns)
+	flow_over "rate 10gbit delay 500us"
+	far_ns=$(derived min_rtt_ns)
+	noise_ns=$(derived rtt_noise_ns)
+	late=$(derived late)
+	echo 0 >$tracing/events/timely/timely_derived/enable
+	expect near_ns -ge 20000
+	expect near_ns -le 30000
+	expect far_ns -ge 510000
+	expect far_ns -le 520000
+	expect noise_ns -eq 0
+	expect late -eq 2
+}
+
 run_cases hosts message_begins_with_its_part who_is_gone_does_not_count \
-	path_is_known_in_a_queue
+	path_is_known_in_a_queue what_was_derived_shows
