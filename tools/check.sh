@@ -194,7 +194,8 @@ figures() {
 hostile() {
 	rm -rf "$logs/hostile"
 	for cell in loss:timely-1,bbr-1 reverse:first limited:app pauses:timely-100 \
-		ack-path:timely-lost-10,timely-held-50,timely-told-held-50 route:timely-200 blackout:timely; do
+		ack-path:timely-lost-10,timely-held-50,timely-told-held-50,timely-fq-held-50 \
+		route:timely-200 blackout:timely; do
 		out=$logs/hostile/${cell%%:*}
 		tools/lab/lab run "${cell%%:*}" --cc "${cell#*:}" --seeds 1 --out "$out" &&
 			tools/lab/lab verify "$out" || return 1
