@@ -1022,7 +1022,7 @@ static void noise__is_not_known_of_seven(struct kunit *test)
 	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
 }
 
-/* One that others' late rates have made five times as long. */
+/* A queue is five times as long there; what is noise is not, but is known later. */
 static void noise__is_less_where_rates_come_late(struct kunit *test)
 {
 	struct rtt_dice dice = { .state = 20150817 };

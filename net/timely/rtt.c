@@ -38,9 +38,10 @@
 #define NOISE_BEGINS		12
 #define NOISE_ENDS		9
 
-/* Where rates come late, as under fq, queues are longer but the pull towards them is weaker, and
- * less noise has one flow take the line: a part of the queue already. To be told
- * from messages' bursts that takes more RTTs.
+/* Where rates come late, as under fq, queues are longer and the pull is weaker: noise of a
+ * fifth of the queue has one flow take the line already, as of ACKs that come together the falls
+ * count for more than the rise before them. To be told from messages' bursts, so little noise
+ * takes more RTTs.
  */
 #define NOISE_LAG_SHARE		5
 #define NOISE_LAG_SAMPLES_MIN	48
