@@ -9,7 +9,6 @@
 
 need_tools insmod rmmod ip tc ethtool
 export TC_LIB_DIR="$modules"
-tracing=/sys/kernel/tracing
 timelyctl=$modules/timelyctl
 
 # An ACK is found this close to when it arrived, ns, but for one of a hundred: a line
@@ -27,7 +26,7 @@ load_hw() {
 	must insmod "$modules/timely.ko" cross_timestamps="$cross"
 	must insmod "$modules/tcp_timely.ko" preset=testbed "$@"
 	must insmod "$modules/sch_timely.ko"
-	[ -e $tracing/events ] || must mount -t tracefs trace $tracing
+	tracing_up
 	echo 65536 >$tracing/buffer_size_kb
 }
 

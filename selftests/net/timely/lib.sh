@@ -119,6 +119,12 @@ within_seconds() {
 	done
 }
 
+# ---- trace events ----
+
+tracing=/sys/kernel/tracing
+
+tracing_up() { [ -e $tracing/events ] || must mount -t tracefs trace $tracing; }
+
 # ---- the kernel's log ----
 
 # A line of the log, after which all is this file's.

@@ -8,7 +8,6 @@
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc
-tracing=/sys/kernel/tracing
 
 hosts() {
 	hosts_up "rate 10gbit delay 10us"
@@ -152,7 +151,7 @@ flow_over() {
 }
 
 what_was_derived_shows() {
-	[ -e $tracing/events ] || must mount -t tracefs trace $tracing
+	tracing_up
 	echo 1 >$tracing/events/timely/timely_derived/enable
 	flow_over "rate 10gbit delay 10us"
 	near_ns=$(derived min_rtt_ns)
