@@ -24,6 +24,7 @@
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
 #include <net/timely_steer.h>
+#include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
 #include <net/timely_wheel.h>
@@ -185,9 +186,12 @@ static int __init timely_load(void)
 	int err;
 
 	timely_path_init();
-	err = timely_flow_init();
+	err = timely_tenant_init();
 	if (err)
 		return err;
+	err = timely_flow_init();
+	if (err)
+		goto no_flow;
 	err = timely_nic_init();
 	if (err)
 		goto no_nic;
@@ -210,6 +214,8 @@ no_link:
 	timely_nic_exit();
 no_nic:
 	timely_flow_exit();
+no_flow:
+	timely_tenant_exit();
 	return err;
 }
 
@@ -220,6 +226,7 @@ static void __exit timely_unload(void)
 	timely_link_exit();
 	timely_nic_exit();
 	timely_flow_exit();
+	timely_tenant_exit();
 }
 
 module_init(timely_load);

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What a network namespace may cost the host: how many objects the modules keep on its
+ * behalf, and who may switch on what every other namespace pays for as well.
+ */
+#ifndef _NET_TIMELY_TENANT_H
+#define _NET_TIMELY_TENANT_H
+
+#include <linux/atomic.h>
+#include <linux/rcupdate.h>
+#include <linux/refcount.h>
+#include <linux/types.h>
+
+struct net;
+
+/*
+ * Kinds of objects that are counted for each network namespace:
+ *
+ *	X(name, default limit, description)
+ *
+ * The limits are module parameters of timely.ko, max_NAME, and apply to each namespace.
+ * A flow record takes about 1.5 KB of memory, On-Ramp's state of a flow 3.3 KB, a
+ * destination 1 to 3 KB, a queue 128 bytes.
+ */
+#define TIMELY_BUDGETS(X)							\
+	X(flows, 65536, "flow records shared by congestion control and qdisc")	\
+	X(onramp_flows, 65536, "flows that On-Ramp watches")			\
+	X(peers, 4096, "destinations whose delays On-Ramp remembers")		\
+	X(queues, 1048576, "per-flow queues of sch_timely")
+
+#define TIMELY_BUDGET_INDEX(name, ...)	TIMELY_BUDGET_##name,
+enum timely_budget_kind {
+	TIMELY_BUDGETS(TIMELY_BUDGET_INDEX)
+	TIMELY_BUDGET_COUNT
+};
+
+/**
+ * struct timely_budget - how many objects of a kind a network namespace has
+ * @ref: one reference for the namespace and one for each object, so that an object may
+ *	outlive its namespace
+ * @kind: which limit applies
+ * @refused: objects that were not created because the limit was reached
+ * @rcu: the namespace's readers may still look at the budget
+ */
+struct timely_budget {
+	refcount_t ref;
+	enum timely_budget_kind kind;
+	atomic64_t refused;
+	struct rcu_head rcu;
+};
+
+/**
+ * struct timely_budget_status - a budget as user space sees it
+ * @used: objects that exist
+ * @limit: objects that may exist
+ * @refused: objects that were not created because the limit was reached
+ */
+struct timely_budget_status {
+	u32 used;
+	u32 limit;
+	u64 refused;
+};
+
+extern const char * const timely_budget_names[TIMELY_BUDGET_COUNT];
+extern const char * const timely_budget_docs[TIMELY_BUDGET_COUNT];
+
+struct timely_budget *timely_budget_take(const struct net *net, enum timely_budget_kind kind);
+void timely_budget_return(struct timely_budget *budget);
+void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
+			  struct timely_budget_status *status);
+bool timely_may_affect_host(void);
+
+int timely_tenant_init(void);
+void timely_tenant_exit(void);
+
+#endif /* _NET_TIMELY_TENANT_H */

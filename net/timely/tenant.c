@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What a network namespace may cost the host.
+ *
+ * Objects that exist on behalf of a socket, a packet or a netlink message are counted for
+ * each network namespace, and refused beyond a limit, so that a namespace that fills its
+ * budget has to do without and no other namespace notices. Whoever creates such an object
+ * also charges its memory to the memory control group of the sender (__GFP_ACCOUNT).
+ *
+ * A few features cannot be confined to a namespace: a probe on a tracepoint is called for
+ * the packets of all of them. They need CAP_NET_ADMIN in the initial user namespace,
+ * unless the host's administrator has set the module parameter tenants=1.
+ */
+
+#include <linux/capability.h>
+#include <linux/export.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include <net/timely_tenant.h>
+
+static bool tenants;
+module_param(tenants, bool, 0644);
+MODULE_PARM_DESC(tenants, "administrators of network namespaces may switch on what all namespaces pay for: On-Ramp by RTTs, On-Ramp's receiver [0 or 1]");
+
+#define TIMELY_BUDGET_LIMIT(name, limit, doc)	[TIMELY_BUDGET_##name] = limit,
+static uint timely_limits[TIMELY_BUDGET_COUNT] = { TIMELY_BUDGETS(TIMELY_BUDGET_LIMIT) };
+
+#define TIMELY_BUDGET_PARAM(name, limit, doc)					\
+	module_param_named(max_##name, timely_limits[TIMELY_BUDGET_##name], uint, 0644); \
+	MODULE_PARM_DESC(max_##name, "limit for each network namespace: " doc);
+TIMELY_BUDGETS(TIMELY_BUDGET_PARAM)
+
+#define TIMELY_BUDGET_NAME(name, limit, doc)	#name,
+const char * const timely_budget_names[TIMELY_BUDGET_COUNT] = {
+	TIMELY_BUDGETS(TIMELY_BUDGET_NAME)
+};
+
+#define TIMELY_BUDGET_DOC(name, limit, doc)	doc,
+const char * const timely_budget_docs[TIMELY_BUDGET_COUNT] = {
+	TIMELY_BUDGETS(TIMELY_BUDGET_DOC)
+};
+
+/**
+ * struct tenant_net - budgets of a network namespace
+ * @budgets: by enum timely_budget_kind
+ */
+struct tenant_net {
+	struct timely_budget *budgets[TIMELY_BUDGET_COUNT];
+};
+
+static unsigned int tenant_net_id __read_mostly;
+
+static struct timely_budget *tenant_budget(const struct net *net, enum timely_budget_kind kind)
+{
+	const struct tenant_net *tenant = net_generic(net, tenant_net_id);
+
+	return tenant->budgets[kind];
+}
+
+/* Besides the objects the namespace itself holds a reference. */
+static u32 tenant_used(const struct timely_budget *budget)
+{
+	return refcount_read(&budget->ref) - 1;
+}
+
+/**
+ * timely_budget_take() - count an object that is about to be created
+ * @net: network namespace on whose behalf
+ * @kind: what kind of object
+ *
+ * Processors that take at the same moment may exceed the limit by one object each.
+ *
+ * Return: the budget, to be given to timely_budget_return() when the object has been
+ * freed; NULL if the limit is reached, and the object must not be created.
+ */
+struct timely_budget *timely_budget_take(const struct net *net, enum timely_budget_kind kind)
+{
+	struct timely_budget *budget = tenant_budget(net, kind);
+
+	if (unlikely(tenant_used(budget) >= READ_ONCE(timely_limits[kind]))) {
+		atomic64_inc(&budget->refused);
+		return NULL;
+	}
+	refcount_inc(&budget->ref);
+	return budget;
+}
+EXPORT_SYMBOL_GPL(timely_budget_take);
+
+/**
+ * timely_budget_return() - an object has been freed
+ * @budget: what timely_budget_take() returned for the object; NULL is allowed
+ */
+void timely_budget_return(struct timely_budget *budget)
+{
+	if (budget && refcount_dec_and_test(&budget->ref))
+		kfree_rcu(budget, rcu);
+}
+EXPORT_SYMBOL_GPL(timely_budget_return);
+
+/**
+ * timely_budget_status() - how much of a budget is used
+ * @net: network namespace
+ * @kind: which budget
+ * @status: filled in
+ */
+void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
+			  struct timely_budget_status *status)
+{
+	struct timely_budget *budget = tenant_budget(net, kind);
+
+	status->used = tenant_used(budget);
+	status->limit = READ_ONCE(timely_limits[kind]);
+	status->refused = atomic64_read(&budget->refused);
+}
+EXPORT_SYMBOL_GPL(timely_budget_status);
+
+/**
+ * timely_may_affect_host() - may the current task switch on what all namespaces pay for?
+ *
+ * For the context of a netlink request or a system call only.
+ *
+ * Return: true with CAP_NET_ADMIN in the initial user namespace, or if the host's
+ * administrator has set tenants=1.
+ */
+bool timely_may_affect_host(void)
+{
+	return READ_ONCE(tenants) || capable(CAP_NET_ADMIN);
+}
+EXPORT_SYMBOL_GPL(timely_may_affect_host);
+
+static void __net_exit tenant_net_exit(struct net *net)
+{
+	struct tenant_net *tenant = net_generic(net, tenant_net_id);
+	u32 kind;
+
+	for (kind = 0; kind < TIMELY_BUDGET_COUNT; kind++)
+		timely_budget_return(tenant->budgets[kind]);
+}
+
+static int __net_init tenant_net_init(struct net *net)
+{
+	struct tenant_net *tenant = net_generic(net, tenant_net_id);
+	struct timely_budget *budget;
+	u32 kind;
+
+	for (kind = 0; kind < TIMELY_BUDGET_COUNT; kind++) {
+		budget = kzalloc(sizeof(*budget), GFP_KERNEL_ACCOUNT);
+		if (!budget) {
+			tenant_net_exit(net);
+			return -ENOMEM;
+		}
+		refcount_set(&budget->ref, 1);
+		budget->kind = kind;
+		tenant->budgets[kind] = budget;
+	}
+	return 0;
+}
+
+static struct pernet_operations tenant_net_ops = {
+	.init = tenant_net_init,
+	.exit = tenant_net_exit,
+	.id = &tenant_net_id,
+	.size = sizeof(struct tenant_net),
+};
+
+/**
+ * timely_tenant_init() - count the objects of all network namespaces from now on
+ *
+ * Return: 0 or a negative error.
+ */
+int timely_tenant_init(void)
+{
+	return register_pernet_subsys(&tenant_net_ops);
+}
+
+/** timely_tenant_exit() - no object is left */
+void timely_tenant_exit(void)
+{
+	unregister_pernet_subsys(&tenant_net_ops);
+}
