@@ -1412,7 +1412,7 @@ static int __init acker_load(void)
 {
 	int err;
 
-	BUILD_BUG_ON(sizeof(struct acker_flow) > SMP_CACHE_BYTES);
+	BUILD_BUG_ON(sizeof(struct acker_flow) > 64);
 
 	acker_seed = get_random_u32();
 	acker_find_points();
