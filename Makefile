@@ -38,6 +38,9 @@ demo: setup
 check check-fast check-full:
 	@tools/check.sh $(@:check-%=%) $(CHECKS)
 
+soak: setup
+	@tools/vm/soak.sh $(or $(HOURS),1) $(SEED)
+
 bench: setup
 	@tools/bench/bench.sh
 	@tools/bench/ack.sh
@@ -74,6 +77,7 @@ help:
 	@echo '  check-fast       style, one build, engines, KUnit, a smoke test: minutes'
 	@echo '  check            the tests that CI runs: half an hour; CHECKS="kunit figures" for some'
 	@echo '  check-full       all kernels, sanitizers and figures, long fuzzing: hours'
+	@echo '  soak             HOURS=1: two guests with two processors do random things to the modules'
 	@echo '  bench            what a packet costs: timely beside fq and pfifo, 1 to 1 000 000 flows;'
 	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
 	@echo '                   what On-Ramp costs a sender and a receiver'
@@ -85,5 +89,5 @@ help:
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo check check-fast check-full bench results paper matrix \
+.PHONY: all modules modules_install install clean kdir setup demo soak check check-fast check-full bench results paper matrix \
 	docs docs-check distclean help

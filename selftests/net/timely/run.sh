@@ -7,8 +7,9 @@
 #	run.sh DIRECTORY [TEST|@GROUP]...
 #	run.sh DIRECTORY --without TEST...
 #
-# A group is one of tcp, qdisc, onramp, tenant, nic, or core: the tests of several groups
-# that load, unload, reconfigure and fuzz, which is what the debug kernel is for.
+# A group is one of tcp, qdisc, onramp, tenant, nic; core: the tests of several groups
+# that load, unload, reconfigure and fuzz, which is what the debug kernel is for; smp: those
+# that run in an emulator with real clocks, too.
 #
 # DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, the test NIC hwnic.ko,
 # tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
@@ -32,6 +33,8 @@ qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segme
 onramp="acker onramp_ctl onramp onramp_forged onramp_options onramp_unload"
 tenant=""
 nic="hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
+	onramp_options onramp_unload"
 core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload"
 all="$tcp $qdisc $onramp $tenant $nic"
 
@@ -45,9 +48,9 @@ fi
 wanted=
 for test; do
 	case $test in
-	@tcp|@qdisc|@onramp|@tenant|@nic|@core)
+	@tcp|@qdisc|@onramp|@tenant|@nic|@core|@smp)
 		eval "wanted=\"$wanted \$${test#@}\"" ;;
-	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic or core"
+	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic, core or smp"
 		exit 2 ;;
 	*)	wanted="$wanted $test" ;;
 	esac
