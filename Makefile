@@ -38,6 +38,9 @@ demo: setup
 check check-fast check-full:
 	@tools/check.sh $(@:check-%=%) $(CHECKS)
 
+coverage:
+	@tools/coverage.sh $(TESTS)
+
 soak: setup
 	@tools/vm/soak.sh $(or $(HOURS),1) $(SEED)
 
@@ -77,6 +80,7 @@ help:
 	@echo '  check-fast       style, one build, engines, KUnit, a smoke test: minutes'
 	@echo '  check            the tests that CI runs: half an hour; CHECKS="kunit figures" for some'
 	@echo '  check-full       all kernels, sanitizers and figures, long fuzzing: hours'
+	@echo '  coverage         which lines of net/ the tests execute; build/coverage/report.txt'
 	@echo '  soak             HOURS=1: two guests with two processors do random things to the modules'
 	@echo '  bench            what a packet costs: timely beside fq and pfifo, 1 to 1 000 000 flows;'
 	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
@@ -89,5 +93,5 @@ help:
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo soak check check-fast check-full bench results paper matrix \
+.PHONY: all modules modules_install install clean kdir setup demo soak coverage check check-fast check-full bench results paper matrix \
 	docs docs-check distclean help
