@@ -145,7 +145,8 @@ struct timely_waiter {
  * @waiter: who holds packets of it, NULL for nobody
  * @queue: the waiter's own name for it
  * @lock: guards @waiter, so that it is not woken after it has gone, and @onramp
- * @onramp: what On-Ramp knows of it, NULL while it does not care
+ * @onramp: what On-Ramp knows of it, NULL while it does not care; see
+ *	timely_flow_onramp()
  * @key: the socket, only as a number; NULL if no congestion control asked for it
  * @hash: anchor in the table of all
  * @ref: references: the congestion control's, each qdisc's, a list's
@@ -212,6 +213,21 @@ static inline bool timely_flow_wanted(const struct sock *sk)
 {
 	return static_branch_unlikely(&timely_flow_key) &&
 	       timely_flow_wanted_slow(sk);
+}
+
+/**
+ * timely_flow_onramp() - what On-Ramp knows of a flow
+ * @flow: the record, of which the caller has a reference
+ *
+ * Set once, at any time, by whoever sees the flow's first data. Readers with @flow->lock
+ * held may read the member instead.
+ *
+ * Return: that, with all members set; NULL while On-Ramp does not know the flow.
+ */
+static inline struct timely_onramp *timely_flow_onramp(const struct timely_flow *flow)
+{
+	/* Pairs with timely_onramp_add(). */
+	return smp_load_acquire(&flow->onramp);
 }
 
 /**

@@ -370,16 +370,18 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
+	onramp->peer = onramp_peer_get(tuple);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
+	/* Pairs with timely_flow_onramp(): whoever sees the pointer sees what is behind it. */
 	if (!there)
-		WRITE_ONCE(flow->onramp, onramp);
+		smp_store_release(&flow->onramp, onramp);
 	spin_unlock_bh(&flow->lock);
 	if (there) {
+		onramp_peer_put(onramp->peer);
 		kfree(onramp);
 		return true;
 	}
-	onramp->peer = onramp_peer_get(tuple);
 	rcu_read_lock();
 	old = onramp_lookup(tuple);
 	if (old)
@@ -625,7 +627,7 @@ static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onram
  */
 void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns)
 {
-	struct timely_peer *peer = flow->onramp->peer;
+	struct timely_peer *peer = timely_flow_onramp(flow)->peer;
 
 	if (!peer || rtt_ns == U64_MAX)
 		return;
@@ -757,13 +759,14 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 /* A flow of which nothing was heard for so long is not limited by what it sent before. */
 static void onramp_rest(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
 {
-	u64 heard_ns = max(READ_ONCE(flow->onramp->green_ns), READ_ONCE(flow->pause_until_ns));
+	struct timely_onramp *onramp = timely_flow_onramp(flow);
+	u64 heard_ns = max(READ_ONCE(onramp->green_ns), READ_ONCE(flow->pause_until_ns));
 
 	if ((s64)(now_ns - heard_ns) < silence_ns ||
 	    READ_ONCE(flow->resume_Bps) == TIMELY_RESUME_UNLIMITED)
 		return;
 	spin_lock_bh(&flow->lock);
-	timely_resume_init(&flow->onramp->resume);
+	timely_resume_init(&onramp->resume);
 	WRITE_ONCE(flow->resume_Bps, TIMELY_RESUME_UNLIMITED);
 	spin_unlock_bh(&flow->lock);
 }
@@ -792,7 +795,7 @@ EXPORT_SYMBOL_GPL(timely_onramp_unheard);
  */
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 {
-	struct timely_onramp *onramp = flow->onramp;
+	struct timely_onramp *onramp = timely_flow_onramp(flow);
 	struct timely_peer *peer = onramp->peer;
 	struct timely_pause_signal signal = {
 		.now_ns = now_ns,
