@@ -16,6 +16,7 @@
 
 #include <net/timely_law.h>
 #include <net/timely_orack.h>
+#include <net/timely_owd.h>
 #include <net/timely_pause.h>
 #include <uapi/linux/timely.h>
 
@@ -92,6 +93,7 @@ struct timely_peer;
  * @peer: its destination, NULL if there are too many
  * @pause: the controller's state; under the flow's lock
  * @resume: how fast it may send between holds; likewise
+ * @timeline: which receive times of OR-ACKs can be true; likewise
  * @bytes: that have departed
  * @green_ns: departure of the packet that the last signal was about
  * @green_seq: its sequence number
@@ -109,6 +111,7 @@ struct timely_onramp {
 	struct timely_peer *peer;
 	struct timely_pause pause;
 	struct timely_resume resume;
+	struct timely_timeline timeline;
 	u64 bytes;
 	u64 green_ns;
 	u32 green_seq;
