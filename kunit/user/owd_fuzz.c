@@ -99,7 +99,8 @@ static void one_step(void)
 	if (now.relative)
 		verdict = timely_owd_relative(&now.owd, &now.timeline, signal, &delay_ns);
 	else
-		verdict = timely_owd_absolute(&now.owd, &now.timeline, signal, 0, 100000, &delay_ns);
+		verdict = timely_owd_absolute(&now.owd, &now.timeline, signal, 0, 100000,
+					      &delay_ns);
 	switch (verdict) {
 	case TIMELY_OWD_GOOD:
 		promise(now.relative ? RELATIVE : ABSOLUTE,

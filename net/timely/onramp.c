@@ -207,9 +207,10 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->peer = timely_peer_get((struct net *)(unsigned long)tuple->net, tuple);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
-	/* Pairs with timely_flow_onramp(): whoever sees the pointer sees what is behind it. */
-	if (!there)
+	if (!there) {
+		/* Pairs with timely_flow_onramp(): who sees the pointer sees all members. */
 		smp_store_release(&flow->onramp, onramp);
+	}
 	spin_unlock_bh(&flow->lock);
 	if (there) {
 		timely_peer_put(onramp->peer);

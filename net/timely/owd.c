@@ -293,7 +293,7 @@ enum timely_owd_verdict timely_owd_absolute(struct timely_owd *owd,
 					    u64 error_ns, u64 threshold_ns, u64 *delay_ns)
 {
 	s64 delay = (s64)(signal->received_ns - (signal->sent_ns + signal->real_ns));
-	s64 slack_ns = max((s64)error_ns, OWD_SLACK_NS), rtt_ns = (s64)owd_rtt_ns(signal);
+	s64 slack_ns = max_t(s64, error_ns, OWD_SLACK_NS), rtt_ns = (s64)owd_rtt_ns(signal);
 	u64 excess_ns;
 	bool lowest;
 

@@ -79,8 +79,8 @@ fault() {
 		(shown,) = json.loads(tc("-s", "-j", "qdisc", "show", "dev", "eth0"))
 		result(pauses=shown["onramp_pauses"], paused_us=shown["onramp_paused_ns"] // 1000)
 	END
-	shown="$shown Mb/s, $pauses pauses, $paused_us us; of $c_received OR-ACKs bad_time $c_bad_time,"
-	shown="$shown out_of_step $c_out_of_step; clock_steps $c_clock_steps"
+	shown="$shown Mb/s, $pauses pauses, $paused_us us; of $c_received OR-ACKs"
+	shown="$shown bad_time $c_bad_time, out_of_step $c_out_of_step; clock_steps $c_clock_steps"
 }
 
 # survives OWD WHAT COMMAND...: after undisturbed OWD
