@@ -321,6 +321,27 @@ static void absolute__a_queue_out_of_step(struct kunit *test)
 	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(310 * US));
 }
 
+/* Delays that are few and far between show nothing, and a doubt ends with a silence. */
+static void absolute__now_and_then(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+	u32 i;
+
+	run(p, 300 * MS);
+	p->offset_ns = 100 * US;
+	for (i = 0; i < 100; i++) {
+		p->now_ns += 10 * MS;
+		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	}
+	run(p, 300 * MS);
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_DOUBTED);
+	p->now_ns += 900 * MS;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_DOUBTED);
+	p->now_ns += 1100 * MS;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+}
+
 /* Without a destination the clocks are all there is. */
 static void absolute__without_a_destination(struct kunit *test)
 {
@@ -447,6 +468,7 @@ static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(absolute__a_queue_from_the_beginning),
 	KUNIT_CASE(absolute__steps),
 	KUNIT_CASE(absolute__a_queue_out_of_step),
+	KUNIT_CASE(absolute__now_and_then),
 	KUNIT_CASE(absolute__without_a_destination),
 	KUNIT_CASE(absolute__beyond_the_slack),
 	KUNIT_CASE(replay__does_not_count),

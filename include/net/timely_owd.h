@@ -53,6 +53,7 @@ struct timely_timeline {
  * @strange: absolute delays above the threshold that the round trip does not explain, since
  *	the last delay below the threshold
  * @strange_ns: when the first of those came
+ * @absolute_ns: when an absolute delay came last
  * @doubted: clocks are out of step: an absolute delay is bounded by the round trip's excess
  */
 struct timely_owd {
@@ -65,6 +66,7 @@ struct timely_owd {
 	u32 noticed;
 	u32 strange;
 	u64 strange_ns;
+	u64 absolute_ns;
 	bool doubted;
 };
 

@@ -84,6 +84,8 @@ EXPORT_SYMBOL_GPL(timely_floor_add);
 EXPORT_SYMBOL_GPL(timely_floor_shift);
 
 EXPORT_SYMBOL_GPL(timely_owd_init);
+EXPORT_SYMBOL_GPL(timely_owd_least);
+EXPORT_SYMBOL_GPL(timely_owd_rtt);
 EXPORT_SYMBOL_GPL(timely_owd_relative);
 EXPORT_SYMBOL_GPL(timely_owd_absolute);
 

@@ -54,6 +54,13 @@
  */
 #define OWD_STRANGE_SIGNALS	16
 #define OWD_STRANGE_NS		(10 * NSEC_PER_MSEC)
+/* Delays further apart than this and four round trips show nothing together, and cost
+ * little: flows are not held for a large share of the time.
+ */
+#define OWD_STRANGE_GAP_NS	(5 * NSEC_PER_MSEC)
+#define OWD_STRANGE_GAP_RTTS	4
+/* After a silence this long clocks are taken to be in step again. */
+#define OWD_DOUBT_NS		((u64)NSEC_PER_SEC)
 
 /**
  * timely_owd_init() - begin with a destination of which nothing is known
@@ -257,6 +264,14 @@ enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 static bool owd_doubts(struct timely_owd *owd, const struct timely_owd_signal *signal,
 		       u64 delay_ns, u64 threshold_ns, u64 excess_ns, bool lowest)
 {
+	u64 gap_ns = OWD_STRANGE_GAP_NS + OWD_STRANGE_GAP_RTTS * owd_rtt_ns(signal);
+	s64 silence_ns = (s64)(signal->now_ns - owd->absolute_ns);
+
+	owd->absolute_ns = signal->now_ns;
+	if (silence_ns > (s64)gap_ns)
+		owd->strange = 0;
+	if (silence_ns > (s64)OWD_DOUBT_NS)
+		owd->doubted = false;
 	if (delay_ns <= threshold_ns) {
 		owd->strange = 0;
 		owd->doubted = false;

@@ -50,6 +50,7 @@
  * @idle: destinations without flows, the one that was left first is first
  * @busy: destinations with flows; a flow that joins moves its destination to the end
  * @sweep: forgets what was left long ago
+ * @rcu: a packet's processing may have found these while the namespace goes
  */
 struct timely_peers {
 	refcount_t ref;
@@ -58,6 +59,7 @@ struct timely_peers {
 	struct list_head idle;
 	struct list_head busy;
 	struct delayed_work sweep;
+	struct rcu_head rcu;
 };
 
 static const struct rhashtable_params peer_params = {
@@ -70,17 +72,18 @@ static const struct rhashtable_params peer_params = {
 static struct rhashtable peer_table;
 static unsigned int peer_net_id __read_mostly;
 
+/* Under RCU. NULL when the namespace has gone. */
 static struct timely_peers *peers_of(const struct net *net)
 {
 	struct timely_peers **peers = net_generic(net, peer_net_id);
 
-	return *peers;
+	return READ_ONCE(*peers);
 }
 
 static void peers_put(struct timely_peers *peers)
 {
 	if (refcount_dec_and_test(&peers->ref))
-		kfree(peers);
+		kfree_rcu(peers, rcu);
 }
 
 static void peer_free(struct rcu_head *rcu)
@@ -149,12 +152,11 @@ static struct timely_peer *peer_find(const struct timely_peer_key *key)
 	return peer;
 }
 
-static struct timely_peer *peer_join(struct timely_peer *peer, u64 now_ns)
+static void peer_join(struct timely_peer *peer, u64 now_ns)
 {
 	peer->flows++;
 	peer->joined_ns = now_ns;
 	list_move_tail(&peer->list, &peer->key.peers->busy);
-	return peer;
 }
 
 static bool peer_insert(struct timely_peers *peers, struct timely_peer *peer, u64 now_ns)
@@ -191,17 +193,8 @@ static struct timely_peer *peer_alloc(const struct timely_peer_key *key)
 	return peer;
 }
 
-/**
- * timely_peer_get() - the destination of a new flow
- * @net: the flow's network namespace
- * @tuple: the flow's addresses
- *
- * Return: the destination, to be released with timely_peer_put(); NULL if there are as
- * many as there may be and all are in use, or if there is no memory.
- */
-struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *tuple)
+static struct timely_peer *peer_get(struct timely_peers *peers, const struct timely_tuple *tuple)
 {
-	struct timely_peers *peers = peers_of(net);
 	struct timely_peer_key key = { .peers = peers, .family = tuple->family };
 	struct timely_peer *peer, *new = NULL;
 	u64 now_ns = ktime_get_ns();
@@ -222,10 +215,31 @@ struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *
 	}
 	if (peer)
 		peer_join(peer, now_ns);
+	else if (peers->net)
+		timely_onramp_count(peers->net, TIMELY_ONRAMP_peers_refused);
 	spin_unlock_bh(&peers->lock);
 	kfree(new);
-	if (!peer)
-		timely_onramp_count(net, TIMELY_ONRAMP_peers_refused);
+	return peer;
+}
+
+/**
+ * timely_peer_get() - the destination of a new flow
+ * @net: the flow's network namespace
+ * @tuple: the flow's addresses
+ *
+ * Return: the destination, to be released with timely_peer_put(); NULL if there are as
+ * many as there may be and all are in use, or if there is no memory.
+ */
+struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *tuple)
+{
+	struct timely_peer *peer = NULL;
+	struct timely_peers *peers;
+
+	rcu_read_lock();
+	peers = peers_of(net);
+	if (peers)
+		peer = peer_get(peers, tuple);
+	rcu_read_unlock();
 	return peer;
 }
 
@@ -334,9 +348,10 @@ static int __net_init peers_net_init(struct net *net)
 /* Flows may outlive the namespace for a moment, and their destinations with them. */
 static void __net_exit peers_net_exit(struct net *net)
 {
-	struct timely_peers *peers = peers_of(net);
+	struct timely_peers **place = net_generic(net, peer_net_id), *peers = *place;
 	struct timely_peer *peer, *next;
 
+	WRITE_ONCE(*place, NULL);
 	spin_lock_bh(&peers->lock);
 	peers->net = NULL;
 	list_splice_init(&peers->busy, &peers->idle);

@@ -83,8 +83,8 @@ the_silent_make_room() {
 		wait(1500 * MS)
 		refused, evicted = tenant("peers_refused"), tenant("peers_evicted")
 		socks = reach(2000, 5000)
-		result(refused=tenant("peers_refused") - refused, evicted=tenant("peers_evicted") - evicted,
-		       works=works("10.7.2.4"))
+		result(refused=tenant("peers_refused") - refused,
+		       evicted=tenant("peers_evicted") - evicted, works=works("10.7.2.4"))
 	END
 	expect refused -eq 0
 	expect evicted -ge 1
@@ -101,14 +101,15 @@ the_idle_make_room() {
 	echo 8 >$limit
 	peers <<-'END'
 		socks = reach(6, 100)
-		tc("qdisc", "replace", "dev", "eth0", "root", "handle", "99:", "pfifo", ns="tenant")
-		tc(*"qdisc replace dev eth0 root timely onramp 50us owd relative nopacing".split(), ns="tenant")
+		for kind in "handle 99: pfifo", "timely onramp 50us owd relative nopacing":
+		    tc(*f"qdisc replace dev eth0 root {kind}".split(), ns="tenant")
 		refused, evicted = tenant("peers_refused"), tenant("peers_evicted")
 		# The six that are idle, and two that are new; six more take their place.
 		socks = reach(2, 200)
 		result(none=tenant("peers_evicted") - evicted)
 		more = reach(6, 300)
-		result(evicted=tenant("peers_evicted") - evicted, refused=tenant("peers_refused") - refused)
+		result(evicted=tenant("peers_evicted") - evicted,
+		       refused=tenant("peers_refused") - refused)
 		again = reach(1, 400)
 		result(last=tenant("peers_refused") - refused)
 	END
@@ -198,5 +199,5 @@ goodbye() {
 	unload_timely
 }
 
-run_cases hosts a_replay_does_not_count others_do_not_notice the_silent_make_room the_idle_make_room \
-	namespaces_come_and_go goodbye
+run_cases hosts a_replay_does_not_count others_do_not_notice the_silent_make_room \
+	the_idle_make_room namespaces_come_and_go goodbye
