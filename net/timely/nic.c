@@ -416,14 +416,16 @@ static void timely_nic_forget_napis(const struct timely_nic *nic)
 		}
 }
 
+/* The bracket is armed by whoever has the record in hand: first nobody may have it any
+ * more, then the bracket is cancelled, for good.
+ */
 static void timely_nic_del(struct timely_nic *nic)
 {
 	list_del_rcu(&nic->list);
 	timely_nic_forget_napis(nic);
+	synchronize_net();
 	cancel_delayed_work_sync(&nic->bracket);
 	put_device(nic->phc_dev);
-	/* Nobody has it in hand any more. */
-	synchronize_net();
 	free_percpu(nic->batches);
 	kfree(nic);
 }
