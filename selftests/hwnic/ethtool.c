@@ -25,6 +25,7 @@ static int hwnic_get_link_ksettings(struct net_device *dev, struct ethtool_link_
 {
 	struct hwnic *end = netdev_priv(dev);
 
+	end->queries++;
 	cmd->base.speed = end->speed_mbps;
 	cmd->base.duplex = DUPLEX_FULL;
 	cmd->base.port = PORT_FIBRE;
@@ -194,6 +195,7 @@ static int hwnic_get_ts_info(struct net_device *dev, struct kernel_ethtool_ts_in
 {
 	struct hwnic *end = netdev_priv(dev);
 
+	end->queries++;
 	info->so_timestamping = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
 				SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_HARDWARE |
 				SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;

@@ -185,6 +185,8 @@ struct hwnic_truth {
  * @stamp_all: can stamp any frame, not only PTP's
  * @rx_filter: HWTSTAMP_FILTER_*
  * @tx_type: HWTSTAMP_TX_*
+ * @queries: how often the driver was asked for its link's speed or what it can stamp,
+ *	which real cards may have to ask their firmware for; under RTNL
  * @truth: log of what happened
  * @truth_lock: mutex for who changes or reads it
  * @truth_dir: its directory in debugfs
@@ -236,6 +238,7 @@ struct hwnic {
 	bool stamp_all;
 	int rx_filter;
 	int tx_type;
+	u32 queries;
 
 	struct hwnic_truth truth;
 	struct mutex truth_lock; /* see above */

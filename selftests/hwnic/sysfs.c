@@ -217,6 +217,12 @@ static ssize_t tx_queue_show(struct device *dev, struct device_attribute *attr, 
 }
 static DEVICE_ATTR_RO(tx_queue);
 
+static ssize_t queries_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%u\n", READ_ONCE(sysfs_end(dev)->queries));
+}
+static DEVICE_ATTR_RO(queries);
+
 static ssize_t truth_dir_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	return sysfs_emit(text, "/sys/kernel/debug/%s/%s\n", KBUILD_MODNAME,
@@ -236,6 +242,7 @@ static struct attribute *hwnic_attributes[] = {
 	&dev_attr_phc_now.attr,
 	&dev_attr_stamp_all.attr,
 	&dev_attr_tx_queue.attr,
+	&dev_attr_queries.attr,
 	&dev_attr_truth_dir.attr,
 	NULL,
 };
