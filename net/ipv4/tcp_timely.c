@@ -30,6 +30,7 @@
  */
 
 #include <linux/module.h>
+#include <linux/seqlock.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 #include <net/busy_poll.h>
@@ -42,6 +43,7 @@
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
 #include <net/timely_path.h>
+#include <net/timely_real.h>
 #include <net/timely_rtt.h>
 #include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
@@ -70,9 +72,6 @@
 
 /* Drivers' stamps that are not needed are given back at one ACK of so many. */
 #define TIMELY_STAMPS_KEPT	64
-
-/* A packet does not wait longer for its socket; what says so is a wrong stamp. */
-#define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
 
 /* After a timeout the next tries come so much apart, that many of them, but on a long
  * path so many of its round trips.
@@ -143,12 +142,6 @@ struct timely_sock {
 	   counted:1,
 	   cut:1;
 };
-
-/* Of the real clock, as last seen: written when it has been set. */
-static struct {
-	u64 offset_ns;	/* what it is ahead of CLOCK_MONOTONIC */
-	u64 set_ns;	/* when that was seen to change, CLOCK_MONOTONIC */
-} timely_real;
 
 /* ---- the parameters in force ---- */
 
@@ -406,6 +399,43 @@ static u32 timely_pacing_shift(const struct timely_law *law, u64 rate)
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
 
+/* ---- the real-time clock ---- */
+
+/* As last seen; written when it has been set. */
+static struct timely_real timely_real;
+static DEFINE_SEQLOCK(timely_real_lock);
+
+static u64 timely_real_offset_ns(void)
+{
+	return ktime_to_ns(ktime_mono_to_real(0));
+}
+
+/* Some CPU is the first to see that the clock has been set. */
+static noinline void timely_real_changed(struct timely_real *real)
+{
+	u64 offset_ns;
+
+	write_seqlock_bh(&timely_real_lock);
+	offset_ns = timely_real_offset_ns();
+	if (timely_real_look(&timely_real, offset_ns, ktime_get_ns()))
+		timely_rtt_count(TIMELY_RTT_real_set);
+	*real = timely_real;
+	write_sequnlock_bh(&timely_real_lock);
+}
+
+static void timely_look_at_real(struct timely_real *real)
+{
+	u64 offset_ns = timely_real_offset_ns();
+	unsigned int seq;
+
+	do {
+		seq = read_seqbegin(&timely_real_lock);
+		*real = timely_real;
+	} while (read_seqretry(&timely_real_lock, seq));
+	if (unlikely(real->offset_ns != offset_ns))
+		timely_real_changed(real);
+}
+
 /* When did the network's flows begin to drain? Only for those whose base RTT is looked
  * for.
  */
@@ -583,21 +613,16 @@ static void timely_want_driver_stamps(struct timely_sock *ts, bool want)
 		net_disable_timestamp();
 }
 
-/* Their clock is the real one, which can be set. What was stamped before it was
- * cannot be told on ours; nor is a stamp of long ago or of the future one.
- */
+/* When did the packet arrive, by the driver's stamp? 0 if the stamp does not tell. */
 static u64 timely_driver_ns(u64 stamp_ns, u64 now_ns)
 {
-	u64 real_ns = ktime_to_ns(ktime_mono_to_real(0));
-	u64 arrived_ns = stamp_ns - real_ns;
+	struct timely_real real;
+	u64 arrived_ns;
 
-	if (unlikely(READ_ONCE(timely_real.offset_ns) != real_ns)) {
-		WRITE_ONCE(timely_real.offset_ns, real_ns);
-		WRITE_ONCE(timely_real.set_ns, now_ns);
-	}
-	if (now_ns - arrived_ns > TIMELY_BACKLOG_MAX_NS ||
-	    arrived_ns < READ_ONCE(timely_real.set_ns))
-		return 0;
+	timely_look_at_real(&real);
+	arrived_ns = timely_real_arrival_ns(&real, stamp_ns, now_ns);
+	if (unlikely(!arrived_ns))
+		timely_rtt_count(TIMELY_RTT_driver_unsure);
 	return arrived_ns;
 }
 
@@ -1235,6 +1260,7 @@ static int __init timely_register(void)
 
 	BUILD_BUG_ON(sizeof(struct timely_sock) > ICSK_CA_PRIV_SIZE);
 
+	timely_real_init(&timely_real, timely_real_offset_ns());
 	timely_fix_presets();
 	err = timely_settings_init();
 	if (err)
