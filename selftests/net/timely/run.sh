@@ -23,11 +23,11 @@ TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
 all="load sysctl unload restricted transfer cap mss loss blackout idle
-	app_limited rpc switch many fairness share out_of_step
+	app_limited rpc switch many fairness share out_of_step drains
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
 	acker onramp_ctl onramp onramp_forged onramp_options onramp_unload
-	hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+	hwnic hw_rtt clock_steps hw_paths hw_line hw_unload timelyctl"
 without=
 if [ "${1-}" = --without ]; then
 	shift
