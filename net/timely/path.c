@@ -33,7 +33,7 @@
 #include <net/timely_rtt.h>
 #include <net/timely_tune.h>
 
-/* Two thousand destinations, in 288 KiB. */
+/* Two thousand destinations, in 256 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
 
