@@ -324,33 +324,6 @@ static void first_base__has_a_segment_in_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_first_base_ns(U32_MAX, 65536), U32_MAX);
 }
 
-static void drain__lasts_some_round_trips(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, timely_drain_ns(0), 1000000);
-	KUNIT_EXPECT_EQ(test, timely_drain_ns(17000), 1000000);
-	KUNIT_EXPECT_EQ(test, timely_drain_ns(500000), 4000000);
-	KUNIT_EXPECT_EQ(test, timely_drain_ns(1000000000), 8000000);
-}
-
-static void drain__comes_round(struct kunit *test)
-{
-	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(0), 0);
-	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(5 * TIMELY_DRAIN_PERIOD_NS + 7), 7);
-	KUNIT_EXPECT_EQ(test, timely_drain_age_ns(TIMELY_DRAIN_PERIOD_NS - 1),
-			TIMELY_DRAIN_PERIOD_NS - 1);
-	/* The longest is over long before the next. */
-	KUNIT_EXPECT_LT(test, 4ULL * timely_drain_ns(U32_MAX), TIMELY_DRAIN_PERIOD_NS);
-}
-
-static void drain__takes_some_sixteenths(struct kunit *test)
-{
-	u32 i;
-
-	for (i = 0; i < 8; i++)
-		KUNIT_EXPECT_EQ(test, timely_drain_Bps(1600, i), 200 + i % 4 * 100);
-	KUNIT_EXPECT_LT(test, timely_drain_Bps(U64_MAX, 3), U64_MAX / 3);
-}
-
 static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__likely_line),
 	KUNIT_CASE(tune__is_always_in_range),
@@ -367,9 +340,6 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__grows_with_the_line),
 	KUNIT_CASE(tune__thresholds_are_in_order),
 	KUNIT_CASE(first_base__has_a_segment_in_it),
-	KUNIT_CASE(drain__lasts_some_round_trips),
-	KUNIT_CASE(drain__comes_round),
-	KUNIT_CASE(drain__takes_some_sixteenths),
 	{}
 };
 

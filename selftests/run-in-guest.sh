@@ -8,7 +8,8 @@
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
 # from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
 # see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured; what is random
-# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
+# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz,
+# TIMELY_CLOCKS=full for clock_steps.
 
 set -eu
 
@@ -52,6 +53,7 @@ status=$together/status
 	rc=0
 	"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
 		-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
+		-e "TIMELY_CLOCKS=${TIMELY_CLOCKS-}" \
 		"$here/net/timely/run.sh" "$together" "$@" || rc=$?
 	echo $rc >"$status"
 } | durations

@@ -7,6 +7,7 @@
 #define _NET_TIMELY_LAW_H
 
 #include <net/timely.h>
+#include <net/timely_drain.h>
 #include <net/timely_pause.h>
 
 struct net_device;
@@ -40,16 +41,15 @@ struct timely_law {
  * struct timely_own - a connection's own law, derived from its path
  * @law: the law
  * @floor: round trips of late, the least counts
+ * @drain: when to send less so that the base RTT can be seen
  * @told_ns: when others on the path were last told of it
- * @base_low_ns: down to this least round trip @law is good enough
- * @base_span_ns: and up to so much more
+ * @base_low_ns: down to this least round trip @law is good
+ *	enough, and up to about a quarter more
  * @shared_ns: the least that others lately saw of the path, with a segment of this one's
  * @untold_ns: the least round trip since @told_ns
- * @drain_ns: for how long to send less each TIMELY_DRAIN_PERIOD_NS, 0 if the base RTT
- *	was given
- * @settle_ns: and after how long what is measured shows no trace of it
  * @link_epoch: timely_link_epoch when that was looked up
  * @whole_bytes: of a segment whose RTT counts towards the path's
+ * @apart: the drains of the hosts on the path do not coincide
  * @late: timely_path.late, that @law was made for
  * @base_rtt_ns: that @law was made for, 0 if none was known
  * @doubted_ns: the base RTT that was last in doubt; 0 since it is known better
@@ -68,16 +68,15 @@ struct timely_law {
 struct timely_own {
 	struct timely_law law;
 	struct timely_floor floor;
+	struct timely_drain drain;
 	u64 told_ns;
 	u32 base_low_ns;
-	u32 base_span_ns;
 	u32 shared_ns;
 	u32 untold_ns;
-	u32 drain_ns;
-	u32 settle_ns;
 	u32 link_epoch;
 	u32 whole_bytes;
 	u8 late;
+	bool apart;
 	/* 256 bytes: what follows is needed by some completions only */
 	u32 base_rtt_ns;
 	u32 doubted_ns;

@@ -33,7 +33,10 @@
 	X(negative, "RTTs that would have ended before they began")	\
 	X(too_long, "RTTs above ten seconds")				\
 	X(clock_unsure, "hardware stamps not used, the NIC's clock line being unsure") \
-	X(nic_unknown, "hardware stamps not used, their NIC being unknown")
+	X(nic_unknown, "hardware stamps not used, their NIC being unknown")	\
+	X(driver_unsure, "driver's stamps not used, as the real-time clock has just been set") \
+	X(real_set, "times that the real-time clock was found to have been set") \
+	X(drains_apart, "paths whose RTTs ceased to fall in drains: hosts' clocks differ")
 
 #define TIMELY_RTT_ENUM(name, doc)	TIMELY_RTT_##name,
 

@@ -8,15 +8,8 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
+#include <net/timely_drain.h>
 #include <net/timely_params.h>
-
-/* A path's base RTT cannot be seen while a queue stands, and flows that steer to one
- * never let it go: those who come later, or look again later, would take it for the
- * path, and add theirs. So all send less for a moment at the same time, which is when
- * the lowest bits of the real-time clock say so: fifteen times a second, a fifth
- * less. Hosts' clocks have to agree to half a millisecond.
- */
-#define TIMELY_DRAIN_PERIOD_NS	(1ULL << 26)
 
 /* A round trip counts towards the path's for one to two times this, so that two
  * drains are always among them: one alone may show nothing but others' segments.
@@ -66,7 +59,6 @@ struct timely_path {
 
 void timely_tune(struct timely_params *params, const struct timely_path *path);
 u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes);
-u32 timely_drain_ns(u32 min_rtt_ns);
 
 /* How many packets make a segment, of a flow that sends @slice of them in 2^-12 s, and
  * of one that has the line? An even number: each second one is acknowledged.
@@ -74,21 +66,6 @@ u32 timely_drain_ns(u32 min_rtt_ns);
 static inline u32 timely_segment_packets(u32 slice, u32 most)
 {
 	return min(max(slice & ~1U, TIMELY_SEGMENT_PACKETS), most);
-}
-
-/* How long ago is it that the flows of the whole network began to drain? */
-static inline u64 timely_drain_age_ns(u64 real_ns)
-{
-	return real_ns & (TIMELY_DRAIN_PERIOD_NS - 1);
-}
-
-/* What to leave out of a rate meanwhile: two to five sixteenths, by any number of the
- * connection's own. Flows of equal rates would go on as they are, and who comes upon
- * another's segment would do so each time.
- */
-static inline u64 timely_drain_Bps(u64 rate_Bps, u32 number)
-{
-	return (rate_Bps >> 4) * (2 + (number & 3));
 }
 
 #endif /* _NET_TIMELY_TUNE_H */

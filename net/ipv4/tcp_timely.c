@@ -34,6 +34,7 @@
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/random.h>
+#include <linux/seqlock.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 #include <net/busy_poll.h>
@@ -46,6 +47,7 @@
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
 #include <net/timely_path.h>
+#include <net/timely_real.h>
 #include <net/timely_rtt.h>
 #include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
@@ -74,9 +76,6 @@
 
 /* Drivers' stamps that are not needed are given back at one ACK of so many. */
 #define TIMELY_STAMPS_KEPT	64
-
-/* A packet does not wait longer for its socket; what says so is a wrong stamp. */
-#define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
 
 /* The first back-off makes the timer longer by up to 2^-2 of it, at random. */
 #define TIMELY_SPREAD_SHIFT	2
@@ -143,12 +142,6 @@ struct timely_sock {
 	   counted:1,
 	   cut:1;
 };
-
-/* Of the real clock, as last seen: written when it has been set. */
-static struct {
-	u64 offset_ns;	/* what it is ahead of CLOCK_MONOTONIC */
-	u64 set_ns;	/* when that was seen to change, CLOCK_MONOTONIC */
-} timely_real;
 
 /* ---- the parameters in force ---- */
 
@@ -351,13 +344,14 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 		.late = own->late,
 	};
 	timely_tune(&params, &path);
-	trace_timely_derived(sk, &params, own->late);
+	trace_timely_derived(sk, &params, own->late, own->apart);
 	if (own->law.segment_bytes != params.segment_bytes)
 		own->whole_bytes = params.segment_bytes;
 	timely_law_init(&own->law, &params, &setting->params);
-	own->drain_ns = setting->params.min_rtt_ns == TIMELY_AUTO ?
-			timely_drain_ns(params.min_rtt_ns) : 0;
-	own->settle_ns = own->drain_ns + 2 * min(own->drain_ns, params.min_rtt_ns);
+	if (setting->params.min_rtt_ns == TIMELY_AUTO)
+		timely_drain_set(&own->drain, params.min_rtt_ns);
+	else
+		timely_drain_init(&own->drain, tcp_sk(sk)->tcp_clock_cache);
 }
 
 /* Is the path's noise another? A law is good for one that differs by an eighth. */
@@ -378,18 +372,19 @@ static bool timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
 {
 	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
 	u32 segment_ns = own->law.ns_per_byte_q16 ? 0 : timely_first_base_ns(0, own->whole_bytes);
-	u32 noise_ns;
+	struct timely_path_news news;
 
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		rtt_ns -= min(rtt_ns - 1, segment_ns);
 		own->untold_ns = TIMELY_PATH_ASK;
 		own->told_ns = now_ns;
 	}
-	rtt_ns = timely_path_least_ns(sk, now_ns, rtt_ns, &noise_ns);
-	own->shared_ns = min_t(u64, (u64)rtt_ns + segment_ns, U32_MAX);
+	timely_path_tell(sk, now_ns, rtt_ns, &news);
+	own->apart = news.apart;
+	own->shared_ns = min_t(u64, (u64)news.base_ns + segment_ns, U32_MAX);
 	if (own->doubt_ns && now_ns - own->doubt_ns < 2 * TIMELY_BASE_HALF_NS)
 		own->shared_ns = U32_MAX;
-	return timely_set_noise(own, noise_ns);
+	return timely_set_noise(own, news.noise_ns);
 }
 
 /* A law is good for round trips that differ by an eighth from what it was made for. */
@@ -397,7 +392,13 @@ static void timely_set_base(struct timely_own *own, u32 base_rtt_ns)
 {
 	own->base_rtt_ns = base_rtt_ns;
 	own->base_low_ns = base_rtt_ns - base_rtt_ns / 8;
-	own->base_span_ns = base_rtt_ns / 4;
+}
+
+static bool timely_is_near_base(const struct timely_own *own, u64 base_ns)
+{
+	u32 low_ns = own->base_low_ns;
+
+	return base_ns - low_ns <= low_ns / 4 + low_ns / 32;
 }
 
 /* Another setting is in force than at the last ACK, or this is the first. */
@@ -419,7 +420,7 @@ static bool timely_is_longer(struct timely_own *own, u64 base_ns)
 {
 	u32 before_ns = own->doubted_ns ?: own->base_rtt_ns;
 
-	if (!own->drain_ns || own->floor.before == U64_MAX)
+	if (!own->drain.length_ns || own->floor.before == U64_MAX)
 		return false;
 	own->doubted_ns = 0;
 	return base_ns / 2 > before_ns;
@@ -453,7 +454,7 @@ static void timely_watch_path(struct sock *sk, const struct timely_setting *sett
 	/* A route may lead to another device: look once in a while. */
 	same = own->link_epoch == READ_ONCE(timely_link_epoch) &&
 	       own->late == timely_lateness(sk) && own->floor.half_ns == half_ns;
-	if (likely(same && base_ns - own->base_low_ns <= own->base_span_ns &&
+	if (likely(same && timely_is_near_base(own, base_ns) &&
 		   completion->now_ns - own->told_ns < TIMELY_DRAIN_PERIOD_NS))
 		return;
 	same &= !timely_share_base(sk, completion->now_ns, own->untold_ns);
@@ -503,14 +504,97 @@ static u32 timely_pacing_shift(const struct timely_law *law, u64 rate)
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
 
-/* When did the network's flows begin to drain? Only for those whose base RTT is looked
- * for.
+/* For tests only: hosts in one kernel share its real-time clock. The clock of a network
+ * namespace is ahead by test_drain_offset_ns times the remainder of its cookie by
+ * test_drain_clocks.
  */
-static u64 timely_drains_ns(const struct sock *sk)
-{
-	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
+static unsigned long long test_drain_offset_ns;
+module_param(test_drain_offset_ns, ullong, 0644);
+MODULE_PARM_DESC(test_drain_offset_ns,
+		 "for tests: how far the clocks that drains go by are apart [ns]");
 
-	return timely_drain_age_ns(ktime_to_ns(ktime_mono_to_real(now_ns)));
+static unsigned int test_drain_clocks = 2;
+module_param(test_drain_clocks, uint, 0644);
+MODULE_PARM_DESC(test_drain_clocks,
+		 "for tests: how many such clocks the network namespaces have, in turns");
+
+static u64 timely_test_offset_ns(const struct sock *sk)
+{
+	u64 offset_ns = READ_ONCE(test_drain_offset_ns);
+
+	if (likely(!offset_ns))
+		return 0;
+	return offset_ns * ((u32)sock_net(sk)->net_cookie % max(READ_ONCE(test_drain_clocks), 1U));
+}
+
+/* ---- the real-time clock ---- */
+
+/* As last seen; written when it has been set. */
+static struct timely_real timely_real;
+static DEFINE_SEQLOCK(timely_real_lock);
+
+static u64 timely_real_offset_ns(void)
+{
+	return ktime_to_ns(ktime_mono_to_real(0));
+}
+
+/* Some CPU is the first to see that the clock has been set. */
+static noinline void timely_real_changed(struct timely_real *real)
+{
+	u64 offset_ns;
+
+	write_seqlock_bh(&timely_real_lock);
+	offset_ns = timely_real_offset_ns();
+	if (timely_real_look(&timely_real, offset_ns, ktime_get_ns()))
+		timely_rtt_count(TIMELY_RTT_real_set);
+	*real = timely_real;
+	write_sequnlock_bh(&timely_real_lock);
+}
+
+static void timely_look_at_real(struct timely_real *real)
+{
+	u64 offset_ns = timely_real_offset_ns();
+	unsigned int seq;
+
+	do {
+		seq = read_seqbegin(&timely_real_lock);
+		*real = timely_real;
+	} while (read_seqretry(&timely_real_lock, seq));
+	if (unlikely(real->offset_ns != offset_ns))
+		timely_real_changed(real);
+}
+
+/* Has a drain begun since the last ACK? Only for flows whose base RTT is looked for. */
+static void timely_look_for_drain(const struct sock *sk, struct timely_own *own)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
+	struct timely_real real;
+
+	if (likely(!timely_drain_may_begin(&own->drain, now_ns)))
+		return;
+	timely_look_at_real(&real);
+	timely_drain_look(&own->drain, now_ns,
+			  now_ns + real.offset_ns + timely_test_offset_ns(sk),
+			  ts->rate.seeded ? ts->rate.prev_rtt_ns : 0);
+}
+
+/* The first RTT of the second half of a drain: is it less than before by the queue? */
+static void timely_watch_drain(struct sock *sk, const struct timely_completion *completion,
+			       u32 due_ns)
+{
+	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
+	struct timely_path_drain drain = {
+		.before_ns = own->drain.before_ns,
+		.rtt_ns = completion->rtt_ns,
+		/* Receivers that hold ACKs do so in drains, too. */
+		.base_ns = own->law.rate.min_rtt_ns + own->noise_ns,
+		.due_ns = due_ns,
+	};
+
+	own->drain.before_ns = 0;
+	if (timely_path_drained(sk, &drain))
+		timely_rtt_count(TIMELY_RTT_drains_apart);
 }
 
 /* A round trip in a drain: in its second half, when no queue is left of the time before, it
@@ -525,6 +609,7 @@ static void timely_watch_noise(struct sock *sk, const struct timely_setting *set
 	const struct timely_rate_law *law = &ts->flow->own.law.rate;
 	struct timely_own *own = &ts->flow->own;
 	u32 since_us = tcp_sk(sk)->tcp_mstamp - ts->completed_us;
+	u32 drain_ns = own->drain.length_ns;
 	struct timely_late late = {
 		.now_ns = completion->now_ns,
 		.late_ns = completion->rtt_ns - min(completion->rtt_ns, law->min_rtt_ns),
@@ -533,12 +618,15 @@ static void timely_watch_noise(struct sock *sk, const struct timely_setting *set
 	};
 
 	own->late_ns = late.late_ns;
-	if (setting->params.rtt_noise_ns != TIMELY_AUTO || age_ns < own->drain_ns / 2 ||
-	    age_ns >= own->drain_ns || since_us >= own->drain_ns / (4 * NSEC_PER_USEC))
+	if (age_ns < drain_ns / 2 || age_ns >= drain_ns ||
+	    since_us >= drain_ns / (4 * NSEC_PER_USEC))
 		return;
 	late.due_ns = timely_steer_ref_ns(law, max(ts->rate.rate_fp, law->first_rate_fp / 2));
 	late.due_ns -= min(late.due_ns, law->min_rtt_ns);
-	timely_path_late(sk, &late);
+	if (own->drain.before_ns)
+		timely_watch_drain(sk, completion, late.due_ns);
+	if (setting->params.rtt_noise_ns == TIMELY_AUTO)
+		timely_path_late(sk, &late);
 }
 
 /* What is measured in a drain, or just after it, says how long the path is, but not
@@ -548,23 +636,27 @@ static bool timely_settles(struct sock *sk, const struct timely_setting *setting
 			   const struct timely_completion *completion)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_own *own;
 	u64 age_ns;
 
 	if (!ts->own)
 		return false;
-	age_ns = timely_drains_ns(sk);
-	if (likely(age_ns >= ts->flow->own.settle_ns))
+	own = &ts->flow->own;
+	timely_look_for_drain(sk, own);
+	age_ns = timely_drain_age_ns(&own->drain, tcp_sk(sk)->tcp_clock_cache);
+	if (likely(age_ns >= own->drain.settle_ns))
 		return false;
 	timely_watch_noise(sk, setting, completion, age_ns);
-	return completion->rtt_ns <= ts->flow->own.law.rate.t_high_ns;
+	return completion->rtt_ns <= own->law.rate.t_high_ns;
 }
 
 /* At the lowest rate and a round trip that is far too long still: it may be the path
  * that is longer now, or than others' to the same address. Look anew, and alone; should it be a
  * queue, its end will show.
  */
-static void timely_doubt_base(struct timely_sock *ts, const struct timely_completion *completion)
+static void timely_doubt_base(struct sock *sk, const struct timely_completion *completion)
 {
+	const struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_own *own;
 
 	if (!ts->own)
@@ -573,6 +665,9 @@ static void timely_doubt_base(struct timely_sock *ts, const struct timely_comple
 	if (likely(ts->rate.rate_fp > own->law.rate.min_rate_fp ||
 		   completion->rtt_ns <= own->law.rate.t_high_ns))
 		return;
+	if (own->apart)
+		timely_path_forget(sk);
+	own->apart = false;
 	timely_floor_init(&own->floor);
 	own->shared_ns = U32_MAX;
 	own->doubt_ns = completion->now_ns;
@@ -586,7 +681,7 @@ static void timely_apply(struct sock *sk, const struct timely_law *law)
 	u64 rate = timely_rate_Bps(&ts->rate);
 	u64 bytes = rate * law->horizon_q24 >> 24;
 
-	if (ts->own && timely_drains_ns(sk) < ts->flow->own.drain_ns)
+	if (ts->own && timely_drain_is_on(&ts->flow->own.drain, tcp_sk(sk)->tcp_clock_cache))
 		rate -= timely_drain_Bps(rate, sk->sk_hash);
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
@@ -605,6 +700,8 @@ static void timely_begin(struct sock *sk, const struct timely_law *law)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets;
 
+	if (ts->own)
+		timely_look_for_drain(sk, &ts->flow->own);
 	timely_apply(sk, law);
 	packets = timely_packets(ts, bytes) + TIMELY_BEGIN_SEGMENTS * ts->gso_segs;
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
@@ -680,21 +777,16 @@ static void timely_want_driver_stamps(struct timely_sock *ts, bool want)
 		net_disable_timestamp();
 }
 
-/* Their clock is the real one, which can be set. What was stamped before it was
- * cannot be told on ours; nor is a stamp of long ago or of the future one.
- */
+/* When did the packet arrive, by the driver's stamp? 0 if the stamp does not tell. */
 static u64 timely_driver_ns(u64 stamp_ns, u64 now_ns)
 {
-	u64 real_ns = ktime_to_ns(ktime_mono_to_real(0));
-	u64 arrived_ns = stamp_ns - real_ns;
+	struct timely_real real;
+	u64 arrived_ns;
 
-	if (unlikely(READ_ONCE(timely_real.offset_ns) != real_ns)) {
-		WRITE_ONCE(timely_real.offset_ns, real_ns);
-		WRITE_ONCE(timely_real.set_ns, now_ns);
-	}
-	if (now_ns - arrived_ns > TIMELY_BACKLOG_MAX_NS ||
-	    arrived_ns < READ_ONCE(timely_real.set_ns))
-		return 0;
+	timely_look_at_real(&real);
+	arrived_ns = timely_real_arrival_ns(&real, stamp_ns, now_ns);
+	if (unlikely(!arrived_ns))
+		timely_rtt_count(TIMELY_RTT_driver_unsure);
 	return arrived_ns;
 }
 
@@ -862,7 +954,7 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 			timely_rate_reseed(&ts->rate);
 		else
 			timely_rate_update(&ts->rate, &law->rate, &completion);
-		timely_doubt_base(ts, &completion);
+		timely_doubt_base(sk, &completion);
 		timely_apply(sk, law);
 		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
 	} else {
@@ -1133,6 +1225,7 @@ static u32 timely_min_tso_segs(struct sock *sk)
 static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 {
 	timely_floor_init(&own->floor);
+	timely_drain_init(&own->drain, tp->tcp_clock_cache);
 	timely_loss_init(&own->loss, tp->lost, tp->delivered);
 	own->shared_ns = U32_MAX;
 	own->untold_ns = TIMELY_PATH_ASK;
@@ -1144,6 +1237,7 @@ static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 	own->link = NULL;
 	own->link_dev = NULL;
 	own->link_kbps = 0;
+	own->apart = false;
 	timely_set_base(own, 0);
 }
 
@@ -1326,6 +1420,7 @@ static int __init timely_register(void)
 
 	BUILD_BUG_ON(sizeof(struct timely_sock) > ICSK_CA_PRIV_SIZE);
 
+	timely_real_init(&timely_real, timely_real_offset_ns());
 	timely_fix_presets();
 	err = timely_settings_init();
 	if (err)

@@ -64,7 +64,11 @@ EXPORT_SYMBOL_GPL(timely_params_check);
 
 EXPORT_SYMBOL_GPL(timely_steer_ref_ns);
 EXPORT_SYMBOL_GPL(timely_tune);
-EXPORT_SYMBOL_GPL(timely_drain_ns);
+EXPORT_SYMBOL_GPL(timely_drain_init);
+EXPORT_SYMBOL_GPL(timely_drain_set);
+EXPORT_SYMBOL_GPL(timely_drain_look);
+EXPORT_SYMBOL_GPL(timely_drain_watch_add);
+EXPORT_SYMBOL_GPL(timely_drain_base_ns);
 EXPORT_SYMBOL_GPL(timely_first_base_ns);
 
 EXPORT_SYMBOL_GPL(timely_link_epoch);
@@ -73,7 +77,9 @@ EXPORT_SYMBOL_GPL(timely_link_of);
 EXPORT_SYMBOL_GPL(timely_link_put);
 
 EXPORT_SYMBOL_GPL(timely_path_late);
-EXPORT_SYMBOL_GPL(timely_path_least_ns);
+EXPORT_SYMBOL_GPL(timely_path_tell);
+EXPORT_SYMBOL_GPL(timely_path_drained);
+EXPORT_SYMBOL_GPL(timely_path_forget);
 
 EXPORT_SYMBOL_GPL(timely_pause_init);
 EXPORT_SYMBOL_GPL(timely_pause_hear);

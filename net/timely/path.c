@@ -33,7 +33,7 @@
 #include <net/timely_rtt.h>
 #include <net/timely_tune.h>
 
-/* Two thousand destinations, in 160 KiB. */
+/* Two thousand destinations, in 256 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
 
@@ -42,12 +42,16 @@
  * @key: its hash
  * @told_ns: when it was last told of, CLOCK_MONOTONIC
  * @floor: round trips of late, ns
+ * @long_floor: and of longer, for as long as the hosts' drains do not coincide
+ * @drains: whether they do
  * @noise: what the destination's receivers add to them
  */
 struct path_entry {
 	u64 key;
 	u64 told_ns;
 	struct timely_floor floor;
+	struct timely_floor long_floor;
+	struct timely_drain_watch drains;
 	struct timely_noise noise;
 };
 
@@ -98,39 +102,94 @@ static struct path_entry *path_add(struct path_set *set, u64 key)
 			oldest = entry;
 	oldest->key = key;
 	timely_floor_init(&oldest->floor);
+	timely_floor_init(&oldest->long_floor);
+	oldest->drains = (struct timely_drain_watch){};
 	oldest->noise = (struct timely_noise){};
 	return oldest;
 }
 
+/* The base RTT of a path, with one more RTT, or TIMELY_PATH_ASK for none. */
+static u32 path_base_ns(struct path_entry *entry, u64 now_ns, u32 rtt_ns)
+{
+	u64 least_ns = timely_floor_add(&entry->floor, now_ns, TIMELY_BASE_HALF_NS, rtt_ns);
+	u64 long_ns = timely_floor_add(&entry->long_floor, now_ns,
+				       TIMELY_DRAIN_APART_LONGER * TIMELY_BASE_HALF_NS, rtt_ns);
+
+	return timely_drain_base_ns(&entry->drains, least_ns, long_ns);
+}
+
 /**
- * timely_path_least_ns() - tell of a round trip, and hear of the least
+ * timely_path_tell() - tell of a round trip, and hear what others know
  * @sk: a TCP socket whose destination is known; under its lock, and RCU
  * @now_ns: CLOCK_MONOTONIC
  * @rtt_ns: as the connection measured it, without the segment's time on the line;
  *	TIMELY_PATH_ASK if it did not
- * @noise_ns: set to the mean of what receivers are known to add, 0 for nothing
+ * @news: filled in
  *
- * What is told counts for one to two times TIMELY_BASE_HALF_NS.
- *
- * Return: ns; U32_MAX if nothing is known.
+ * An RTT that is told counts for one to two times TIMELY_BASE_HALF_NS; while the drains of
+ * hosts do not coincide, for TIMELY_DRAIN_APART_LONGER times as long.
  */
-u32 timely_path_least_ns(struct sock *sk, u64 now_ns, u32 rtt_ns, u32 *noise_ns)
+void timely_path_tell(struct sock *sk, u64 now_ns, u32 rtt_ns, struct timely_path_news *news)
 {
-	u64 key = path_key(sk), least_ns = U32_MAX;
+	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
 	struct path_entry *entry;
 
+	*news = (struct timely_path_news){ .base_ns = U32_MAX };
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		entry = entry ?: path_add(set, key);
 		entry->told_ns = now_ns;
 	}
-	if (entry)
-		least_ns = timely_floor_add(&entry->floor, now_ns, TIMELY_BASE_HALF_NS, rtt_ns);
-	*noise_ns = entry ? entry->noise.mean_ns : 0;
+	if (entry) {
+		news->base_ns = path_base_ns(entry, now_ns, rtt_ns);
+		news->noise_ns = entry->noise.mean_ns;
+		news->apart = entry->drains.apart;
+	}
 	spin_unlock_bh(&set->lock);
-	return least_ns;
+}
+
+/**
+ * timely_path_drained() - tell of a drain
+ * @sk: a TCP socket whose destination is known; under its lock, and RCU
+ * @drain: what its connection saw
+ *
+ * Return: true if it turned out that the drains of the hosts on the path do not coincide.
+ */
+bool timely_path_drained(struct sock *sk, const struct timely_path_drain *drain)
+{
+	u64 key = path_key(sk);
+	struct path_set *set = &path_sets[key % PATH_SETS];
+	struct path_entry *entry;
+	bool apart = false;
+
+	spin_lock_bh(&set->lock);
+	entry = path_find(set, key);
+	if (entry)
+		apart = timely_drain_watch_add(&entry->drains, drain->before_ns, drain->rtt_ns,
+					       drain->base_ns, drain->due_ns);
+	spin_unlock_bh(&set->lock);
+	return apart;
+}
+
+/**
+ * timely_path_forget() - the base RTT that was kept may be of another path
+ * @sk: a TCP socket whose destination is known; under its lock, and RCU
+ */
+void timely_path_forget(struct sock *sk)
+{
+	u64 key = path_key(sk);
+	struct path_set *set = &path_sets[key % PATH_SETS];
+	struct path_entry *entry;
+
+	spin_lock_bh(&set->lock);
+	entry = path_find(set, key);
+	if (entry) {
+		timely_floor_init(&entry->long_floor);
+		entry->drains = (struct timely_drain_watch){};
+	}
+	spin_unlock_bh(&set->lock);
 }
 
 /**

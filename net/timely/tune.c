@@ -72,11 +72,6 @@
  */
 #define TUNE_SLACK_NS		10000U
 
-/* A drain lasts as long as clocks may differ, and some round trips. */
-#define TUNE_DRAIN_NS		1000000U
-#define TUNE_DRAIN_MAX_NS	8000000U
-#define TUNE_DRAIN_RTTS		8
-
 static void tune_one(u32 *value, u64 derived, u32 min, u32 max)
 {
 	if (*value == TIMELY_AUTO)
@@ -182,16 +177,4 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes)
 {
 	return min_t(u64, (u64)handshake_ns + tune_ns(segment_bytes, TUNE_LINE_KBPS), U32_MAX);
-}
-
-/**
- * timely_drain_ns() - how long a drain lasts
- * @min_rtt_ns: the path's base RTT
- *
- * Return: ns, from the beginning of each TIMELY_DRAIN_PERIOD_NS.
- */
-u32 timely_drain_ns(u32 min_rtt_ns)
-{
-	return clamp_t(u64, (u64)min_rtt_ns * TUNE_DRAIN_RTTS, TUNE_DRAIN_NS,
-		       TUNE_DRAIN_MAX_NS);
 }

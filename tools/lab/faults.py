@@ -26,7 +26,10 @@ DEFAULTS = {
 }
 # On the bed of NICs there is no tc on the way.
 NICS_TOO = ("pause_us", "pause_every_us")
-EVENTS = ("blackout_ms", "extra_delay_us")
+# Of tcp_timely: how far hosts' real-time clocks are apart, and how many of them there are.
+DRAINS = {"drain_offset_ns": "/sys/module/tcp_timely/parameters/test_drain_offset_ns",
+          "drain_clocks": "/sys/module/tcp_timely/parameters/test_drain_clocks"}
+EVENTS = ("blackout_ms", "extra_delay_us", *DRAINS)
 
 
 class FaultsError(Exception):
@@ -135,9 +138,18 @@ def script_lines(scenario):
     return lines
 
 
+def offset_lines(scenario):
+    return [f"write path={path} value={event[key]} at={int(event['at_ms'] * MS)}"
+            for event in scenario.get("events", []) for key, path in DRAINS.items()
+            if key in event]
+
+
 def plan_lines(scenario):
     """The engine's."""
-    path = settings(scenario)
+    return offset_lines(scenario) + path_lines(scenario, settings(scenario))
+
+
+def path_lines(scenario, path):
     if "nic" in scenario:
         every = int(path["pause_every_us"] * 1000)
         return [f"write path={nicbed.sysfs('sw', name)}/pause_ns "

@@ -64,12 +64,13 @@ TRACE_EVENT(timely_rtt,
 );
 
 /* What was not given was derived, for a new connection or as its path is another: the base RTT,
- * what receivers add to it, the line, the qdisc.
+ * what receivers add to it, the line, the qdisc, whether hosts' drains do not coincide.
  */
 TRACE_EVENT(timely_derived,
-	    TP_PROTO(const struct sock *sk, const struct timely_params *params, u8 late),
+	    TP_PROTO(const struct sock *sk, const struct timely_params *params, u8 late,
+		     bool apart),
 
-	    TP_ARGS(sk, params, late),
+	    TP_ARGS(sk, params, late, apart),
 
 	TP_STRUCT__entry(__field(u64, net_cookie)
 		__field(u32, min_rtt_ns)
@@ -83,6 +84,7 @@ TRACE_EVENT(timely_derived,
 		__field(u16, sport)
 		__field(u16, dport)
 		__field(u8, late)
+		__field(bool, apart)
 	),
 
 	TP_fast_assign(__entry->net_cookie = sock_net(sk)->net_cookie;
@@ -97,14 +99,15 @@ TRACE_EVENT(timely_derived,
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->late = late;
+		__entry->apart = apart;
 	),
 
-	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u rtt_noise_ns=%u line_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u late=%u",
+	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u rtt_noise_ns=%u line_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u late=%u apart=%u",
 		  __entry->net_cookie, __entry->sport, __entry->dport,
 		  __entry->min_rtt_ns, __entry->rtt_noise_ns,
 		  __entry->line_rate_kbps, __entry->max_rate_kbps,
 		  __entry->segment_bytes, __entry->rtt_ref_ns,
-		  __entry->rtt_ref_1g_ns, __entry->t_high_ns, __entry->late)
+		  __entry->rtt_ref_1g_ns, __entry->t_high_ns, __entry->late, __entry->apart)
 );
 
 #endif /* _TRACE_TIMELY_H */

@@ -1,0 +1,302 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# RTTs stay true and rates stay up whatever is done to the clocks of the sender's host: its
+# real-time clock, by which drivers stamp and drains begin, and its NIC's clock. Both are set
+# forth and back by 1 us to an hour, slewed by 500 ppm, and the kernel inserts and deletes leap
+# seconds; with base RTTs from 10 us to 2 ms. TIMELY_CLOCKS=full takes all values of all.
+
+. "$(dirname "$0")/hw_lib.sh"
+
+if [ "${TIMELY_CLOCKS-}" = full ]; then
+	delays="5000 100000 1000000"
+	sizes="1000 20000 50000 200000 1000000 10000000 100000000 500000000 1000000000
+		37000000000 3600000000000"
+	nic_sizes="1000 20000 50000 300000 1000000 100000000 1000000000 37000000000 3600000000000"
+else
+	delays="5000 1000000"
+	sizes="1000 200000 1000000 500000000 3600000000000"
+	nic_sizes="1000 3600000000000"
+fi
+# What the host sees packets late by, at most.
+noise=50000
+
+hosts() {
+	# shellcheck disable=SC2086 # several arguments
+	load_hw $fixed
+	nics_up
+	busy h1 eth0 $noise
+	cat >"$work/steps.py" <<-'EOF'
+		# steps.py EVERY_SECONDS real|FILE NS...: step a clock by each, in turn
+		import sys, time
+		def step(by):
+		    if sys.argv[2] == "real":
+		        now = time.clock_gettime_ns(time.CLOCK_REALTIME)
+		        time.clock_settime_ns(time.CLOCK_REALTIME, now + by)
+		    else:
+		        with open(sys.argv[2], "w") as file:
+		            file.write(str(by))
+		for by in map(int, sys.argv[3:]):
+		    time.sleep(float(sys.argv[1]))
+		    step(by)
+	EOF
+	cat >"$work/adjtimex.py" <<-'EOF'
+		# adjtimex.py frequency PPM: slew the clocks
+		# adjtimex.py leap insert|delete: it comes at the end of a day, in about a second
+		# adjtimex.py leap none: none is to come; the kernel knows a second later
+		import ctypes, struct, sys, time
+		ADJ_FREQUENCY, ADJ_STATUS, STA_INS, STA_DEL = 2, 16, 16, 32
+		libc = ctypes.CDLL(None, use_errno=True)
+		def adjust(modes, freq=0, status=0):
+		    # struct timex, on 64 bits
+		    timex = ctypes.create_string_buffer(struct.pack("I4xqqqqi4x", modes, 0, freq, 0, 0, status), 208)
+		    if libc.adjtimex(timex) < 0:
+		        sys.exit(f"adjtimex: errno {ctypes.get_errno()}")
+		if sys.argv[1] == "frequency":
+		    adjust(ADJ_FREQUENCY, freq=int(sys.argv[2]) << 16)
+		elif sys.argv[2] == "none":
+		    adjust(ADJ_STATUS, status=0)
+		else:
+		    insert = sys.argv[2] == "insert"
+		    day = 86400 * 10**9
+		    end = (time.clock_gettime_ns(time.CLOCK_REALTIME) // day + 2) * day
+		    # The kernel looks at the flag at the end of a second of the day before.
+		    time.clock_settime_ns(time.CLOCK_REALTIME, end - (1050 if insert else 2050) * 10**6)
+		    adjust(ADJ_STATUS, status=STA_INS if insert else STA_DEL)
+	EOF
+}
+
+as_usual() {
+	stamps h1 eth0 "$1"
+	busy h1 eth0 $noise
+}
+
+# A base RTT of twice that.
+delay() {
+	knob h1 eth0 delay_ns "$1"
+	knob h2 eth0 delay_ns "$1"
+}
+
+# count NAME: sets $count to what module timely has counted
+count() {
+	must "$timelyctl" -j rtt
+	count=$("$python" -I -c '
+import json, sys
+print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/must" "$1") || fail "no counter $1"
+}
+
+# both_ways SIZE...: forth and back again, back and forth
+both_ways() {
+	signed=
+	for size; do
+		signed="$signed $size -$size -$size $size"
+	done
+	echo "$signed"
+}
+
+# A script that has a clock stepped in the background.
+# stepping EVERY CLOCK NS...
+stepping() {
+	echo "ip netns exec h1 $python -I $work/steps.py $* >$work/stepped 2>&1 &" >"$work/stepping"
+}
+
+# Steps each @every s of @clock, while flows run; then judge.
+# while_stepping EVERY SECONDS CLOCK NS...
+while_stepping() {
+	every=$1
+	seconds=$2
+	clock=$3
+	shift 3
+	stepping "$every" "$clock" "$@"
+	watch_nics h1 eth0
+	{
+		plan_flows "$seconds"
+		echo "0.1 run sh $work/stepping"
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	[ ! -s "$work/stepped" ] || fail "$(cat "$work/stepped")"
+	# What is sent after the flow's end comes without stamps.
+	until=$("$python" -I -c "print(int($seconds * 1000000 - 1000))")
+	judge until_us="$until"
+	expect unjoined -eq 0 "$*"
+}
+
+# RTTs that end with a driver's stamp end when the driver saw the ACK, and without one, not earlier.
+expect_software() {
+	expect software_min -ge -$exact "$*"
+	expect software_max -le $((noise + 2000)) "$*"
+	[ -z "${tcp_min-}" ] || expect tcp_min -ge -$exact "$*"
+	[ -z "${tcp_max-}" ] || expect tcp_max -le $((noise + 2000)) "$*"
+	expect hardware -eq 0 "$*"
+}
+
+the_real_clock_is_set() {
+	as_usual none
+	truth_types=R
+	total_kbps=1000000
+	for delay in $delays; do
+		delay "$delay"
+		for size in $sizes; do
+			count real_set
+			before=$count
+			# shellcheck disable=SC2046 # several
+			while_stepping 0.02 0.2 real $(both_ways "$size")
+			say "base RTT 2 x $delay ns, by $size ns: $driver_later RTTs by the driver's stamps, $tcp_later without"
+			expect_software "base RTT 2 x $delay ns, by $size ns"
+			# A clock that was set back by half a second tells nothing for as long.
+			expect driver_later -ge $((measured * (size == 500000000 ? 50 : 90) / 100))
+			expect measured -ge 100
+			count real_set
+			count=$((count - before))
+			expect count -eq 4 "by $size ns"
+		done
+	done
+}
+
+# A stamp is of no use for as long only as it takes to be sure.
+the_real_clock_is_set_always() {
+	as_usual none
+	truth_types=R
+	total_kbps=1000000
+	delay 5000
+	ticks=
+	tick=0
+	while [ $tick -lt 20 ]; do
+		ticks="$ticks 1000"
+		tick=$((tick + 1))
+	done
+	for sign in "" -; do
+		# shellcheck disable=SC2046 # several
+		while_stepping 0.01 0.35 real $(echo "$ticks" | sed "s/1000/${sign}1000/g")
+		expect_software "${sign}1 us each 10 ms"
+		expect driver_later -ge $((measured * 98 / 100)) "${sign}1 us each 10 ms"
+	done
+}
+
+leap_seconds() {
+	as_usual none
+	truth_types=R
+	total_kbps=1000000
+	for leap in insert delete; do
+		count real_set
+		before=$count
+		watch_nics h1 eth0
+		{
+			plan_flows 2.4
+			echo "0.05 run $python -I $work/adjtimex.py leap $leap"
+		} >"$work/plan"
+		traffic <"$work/plan"
+		expect_flows_done
+		judge until_us=2399000
+		expect_software "$leap"
+		expect driver_later -ge $((measured * 95 / 100)) "$leap"
+		must "$python" -I "$work/adjtimex.py" leap none
+		sleep 1.1
+		# Once by hand, to the end of a day, and once by the kernel.
+		count real_set
+		count=$((count - before))
+		expect count -eq 2 "$leap"
+	done
+}
+
+slewing() {
+	count real_set
+	before=$count
+	truth_types=R
+	total_kbps=
+	for filter in none all; do
+		as_usual $filter
+		for ppm in 500 -500; do
+			must "$python" -I "$work/adjtimex.py" frequency $ppm
+			watch_nics h1 eth0
+			flows 0.25
+			judge after_us=150000 until_us=249000
+			if [ $filter = none ]; then
+				expect_software "$ppm ppm"
+				expect driver_later -ge $((measured * 98 / 100)) "$ppm ppm"
+			else
+				expect_hardware "$ppm ppm"
+			fi
+		done
+		must "$python" -I "$work/adjtimex.py" frequency 0
+	done
+	unset total_kbps
+	count real_set
+	expect count -eq "$before" "slewing is no setting"
+}
+
+# What the smallest and largest steps do to hardware stamps; hw_rtt has those between.
+the_nics_clock_is_stepped() {
+	as_usual all
+	truth_types=R
+	for delay in $delays; do
+		delay "$delay"
+		for size in $nic_sizes; do
+			while_stepping 0.15 0.7 /sys/class/net/eth0/hwnic/phc_step_ns "$size" "-$size" "$size"
+			say "base RTT 2 x $delay ns, by $size ns: $error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
+			expect hardware -ge 200
+			# As hw_rtt has it.
+			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
+			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
+			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
+		done
+	done
+}
+
+# ---- rates ----
+
+# With the default parameters, which look for the base RTT.
+# rates_under CLOCK NS...: each 50 ms
+rates_under() {
+	clock=$1
+	shift
+	stepping 0.05 "$clock" "$@"
+	{
+		for flow in 1 2 3 4; do
+			echo "0 flow f$flow from=h1 to=h2 addr=$h2_v4 cc=timely"
+			echo "2.3 stop f$flow"
+			echo "1.0 goodput before$flow flow=f$flow for=0.4"
+			for window in 4 5 6 7 8; do
+				echo "1.$window goodput w${window}_$flow flow=f$flow for=0.1"
+			done
+		done
+		echo "1.4 run sh $work/stepping"
+	} >"$work/plan"
+	traffic <"$work/plan"
+	[ ! -s "$work/stepped" ] || fail "$(cat "$work/stepped")"
+	say "$clock: $before1 $before2 $before3 $before4 kbit/s before"
+	sum=0
+	for flow in 1 2 3 4; do
+		eval "before=\$before$flow"
+		sum=$((sum + before))
+		for window in 4 5 6 7 8; do
+			expect w${window}_$flow -ge $((before * 80 / 100)) "$clock $*: 100 ms of flow $flow"
+		done
+	done
+	# Of 10 Gb/s: few flows do not fill a line whose receiver holds ACKs.
+	expect sum -ge 4000000
+}
+
+# Until a step is noticed, and while a line is learnt, RTTs end with other stamps.
+rates_stay_up() {
+	tc -n h1 qdisc del dev eth0 root
+	unload_timely
+	must insmod "$modules/timely.ko" cross_timestamps=0
+	must insmod "$modules/tcp_timely.ko"
+	must insmod "$modules/sch_timely.ko"
+	must tc -n h1 qdisc replace dev eth0 root timely
+	knob h1 eth0 noise_ns 0
+	for delay in $delays; do
+		delay "$delay"
+		stamps h1 eth0 none
+		rates_under real 1000 -1000 1000000 -1000000 500000000 -500000000 \
+			3600000000000 -3600000000000
+		stamps h1 eth0 all
+		rates_under /sys/class/net/eth0/hwnic/phc_step_ns 1000 -1000 -1000000 1000000 \
+			500000000 -500000000 3600000000000 -3600000000000
+	done
+}
+
+run_cases hosts the_real_clock_is_set the_real_clock_is_set_always leap_seconds slewing \
+	the_nics_clock_is_stepped rates_stay_up all_goes
