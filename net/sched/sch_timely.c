@@ -74,6 +74,9 @@ static inline u64 timely_clock_ns(void)
 /* While flows are due, so many packets may pass without a flow of their own. */
 #define TQ_FASTPATH_MAX		8
 
+/* While another queue is told of a flow's changes, this one looks again that often. */
+#define TQ_SHARED_NS		((u64)NSEC_PER_MSEC)
+
 /* Packets of a flow that was held are not kept further apart than this. */
 #define TQ_SPACE_MAX_NS		((u64)NSEC_PER_MSEC)
 
@@ -439,6 +442,14 @@ static struct sk_buff *tq_peek(const struct tq_flow *f)
 	return early;
 }
 
+/* The flow's last packet has left. */
+static void tq_emptied(struct tq_sched *q, struct tq_flow *f)
+{
+	q->inactive++;
+	if (f->recorded)
+		timely_flow_release(f->record, &q->waiter);
+}
+
 /* Take out what tq_peek() gave. */
 static void tq_unqueue(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb)
 {
@@ -486,36 +497,12 @@ static void tq_make_ready(struct tq_sched *q, struct tq_flow *f,
 	tq_turn_add(turns, f);
 }
 
-/* Have the congestion control tell us, of all qdiscs that know the flow, when
- * its rate rises.
- */
-static void tq_tell_waiting(struct tq_sched *q, struct tq_flow *f)
-{
-	if (unlikely(READ_ONCE(f->record->waiter) != &q->waiter))
-		timely_flow_attach(f->record, &q->waiter, f);
-	/* At maxrate a higher rate changes nothing. */
-	if (f->paced && f->rate_Bps < q->config.maxrate_Bps)
-		WRITE_ONCE(f->record->waiting_Bps, f->rate_Bps);
-	else
-		WRITE_ONCE(f->record->waiting_Bps, 0);
-}
-
-static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
-{
-	f->state = TQ_THROTTLED;
-	q->throttled++;
-	q->stats.throttled++;
-	timely_wheel_add(q->wheel, &f->node, due);
-	if (f->recorded)
-		tq_tell_waiting(q, f);
-}
-
 /* It has left the wheel. */
 static void tq_unthrottle(struct tq_sched *q, struct tq_flow *f)
 {
 	q->throttled--;
 	if (f->recorded)
-		WRITE_ONCE(f->record->waiting_Bps, 0);
+		timely_flow_waited(f->record, &q->waiter);
 	tq_make_ready(q, f, &q->bands[f->band].old_flows);
 }
 
@@ -599,6 +586,44 @@ static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *s
 		}
 	}
 	return due;
+}
+
+/* At maxrate a higher rate changes nothing. */
+static u64 tq_waiting_Bps(const struct tq_sched *q, const struct tq_flow *f)
+{
+	return f->paced && f->rate_Bps < q->config.maxrate_Bps ? f->rate_Bps : 0;
+}
+
+/* Have the congestion control and On-Ramp tell this queue of changes while the flow's
+ * first packet waits until @due. One queue at a time is told. Another queue that holds
+ * packets of the same socket, as when the socket changes its queue under mq, looks again
+ * by itself.
+ *
+ * Return: when to look at the flow again.
+ */
+static u64 tq_tell_waiting(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	u64 sooner;
+
+	if (!timely_flow_wait(f->record, &q->waiter, f, tq_waiting_Bps(q, f)))
+		return min(due, timely_clock_ns() + TQ_SHARED_NS);
+	/* A change between the first look and the notice has told nobody. */
+	sooner = tq_due(q, f, tq_peek(f));
+	if (likely(sooner >= due))
+		return due;
+	/* Rates that are told from here on are higher than the one just read. */
+	WRITE_ONCE(f->record->waiting_Bps, tq_waiting_Bps(q, f));
+	return sooner;
+}
+
+static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	f->state = TQ_THROTTLED;
+	q->throttled++;
+	q->stats.throttled++;
+	if (f->recorded)
+		due = tq_tell_waiting(q, f, due);
+	timely_wheel_add(q->wheel, &f->node, due);
 }
 
 static u32 tq_transport_header(const struct sk_buff *skb)
@@ -878,14 +903,16 @@ static void tq_move(struct tq_sched *q, struct tq_flow *f)
 
 	if (due >= f->node.due_ns)
 		return;
-	timely_wheel_move(q->wheel, &f->node, due);
 	if (f->recorded) {
-		tq_tell_waiting(q, f);
+		due = tq_tell_waiting(q, f, due);
 		q->stats.brought_forward++;
 	}
+	timely_wheel_move(q->wheel, &f->node, due);
 }
 
-/* Records whose rate or pause has changed. */
+/* Records whose rate or pause has changed. A notice that was on its way while another
+ * queue took over the flow goes on to that queue.
+ */
 static void tq_take_changed(struct tq_sched *q)
 {
 	struct llist_node *list = llist_del_all(&q->waiter.changed);
@@ -894,7 +921,9 @@ static void tq_take_changed(struct tq_sched *q)
 
 	while ((record = timely_flow_take_changed(&list))) {
 		f = timely_flow_queue(record, &q->waiter);
-		if (f && f->state == TQ_THROTTLED)
+		if (!f)
+			timely_flow_changed(record);
+		else if (f->state == TQ_THROTTLED)
 			tq_move(q, f);
 		timely_flow_put(record);
 	}
@@ -1642,7 +1671,7 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 		skb = tq_split(sch, f, skb);
 	if (!tq_cb(skb)->more) {
 		if (!--f->qlen)
-			q->inactive++;
+			tq_emptied(q, f);
 		q->bands[tq_cb(skb)->band].packets--;
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
@@ -1724,6 +1753,9 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now;
 
+	/* Also when nothing is queued: each notice holds a reference. */
+	if (unlikely(!llist_empty(&q->waiter.changed)))
+		tq_take_changed(q);
 	if (!sch->q.qlen)
 		return NULL;
 	if (unlikely(q->bypass)) {
@@ -1736,8 +1768,6 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 		goto out;
 	}
 	now = timely_clock_ns();
-	if (unlikely(!llist_empty(&q->waiter.changed)))
-		tq_take_changed(q);
 	tq_release(q, now);
 	skb = tq_next_packet(sch, now);
 	if (!skb) {
@@ -2058,7 +2088,7 @@ static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *
 			rtnl_kfree_skbs(skb, skb);
 		} while (more);
 		if (!--f->qlen)
-			q->inactive++;
+			tq_emptied(q, f);
 	}
 	if (f->state == TQ_THROTTLED && !f->qlen) {
 		timely_wheel_del(q->wheel, &f->node);
