@@ -145,6 +145,38 @@ udp_segments() {
 	expect_near span 20700000 4
 }
 
+# The sub-segments of one packet leave over 1.5 s, each 0.15 s after the one before. TCP
+# finds that the packet is still on this host: it neither probes nor sends data again.
+nothing_is_sent_twice() {
+	h1_qdisc timely $exact segment 1500
+	packets <<-'EOF'
+		def counters():
+		    found = {}
+		    with inside("h1"):
+		        for name in "netstat", "snmp":
+		            with open("/proc/thread-self/net/" + name, encoding="ascii") as file:
+		                lines = [line.split() for line in file]
+		            for keys, values in zip(lines[::2], lines[1::2]):
+		                found.update(zip(keys[1:], map(int, values[1:])))
+		    return found
+		before, tap = counters(), Tap()
+		transfer = Transfer(60000, rate=10000)
+		data = [s for s in tcp_segments(carry(transfer, seconds=30, tap=tap)) if s.data]
+		grown = {key: value - before[key] for key, value in counters().items()}
+		result(ok=transfer.ok, bytes=sum(len(s.data) for s in data),
+		       segmented=stats()["segmented"], probes=grown["TCPLossProbes"],
+		       again=grown["RetransSegs"], timeouts=grown["TCPTimeouts"])
+		say({key: grown[key] for key in ("TCPLossProbes", "RetransSegs", "TCPTimeouts",
+		     "TCPSpuriousRtxHostQueues")}, sum(len(s.data) for s in data), "bytes")
+	EOF
+	expect ok -eq 1
+	expect segmented -ge 1
+	expect probes -eq 0
+	expect timeouts -eq 0
+	expect again -eq 0
+	expect bytes -eq 60000
+}
+
 # BIG TCP: beyond 64 KB, which IPv6 has here.
 big_tcp() {
 	for end in 1 2; do
@@ -171,4 +203,4 @@ big_tcp() {
 }
 
 run_cases hosts whole_by_default leave_in_pieces smaller_than_a_packet \
-	rate_inside_a_segment udp_segments big_tcp
+	rate_inside_a_segment udp_segments nothing_is_sent_twice big_tcp
