@@ -1374,6 +1374,33 @@ static struct sock *held_by_onramp(struct kunit *test)
 	return sk;
 }
 
+/* Two sockets with the same addresses, one after the other, are one flow to On-Ramp. */
+static void queues__two_sockets_share_a_record(struct kunit *test)
+{
+	struct sock *a = bench_tcp(0), *b = bench_tcp(1);
+	struct timely_flow *record;
+
+	bench.q->config.onramp = 1;
+	give_kilo(test, a, 0);
+	give_kilo(test, b, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	record = bench_flow(a)->record;
+	KUNIT_ASSERT_NOT_NULL(test, record);
+	KUNIT_EXPECT_PTR_EQ(test, bench_flow(b)->record, record);
+	timely_flow_pause(record, START_NS + 50 * MS);
+	give_kilo(test, a, 1);
+	give_kilo(test, b, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += 10 * MS;
+	timely_flow_pause(record, 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 10 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	KUNIT_EXPECT_LE(test, bench.now_ns, START_NS + 11 * MS + SLOT_NS);
+	EXPECT_DONE(test);
+}
+
 /* A FIN that overtakes data leaves a gap, which the receiver takes for a loss. */
 static void pause__fin_stays_behind_its_data(struct kunit *test)
 {
@@ -2757,6 +2784,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(queues__there_and_back),
 	KUNIT_CASE(queues__the_notice_follows_the_flow),
 	KUNIT_CASE(queues__an_empty_one_is_not_told),
+	KUNIT_CASE(queues__two_sockets_share_a_record),
 	KUNIT_CASE(pause__holds_the_flow),
 	KUNIT_CASE(pause__counts_waits),
 	KUNIT_CASE(pause__holds_ipv6_with_options),

@@ -250,6 +250,21 @@ static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read,
 }
 
 /**
+ * timely_flow_is_held() - does this queue of this qdisc hold packets of the flow?
+ * @flow: the record
+ * @waiter: the qdisc, under its own lock
+ * @queue: what the qdisc calls the flow
+ *
+ * Return: true from timely_flow_hold() to timely_flow_release().
+ */
+static inline bool timely_flow_is_held(const struct timely_flow *flow,
+				       const struct timely_waiter *waiter, const void *queue)
+{
+	return READ_ONCE(flow->waiter) == waiter && READ_ONCE(flow->queue) == queue &&
+	       READ_ONCE(flow->held);
+}
+
+/**
  * timely_flow_wait() - a packet waits for a time that the flow's rate and pause gave
  * @flow: the record
  * @waiter: the qdisc, under its own lock
@@ -266,7 +281,7 @@ static inline bool timely_flow_wait(struct timely_flow *flow, struct timely_wait
 				    void *queue, u64 rate_Bps)
 {
 	/* Only @waiter itself ends a hold: what it sees here stays. */
-	if (unlikely(READ_ONCE(flow->waiter) != waiter || !READ_ONCE(flow->held)) &&
+	if (unlikely(!timely_flow_is_held(flow, waiter, queue)) &&
 	    !timely_flow_hold(flow, waiter, queue))
 		return false;
 	WRITE_ONCE(flow->waiting_Bps, rate_Bps);
@@ -281,11 +296,12 @@ static inline bool timely_flow_wait(struct timely_flow *flow, struct timely_wait
  * timely_flow_waited() - the packet waits no more; others may
  * @flow: the record
  * @waiter: the qdisc
+ * @queue: what the qdisc calls the flow
  */
 static inline void timely_flow_waited(struct timely_flow *flow,
-				      const struct timely_waiter *waiter)
+				      const struct timely_waiter *waiter, const void *queue)
 {
-	if (READ_ONCE(flow->waiter) == waiter && READ_ONCE(flow->held))
+	if (timely_flow_is_held(flow, waiter, queue))
 		WRITE_ONCE(flow->waiting_Bps, 0);
 }
 
@@ -294,13 +310,16 @@ static inline void timely_flow_waited(struct timely_flow *flow,
  * @flow: the record
  * @waiter: the qdisc; it is still told of changes until it holds packets again, unless
  *	another qdisc takes its place
+ * @queue: what the qdisc calls the flow
  */
 static inline void timely_flow_release(struct timely_flow *flow,
-				       const struct timely_waiter *waiter)
+				       const struct timely_waiter *waiter, const void *queue)
 {
-	if (READ_ONCE(flow->waiter) == waiter && READ_ONCE(flow->held))
-		/* What this qdisc wrote is there before what the next one writes. */
-		smp_store_release(&flow->held, false);
+	if (!timely_flow_is_held(flow, waiter, queue))
+		return;
+	WRITE_ONCE(flow->waiting_Bps, 0);
+	/* What this qdisc wrote is there before what the next one writes. */
+	smp_store_release(&flow->held, false);
 }
 
 /**

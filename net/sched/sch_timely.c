@@ -470,7 +470,7 @@ static void tq_emptied(struct tq_sched *q, struct tq_flow *f)
 {
 	q->inactive++;
 	if (f->recorded)
-		timely_flow_release(f->record, &q->waiter);
+		timely_flow_release(f->record, &q->waiter, f);
 }
 
 /* Take out what tq_peek() gave. */
@@ -525,7 +525,7 @@ static void tq_unthrottle(struct tq_sched *q, struct tq_flow *f)
 {
 	q->throttled--;
 	if (f->recorded)
-		timely_flow_waited(f->record, &q->waiter);
+		timely_flow_waited(f->record, &q->waiter, f);
 	tq_make_ready(q, f, &q->bands[f->band].old_flows);
 }
 
@@ -1619,7 +1619,7 @@ static void tq_keep_original(struct sk_buff *skb, struct sock *sk, struct sk_buf
 		return;
 	}
 	if (!skb->destructor)
-		skb->sk = sk;
+		WRITE_ONCE(skb->sk, sk);
 	tq_cb(last)->original = skb;
 }
 

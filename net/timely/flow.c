@@ -214,11 +214,13 @@ void timely_flow_put(struct timely_flow *flow)
 
 static bool flow_attach(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
 {
+	bool same = flow->waiter == waiter && flow->queue == queue;
+
 	/* Pairs with timely_flow_release(). */
-	if (flow->waiter && flow->waiter != waiter && smp_load_acquire(&flow->held))
+	if (!same && smp_load_acquire(&flow->held))
 		return false;
 	WRITE_ONCE(flow->waiter, waiter);
-	flow->queue = queue;
+	WRITE_ONCE(flow->queue, queue);
 	return true;
 }
 
@@ -275,7 +277,7 @@ void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
 	spin_lock_bh(&flow->lock);
 	if (flow->waiter == waiter && flow->queue == queue) {
 		WRITE_ONCE(flow->waiter, NULL);
-		flow->queue = NULL;
+		WRITE_ONCE(flow->queue, NULL);
 		WRITE_ONCE(flow->waiting_Bps, 0);
 		WRITE_ONCE(flow->held, false);
 	}
