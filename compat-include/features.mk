@@ -10,6 +10,7 @@ ccflags-y += $(call have,HAVE_CONG_CONTROL_ACK,net/tcp.h,[(][*]cong_control[)].*
 ccflags-y += $(call have,HAVE_CWND_EVENT_TX_START,net/tcp.h,[(][*]cwnd_event_tx_start[)])
 ccflags-y += $(call have,HAVE_NET_GSO_H,net/gso.h,__skb_gso_segment)
 ccflags-y += $(call have,HAVE_PACING_OFFLOAD,linux/netdevice.h,max_pacing_offload_horizon)
+ccflags-y += $(call have,HAVE_QDISC_DROP_REASON,net/sch_generic.h,enum qdisc_drop_reason reason)
 ccflags-y += $(call have,HAVE_QDISC_PKT_SEGS,net/sch_generic.h,pkt_segs)
 ccflags-y += $(call have,HAVE_DEVICE_MATCH_CONST,linux/device.h,device_match_t match)
 ccflags-y += $(call have,HAVE_LINUX_UNALIGNED_H,linux/unaligned.h,get_unaligned_be16)

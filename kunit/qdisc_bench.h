@@ -25,6 +25,8 @@
 #include <linux/udp.h>
 #include <net/dsfield.h>
 #include <net/gso.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
 #include <net/inet_ecn.h>
 #include <net/ip6_checksum.h>
 #include <net/netlink.h>
@@ -35,6 +37,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_wheel.h>
+#include <timely_unaligned.h>
 #include <uapi/linux/timely.h>
 
 #define US		1000ULL
@@ -54,6 +57,8 @@
  * @asked: times something was asked for that may fail
  * @fail_at: which of these fails, 0 for none
  * @no_pages: pages for the table fail, all of them
+ * @hurried: allocations that were not allowed to wait for memory
+ * @between: called once, after the qdisc has read a rate and before it uses the rate
  * @attrs: options that the next qdisc is made with, or NULL
  * @other: shares its data with a packet that is split
  * @other_size: its gso_size meanwhile
@@ -67,6 +72,7 @@
  * @dev: the device
  * @sch: the qdisc
  * @q: its private part
+ * @second: another qdisc, bench_swap() makes it the one that a test talks to
  * @sk: sockets
  * @record: what their congestion control shares
  */
@@ -77,6 +83,8 @@ static struct bench {
 	u32 asked;
 	u32 fail_at;
 	bool no_pages;
+	u32 hurried;
+	void (*between)(void);
 	struct nlattr *attrs;
 	struct sk_buff *other;
 	u32 other_size;
@@ -90,6 +98,7 @@ static struct bench {
 	struct net_device *dev;
 	struct Qdisc *sch;
 	struct tq_sched *q;
+	struct Qdisc *second;
 	struct sock *sk[BENCH_SOCKS];
 	struct timely_flow *record[BENCH_SOCKS];
 } bench;
@@ -111,8 +120,24 @@ static void bench_wake(struct Qdisc *root)
 	bench.woken++;
 }
 
-/* TCP's pieces are charged to the socket again where TCP's destructor is seen;
- * here they are charged the same way.
+static u64 bench_scale(u64 a, u32 mul, unsigned int shift)
+{
+	void (*between)(void) = bench.between;
+
+	bench.between = NULL;
+	if (between)
+		between();
+	return mul_u64_u32_shr(a, mul, shift);
+}
+
+static gfp_t bench_gfp(gfp_t flags)
+{
+	bench.hurried += !gfpflags_allow_blocking(flags);
+	return flags;
+}
+
+/* TCP's sub-segments are charged to the socket where TCP's destructor is seen, and
+ * the last one takes over the charge of the packet. Here they are charged the same way.
  */
 static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t features,
 					 bool tx_path)
@@ -129,8 +154,10 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 	for (piece = pieces; piece; piece = piece->next) {
 		piece->sk = skb->sk;
 		piece->destructor = skb->destructor;
-		bench.charged++;
+		bench.charged += !!piece->next;
 	}
+	skb->sk = NULL;
+	skb->destructor = NULL;
 	return pieces;
 }
 
@@ -147,7 +174,8 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 	(bench_fails() ? NULL : kvmalloc_array(n, size, (flags) | __GFP_ZERO))
 #undef kzalloc
 #define kzalloc(size, flags) \
-	(bench_fails() || bench.no_pages ? NULL : kmalloc(size, (flags) | __GFP_ZERO))
+	(bench_fails() || bench.no_pages ? NULL : kmalloc(size, bench_gfp(flags) | __GFP_ZERO))
+#define mul_u64_u32_shr(a, mul, shift)	bench_scale(a, mul, shift)
 #define skb_unclone(skb, flags) \
 	(bench_fails() ? -ENOMEM : skb_unclone(skb, flags))
 #define skb_ensure_writable(skb, bytes) \
@@ -191,6 +219,7 @@ static struct sock *bench_sock(u32 i, int type)
 	sk->sk_protocol = type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
 	sk->sk_state = TCP_ESTABLISHED;
 	sk->sk_hash = 1000 + i;
+	sock_net_set(sk, &init_net);
 	sk->sk_pacing_rate = ~0UL;
 	sk->sk_max_pacing_rate = ~0UL;
 	return sk;
@@ -245,6 +274,9 @@ static void bench_set_rate(u32 i, u64 rate_Bps)
  * @hash: of its headers
  * @ip_id: of IPv4
  * @tos: TOS or traffic class
+ * @frag_off: of IPv4: flags and offset; 0 for IP_DF
+ * @flags: TCP flags in place of PSH and ACK, as in the fourteenth byte of the header
+ * @tlv: type of an option in a hop-by-hop header of IPv6; 0 for no such header
  * @v6: is it IPv6?
  * @udp: is it UDP?
  * @ack: is it a pure ACK?
@@ -260,6 +292,9 @@ struct packet {
 	u32 priority;
 	u32 hash;
 	u16 ip_id;
+	u16 frag_off;
+	u8 flags;
+	u8 tlv;
 	u8 tos;
 	bool v6;
 	bool udp;
@@ -273,10 +308,7 @@ static u32 bench_transport_bytes(bool udp)
 
 static bool bench_is_udp(const struct sk_buff *skb)
 {
-	u8 protocol = skb->protocol == htons(ETH_P_IP) ? ip_hdr(skb)->protocol :
-							 ipv6_hdr(skb)->nexthdr;
-
-	return protocol == IPPROTO_UDP;
+	return skb->csum_offset == offsetof(struct udphdr, check);
 }
 
 static u8 bench_byte(u32 offset)
@@ -289,6 +321,20 @@ static void bench_wfree(struct sk_buff *skb)
 	bench.charged--;
 }
 
+/* The jumbo payload option's four bytes are the length of what follows IPv6's header. */
+static void bench_put_hop_by_hop(struct sk_buff *skb, const struct packet *p, u8 protocol,
+				 u32 bytes)
+{
+	u8 *hop = skb_put_zero(skb, 8);
+
+	ipv6_hdr(skb)->nexthdr = IPPROTO_HOPOPTS;
+	hop[0] = protocol;
+	hop[2] = p->tlv;
+	hop[3] = 4;
+	if (p->tlv == IPV6_TLV_JUMBO)
+		put_unaligned_be32(bytes + 8, hop + 4);
+}
+
 static void bench_put_ip(struct sk_buff *skb, const struct packet *p, u32 payload)
 {
 	u32 bytes = bench_transport_bytes(p->udp) + payload;
@@ -299,13 +345,15 @@ static void bench_put_ip(struct sk_buff *skb, const struct packet *p, u32 payloa
 	if (p->v6) {
 		ip6 = skb_put_zero(skb, sizeof(*ip6));
 		ip6->version = 6;
-		ip6->payload_len = htons(bytes);
+		ip6->payload_len = p->tlv == IPV6_TLV_JUMBO ? 0 : htons(bytes + (p->tlv ? 8 : 0));
 		ip6->nexthdr = protocol;
 		ip6->hop_limit = 64;
 		ip6->saddr.s6_addr[15] = 1;
 		ip6->daddr.s6_addr[15] = 2;
 		ipv6_change_dsfield(ip6, 0, p->tos);
 		skb->protocol = htons(ETH_P_IPV6);
+		if (p->tlv)
+			bench_put_hop_by_hop(skb, p, protocol, bytes);
 		return;
 	}
 	ip = skb_put_zero(skb, sizeof(*ip));
@@ -314,7 +362,7 @@ static void bench_put_ip(struct sk_buff *skb, const struct packet *p, u32 payloa
 	ip->tos = p->tos;
 	ip->tot_len = htons(sizeof(*ip) + bytes);
 	ip->id = htons(p->ip_id);
-	ip->frag_off = htons(IP_DF);
+	ip->frag_off = htons(p->frag_off ? : IP_DF);
 	ip->ttl = 64;
 	ip->protocol = protocol;
 	ip->saddr = htonl(0x0a000001);
@@ -354,8 +402,7 @@ static void bench_put_tcp(struct sk_buff *skb, const struct packet *p, u32 paylo
 	th->dest = htons(2);
 	th->seq = htonl(p->seq);
 	th->doff = TCP_BYTES / 4;
-	th->ack = 1;
-	th->psh = 1;
+	((u8 *)th)[13] = p->flags ? : TCPHDR_ACK | TCPHDR_PSH;
 	memset(th + 1, 1, TCP_BYTES - sizeof(*th));
 	th->check = bench_check(skb, false, payload);
 	skb->csum_offset = offsetof(struct tcphdr, check);
@@ -381,10 +428,10 @@ static u32 bench_gso_type(const struct packet *p)
 
 static struct sk_buff *bench_packet(struct kunit *test, const struct packet *p)
 {
-	u32 ip_bytes = p->v6 ? sizeof(struct ipv6hdr) : sizeof(struct iphdr);
+	u32 ip_bytes = p->v6 ? sizeof(struct ipv6hdr) + (p->tlv ? 8 : 0) : sizeof(struct iphdr);
 	u32 headers = ETH_HLEN + ip_bytes + bench_transport_bytes(p->udp);
 	u32 payload = p->ack ? 0 : p->gso ? : (p->len ? : 1514) - headers;
-	struct sk_buff *skb = alloc_skb(256, GFP_KERNEL);
+	struct sk_buff *skb = alloc_skb_fclone(256, GFP_KERNEL);
 	u32 segs = 1;
 
 	KUNIT_ASSERT_NOT_NULL(test, skb);
@@ -600,6 +647,13 @@ static bool bench_make(void)
 	return true;
 }
 
+/* Talk to the other qdisc from here on; NULL if there is none yet. */
+static void bench_swap(void)
+{
+	swap(bench.sch, bench.second);
+	bench.q = bench.sch ? qdisc_priv(bench.sch) : NULL;
+}
+
 static void bench_destroy(void)
 {
 	if (!bench.sch)
@@ -745,11 +799,16 @@ static const char *bench_audit(void)
 #define EXPECT_AUDIT(test)	KUNIT_EXPECT_STREQ(test, bench_audit() ? : "all adds up", \
 						   "all adds up")
 
-/* Nothing is in it, and all payload has left or was dropped. */
-#define EXPECT_DONE(test) do {						\
+/* Nothing is in it. */
+#define EXPECT_DONE_HERE(test) do {					\
 	EXPECT_AUDIT(test);						\
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);			\
 	KUNIT_EXPECT_EQ(test, bench.sch->qstats.backlog, 0);		\
+} while (0)
+
+/* And all payload has left or was dropped. */
+#define EXPECT_DONE(test) do {						\
+	EXPECT_DONE_HERE(test);						\
 	KUNIT_EXPECT_EQ(test, bench.made_bytes,				\
 			bench.sent_bytes + bench.dropped_bytes);	\
 } while (0)
@@ -790,6 +849,8 @@ static void bench_exit(struct kunit *test)
 {
 	u32 i;
 
+	bench_destroy();
+	bench_swap();
 	bench_destroy();
 	KUNIT_EXPECT_EQ(test, bench.charged, 0);
 	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);

@@ -930,6 +930,32 @@ static void due__the_rate_rises_while_it_waits(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
+static void bench_rate_rises(void)
+{
+	bench_set_rate(0, 1000000000);
+}
+
+/* The rate rises after the qdisc has read the old one, before the qdisc has said that
+ * it waits: nobody is told of the rise, and the packet must not wait the old time.
+ */
+static void due__the_rate_rises_just_before_it_waits(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 10000);
+	u32 i;
+
+	for (i = 0; i < 3; i++)
+		give_kilo(test, sk, i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	bench.between = bench_rate_rises;
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_NULL(test, bench.between);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + US);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 2 * US);
+	EXPECT_DONE(test);
+}
+
 /* So high that its time is over. */
 static void due__the_rate_rises_past_now(struct kunit *test)
 {
@@ -1082,6 +1108,117 @@ static void record__closed_for_good(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
+/* ---- several queues, as under mq ---- */
+
+/* What is sent by one socket through two queues. The first queue holds the second
+ * packet until 100 ms have passed at the socket's rate; the second queue is current.
+ */
+static struct sock *two_queues(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 10000);
+
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench_swap();
+	KUNIT_ASSERT_TRUE(test, bench_make());
+	return sk;
+}
+
+/* Both queues hold packets when the rate rises: neither waits for the old time. */
+static void queues__both_wait(struct kunit *test)
+{
+	struct sock *sk = two_queues(test);
+
+	give_kilo(test, sk, 2);
+	give_kilo(test, sk, 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += 10 * MS;
+	bench_set_rate(0, 1000000000);
+	bench_swap();
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	EXPECT_DONE_HERE(test);
+	bench_swap();
+	/* This one looks again by itself. */
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	KUNIT_EXPECT_LE(test, bench.now_ns, START_NS + 11 * MS + SLOT_NS);
+	EXPECT_DONE(test);
+}
+
+/* The socket goes to another queue and comes back: its first queue is still told. */
+static void queues__there_and_back(struct kunit *test)
+{
+	struct sock *sk = two_queues(test);
+	struct packet p = { .sk = sk, .len = 100, .hash = 1, .seq = 2000 };
+
+	bench_give(test, &p);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_AT(test, START_NS + 3400 * US);
+	EXPECT_DONE_HERE(test);
+	bench_set_rate(0, 1000000000);
+	bench_swap();
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	give_kilo(test, sk, 5);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
+	EXPECT_DONE(test);
+}
+
+/* A queue is told of a flow that has left it: the queue that has the flow now is. */
+static void queues__the_notice_follows_the_flow(struct kunit *test)
+{
+	struct sock *sk = two_queues(test);
+
+	/* Told, but it has not run since, and then it loses the flow. */
+	bench_swap();
+	bench_set_rate(0, 20000);
+	KUNIT_EXPECT_FALSE(test, llist_empty(&bench.q->waiter.changed));
+	timely_flow_detach(bench.record[0], &bench.q->waiter, bench_flow(sk));
+	bench_swap();
+	give_kilo(test, sk, 2);
+	give_kilo(test, sk, 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += MS;
+	bench_set_rate(0, 1000000000);
+	bench_swap();
+	bench_take();
+	bench_swap();
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	EXPECT_DONE_HERE(test);
+	bench_swap();
+	while (bench_wait())
+		;
+	EXPECT_DONE(test);
+}
+
+/* A queue that holds nothing of a flow is not told of it, and keeps no reference. */
+static void queues__an_empty_one_is_not_told(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+
+	give_kilo(test, sk, 0);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.woken = 0;
+	timely_flow_pause(bench.record[0], bench.now_ns + 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_TRUE(test, llist_empty(&bench.q->waiter.changed));
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 2);
+	KUNIT_EXPECT_EQ(test, bench.woken, 0);
+	/* The pause counts all the same. */
+	give_kilo(test, sk, 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 6 * MS);
+	EXPECT_DONE(test);
+}
+
 /* ---- pauses ---- */
 
 static void pause__holds_the_flow(struct kunit *test)
@@ -1145,6 +1282,197 @@ static void pause__made_longer_and_shorter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 7 * MS);
 	EXPECT_DONE(test);
+}
+
+/* Each time that a flow waits for a pause counts once, however often it is looked at. */
+static void pause__counts_waits(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	u32 i;
+
+	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	for (i = 0; i < 8; i++)
+		give_kilo(test, sk, i);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += MS;
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 1);
+	/* Longer: the same wait. */
+	timely_flow_pause(bench.record[0], START_NS + 8 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 8 * MS);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 1);
+	/* Another one, while it waits for its rate. */
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	timely_flow_pause(bench.record[0], START_NS + 20 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 20 * MS);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 2);
+	/* Waits for the rate do not count. */
+	for (i = 3; i <= 8; i++)
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 2);
+	EXPECT_DONE(test);
+}
+
+/* Data is data behind a hop-by-hop header too: held, and its departure is noted. */
+static void pause__holds_ipv6_with_options(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct packet p = { .sk = sk, .hash = 1, .v6 = true, .len = 1000 + 94, .tlv = 1 };
+
+	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 1000), bench.now_ns);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 1);
+	EXPECT_DONE(test);
+}
+
+/* BIG TCP: more than 64 KB, with a jumbo payload option where the kernel has one. */
+static void pause__holds_big_tcp(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct packet p = { .sk = sk, .hash = 1, .v6 = true, .gso = 46 * MSS };
+
+	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	p.tlv = IPV6_TLV_JUMBO;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 46 * MSS), bench.now_ns);
+	p.tlv = 0;
+	p.seq = 46 * MSS;
+	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + SECOND);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 92 * MSS), bench.now_ns);
+	EXPECT_DONE(test);
+}
+
+/* A flow that only On-Ramp knows, held for 5 ms with a packet of data. */
+static struct sock *held_by_onramp(struct kunit *test)
+{
+	struct sock *sk = bench_tcp(0);
+	struct tq_flow *f;
+
+	/* Without OR-ACKs: the test says when the flow is held. */
+	bench.q->config.onramp = 1;
+	give_kilo(test, sk, 0);
+	f = bench_flow(sk);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	KUNIT_ASSERT_NOT_NULL(test, f->record);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	timely_flow_pause(f->record, START_NS + 5 * MS);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	return sk;
+}
+
+/* Two sockets with the same addresses, one after the other, are one flow to On-Ramp. */
+static void queues__two_sockets_share_a_record(struct kunit *test)
+{
+	struct sock *a = bench_tcp(0), *b = bench_tcp(1);
+	struct timely_flow *record;
+
+	bench.q->config.onramp = 1;
+	give_kilo(test, a, 0);
+	give_kilo(test, b, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	record = bench_flow(a)->record;
+	KUNIT_ASSERT_NOT_NULL(test, record);
+	KUNIT_EXPECT_PTR_EQ(test, bench_flow(b)->record, record);
+	timely_flow_pause(record, START_NS + 50 * MS);
+	give_kilo(test, a, 1);
+	give_kilo(test, b, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	bench.now_ns += 10 * MS;
+	timely_flow_pause(record, 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	EXPECT_AT(test, START_NS + 10 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	KUNIT_EXPECT_LE(test, bench.now_ns, START_NS + 11 * MS + SLOT_NS);
+	EXPECT_DONE(test);
+}
+
+/* A FIN that overtakes data leaves a gap, which the receiver takes for a loss. */
+static void pause__fin_stays_behind_its_data(struct kunit *test)
+{
+	struct sock *sk = held_by_onramp(test);
+	struct packet p = { .sk = sk, .hash = 1, .len = 66, .seq = 2000 };
+
+	p.flags = TCPHDR_ACK | TCPHDR_FIN;
+	bench_give(test, &p);
+	p.flags = TCPHDR_ACK | TCPHDR_RST;
+	p.seq = 2001;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	EXPECT_DONE(test);
+}
+
+/* What has no sequence number of its own need not wait: ACKs, window updates, probes. */
+static void pause__other_empty_packets(struct kunit *test)
+{
+	struct sock *sk = held_by_onramp(test);
+	struct packet p = { .sk = sk, .hash = 1, .ack = true, .flags = TCPHDR_ACK, .seq = 2000 };
+
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	p.ack = false;
+	p.len = 66;
+	p.seq = 1999;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	EXPECT_DONE(test);
+}
+
+/* Fragments have no ports, or not all of the datagram that the receiver sees. */
+static void note__fragments(struct kunit *test)
+{
+	static const u16 frag_offs[] = { IP_DF, IP_MF, IP_MF | 185, 185 };
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .udp = true };
+	struct sk_buff *skb;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(frag_offs); i++) {
+		p.frag_off = frag_offs[i];
+		skb = bench_packet(test, &p);
+		*tq_cb(skb) = (struct tq_skb_cb) {};
+		tq_note_kind(skb);
+		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->udp == !i);
+		KUNIT_EXPECT_FALSE(test, tq_cb(skb)->tcp);
+		/* Held with the rest of its flow all the same. */
+		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->data);
+		kfree_skb(skb);
+	}
+	p.v6 = true;
+	p.tlv = 1;
+	skb = bench_packet(test, &p);
+	*tq_cb(skb) = (struct tq_skb_cb) {};
+	tq_note_kind(skb);
+	KUNIT_EXPECT_TRUE(test, tq_cb(skb)->udp);
+	/* The hop-by-hop header becomes a fragment header, of the first and a later one. */
+	for (i = 0; i < 2; i++) {
+		ipv6_hdr(skb)->nexthdr = NEXTHDR_FRAGMENT;
+		put_unaligned_be16(i ? 1448 : IP6_MF, (u8 *)(ipv6_hdr(skb) + 1) + 2);
+		*tq_cb(skb) = (struct tq_skb_cb) {};
+		tq_note_kind(skb);
+		KUNIT_EXPECT_FALSE(test, tq_cb(skb)->udp);
+		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->data);
+	}
+	kfree_skb(skb);
 }
 
 /* ---- splitting ---- */
@@ -1556,6 +1884,145 @@ static void split__leaves_a_clone_alone(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
+/* As TCP looks at a packet that it may have to send again. */
+static bool still_here(const struct sk_buff *original, const struct sock *sk)
+{
+	return skb_fclone_busy(sk, original);
+}
+
+/* Give a copy as TCP does, which keeps the packet until it is acknowledged. */
+static struct sk_buff *give_tcp_copy(struct kunit *test, const struct packet *p)
+{
+	struct sk_buff *skb = bench_packet(test, p), *clone = skb_clone(skb, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, clone);
+	KUNIT_ASSERT_TRUE(test, clone->fclone == SKB_FCLONE_CLONE);
+	clone->sk = skb->sk;
+	clone->destructor = skb->destructor;
+	skb->sk = NULL;
+	skb->destructor = NULL;
+	clone->mark = skb->mark;
+	KUNIT_EXPECT_EQ(test, bench_enqueue(clone), NET_XMIT_SUCCESS);
+	return skb;
+}
+
+/* TCP must not take a packet for sent while sub-segments of it wait here. */
+static void split__tcp_knows_what_waits(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1448000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+	struct sk_buff *original[2];
+	u32 i;
+
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	original[0] = give_tcp_copy(test, &p);
+	p.seq = 40 * MSS;
+	original[1] = give_tcp_copy(test, &p);
+	for (i = 0; i < 8; i++) {
+		KUNIT_EXPECT_EQ(test, still_here(original[0], sk), i < 4);
+		KUNIT_EXPECT_TRUE(test, still_here(original[1], sk));
+		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
+		EXPECT_AUDIT(test);
+	}
+	KUNIT_EXPECT_FALSE(test, still_here(original[0], sk));
+	KUNIT_EXPECT_FALSE(test, still_here(original[1], sk));
+	KUNIT_EXPECT_EQ(test, bench.charged, 0);
+	kfree_skb(original[0]);
+	kfree_skb(original[1]);
+	EXPECT_DONE(test);
+}
+
+/* However its sub-segments go: by a reset, by a lower limit, with the qdisc. */
+static void split__tcp_knows_what_was_dropped(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1448000);
+	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
+	struct sk_buff *original;
+	u32 i;
+
+	for (i = 0; i < 3; i++) {
+		bench_anew(test, TCA_TIMELY_SEGMENT, 16384);
+		original = give_tcp_copy(test, &p);
+		bench_wait();
+		give_kilo(test, sk, 50);
+		give_kilo(test, sk, 51);
+		KUNIT_EXPECT_TRUE(test, still_here(original, sk));
+		EXPECT_AUDIT(test);
+		switch (i) {
+		case 0:
+			bench_reset();
+			break;
+		case 1:
+			must_change(test, TCA_TIMELY_LIMIT, 1);
+			EXPECT_AUDIT(test);
+			break;
+		case 2:
+			bench_destroy();
+			break;
+		}
+		KUNIT_EXPECT_FALSE(test, still_here(original, sk));
+		KUNIT_EXPECT_EQ(test, bench.charged, i == 1);
+		kfree_skb(original);
+		bench_destroy();
+		KUNIT_EXPECT_EQ(test, bench.charged, 0);
+		KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
+	}
+}
+
+/* Sub-segments are as large as the qdisc's size table says. */
+static void split__by_the_size_table(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .gso = 40 * MSS, .hash = 1 };
+	struct qdisc_size_table *stab = kunit_kzalloc(test, sizeof(*stab), GFP_KERNEL);
+	struct sk_buff *skb;
+	u64 backlog;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, stab);
+	stab->szopts.overhead = 1000;
+	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	rcu_assign_pointer(bench.sch->stab, stab);
+	bench_give(test, &p);
+	for (i = 0; i < 4; i++) {
+		backlog = bench.sch->qstats.backlog;
+		skb = bench_wait_skb();
+		KUNIT_ASSERT_NOT_NULL(test, skb);
+		KUNIT_EXPECT_EQ(test, qdisc_pkt_len(skb), skb->len + 1000);
+		if (i)
+			KUNIT_EXPECT_EQ(test, bench.sch->qstats.backlog,
+					backlog - skb->len - 1000);
+		EXPECT_AUDIT(test);
+		kfree_skb(skb);
+	}
+	RCU_INIT_POINTER(bench.sch->stab, NULL);
+	EXPECT_DONE(test);
+}
+
+static void split__size_table_of_cells(struct kunit *test)
+{
+	static const u16 cells[] = { 1, 10, 100 };
+	struct qdisc_size_table *stab;
+
+	stab = kunit_kzalloc(test, struct_size(stab, data, ARRAY_SIZE(cells)), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, stab);
+	memcpy(stab->data, cells, sizeof(cells));
+	stab->szopts.tsize = ARRAY_SIZE(cells);
+	stab->szopts.cell_log = 4;
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 0), 1);
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 16), 10);
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 47), 100);
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 48), 100 + 1);
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 7 * 16), 200 + 10);
+	stab->szopts.cell_align = -16;
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 0), 1);
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 32), 10);
+	stab->szopts.overhead = 16;
+	stab->szopts.size_log = 3;
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 32), 800);
+	stab->szopts.overhead = -1000;
+	KUNIT_EXPECT_EQ(test, tq_table_bytes(stab, 32), 8);
+}
+
 /* ---- pure ACKs ---- */
 
 static u32 give_ack(struct kunit *test, struct sock *sk, bool v6, u8 tos)
@@ -1863,6 +2330,16 @@ static void change__without_memory(struct kunit *test)
 		;
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
+}
+
+/* A change is made in process context: its memory may be waited for. */
+static void change__may_wait_for_memory(struct kunit *test)
+{
+	bench_anew(test, TCA_TIMELY_BUCKETS_LOG, 14);
+	must_change(test, TCA_TIMELY_BUCKETS_LOG, 16, TCA_TIMELY_SLOT, 65536);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 1 << 16);
+	KUNIT_EXPECT_EQ(test, bench.hurried, 0);
+	EXPECT_AUDIT(test);
 }
 
 static void init__without_memory(struct kunit *test)
@@ -2295,6 +2772,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(grow__by_a_change),
 	KUNIT_CASE(due__the_rate_falls_while_it_waits),
 	KUNIT_CASE(due__the_rate_rises_while_it_waits),
+	KUNIT_CASE(due__the_rate_rises_just_before_it_waits),
 	KUNIT_CASE(due__the_rate_rises_past_now),
 	KUNIT_CASE(due__not_lazy),
 	KUNIT_CASE(due__stamps_of_recorded_flows),
@@ -2302,7 +2780,18 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__closed_while_packets_wait),
 	KUNIT_CASE(record__closed_for_good),
+	KUNIT_CASE(queues__both_wait),
+	KUNIT_CASE(queues__there_and_back),
+	KUNIT_CASE(queues__the_notice_follows_the_flow),
+	KUNIT_CASE(queues__an_empty_one_is_not_told),
+	KUNIT_CASE(queues__two_sockets_share_a_record),
 	KUNIT_CASE(pause__holds_the_flow),
+	KUNIT_CASE(pause__counts_waits),
+	KUNIT_CASE(pause__holds_ipv6_with_options),
+	KUNIT_CASE(pause__holds_big_tcp),
+	KUNIT_CASE(pause__fin_stays_behind_its_data),
+	KUNIT_CASE(pause__other_empty_packets),
+	KUNIT_CASE(note__fragments),
 	KUNIT_CASE(pause__is_apart_from_pacing),
 	KUNIT_CASE(pause__made_longer_and_shorter),
 	KUNIT_CASE(split__into_pieces),
@@ -2320,6 +2809,10 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(split__keeps_the_order_of_what_follows),
 	KUNIT_CASE(split__counts_as_one_packet),
 	KUNIT_CASE(split__leaves_a_clone_alone),
+	KUNIT_CASE(split__tcp_knows_what_waits),
+	KUNIT_CASE(split__tcp_knows_what_was_dropped),
+	KUNIT_CASE(split__by_the_size_table),
+	KUNIT_CASE(split__size_table_of_cells),
 	KUNIT_CASE(ack__first),
 	KUNIT_CASE(ack__first_has_a_limit),
 	KUNIT_CASE(ack__dscp),
@@ -2333,6 +2826,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(change__what_times_packets),
 	KUNIT_CASE(change__a_lower_limit),
 	KUNIT_CASE(change__without_memory),
+	KUNIT_CASE(change__may_wait_for_memory),
 	KUNIT_CASE(init__without_memory),
 	KUNIT_CASE(enqueue__without_memory),
 	KUNIT_CASE(enqueue__no_memory_for_any_flow),

@@ -33,17 +33,19 @@ struct bed {
 
 /* Slots to start from: the first, the ends of a block and of a span, late. */
 static const u64 starts[] = {
-	0, 1, 4095, 4096, 5000, 4095 * 4096ULL, 4096 * 4096ULL - 1, 4096 * 4096ULL,
-	(1ULL << 43) - 1, 1ULL << 43, (1ULL << 43) + 4095,
+	0, 1, BLOCK - 1, BLOCK, 5000, (BLOCK - 1) * BLOCK, BLOCK * BLOCK - 1, BLOCK * BLOCK,
+	(1ULL << 43) - 1, 1ULL << 43, (1ULL << 43) + BLOCK - 1,
 };
 
 /* Slots from the present one: both sides of each edge. */
 static const u64 distances[] = {
-	0, 1, 2, 63, 64, 65, 4031, 4032, 4094, 4095, 4096, 4097, 8190, 8191, 8192, 8193,
-	3 * 4096 + 77, 63 * 4096, 64 * 4096, 65 * 4096 - 1, 4094 * 4096, 4095 * 4096 - 1,
-	4095 * 4096, 4095 * 4096 + 1, 4096 * 4096 - 1, 4096 * 4096, 4096 * 4096 + 1,
-	4097 * 4096 - 1, 4097 * 4096, 4097 * 4096 + 1, 2 * 4096 * 4096 - 1,
-	2 * 4096 * 4096, 5 * 4096 * 4096 + 12345,
+	0, 1, 2, 63, 64, 65, BLOCK - 65, BLOCK - 64, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1,
+	2 * BLOCK - 2, 2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1,
+	3 * BLOCK + 77, 63 * BLOCK, 64 * BLOCK, 65 * BLOCK - 1, (BLOCK - 2) * BLOCK,
+	(BLOCK - 1) * BLOCK - 1, (BLOCK - 1) * BLOCK, (BLOCK - 1) * BLOCK + 1, BLOCK * BLOCK - 1,
+	BLOCK * BLOCK, BLOCK * BLOCK + 1, (BLOCK + 1) * BLOCK - 1, (BLOCK + 1) * BLOCK,
+	(BLOCK + 1) * BLOCK + 1, 2 * BLOCK * BLOCK - 1,
+	2 * BLOCK * BLOCK, 5 * BLOCK * BLOCK + 12345,
 };
 
 static struct bed *make_bed(struct kunit *test, u8 shift, u64 tick)
@@ -255,7 +257,7 @@ static void add__at_the_start_of_time(struct kunit *test)
 static void add__of_the_past_is_due_now(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 5000);
-	static const u64 past[] = { 0, 1, 4095, 4096, 4999, 5000 };
+	static const u64 past[] = { 0, 1, BLOCK - 1, BLOCK, 4999, 5000 };
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(past); i++) {
@@ -363,7 +365,7 @@ static void add__turn_after_turn(struct kunit *test)
 
 static void add__many_in_one_slot(struct kunit *test)
 {
-	static const u64 ticks[] = { 7, 4095, 4096, 12345, WHEEL_SPAN + 5 };
+	static const u64 ticks[] = { 7, BLOCK - 1, BLOCK, 12345, WHEEL_SPAN + 5 };
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u32 i, n;
 
@@ -387,13 +389,13 @@ static void next__is_exact_within_the_near_level(struct kunit *test)
 
 	for (s = 0; s < ARRAY_SIZE(starts); s++) {
 		start_again(bed, SHIFT, starts[s]);
-		for (d = 0; d < 4096; d++) {
+		for (d = 0; d < BLOCK; d++) {
 			add_at(bed, 0, starts[s] + d);
 			if (timely_wheel_next_ns(&bed->wheel) != time_of(bed, starts[s] + d))
 				break;
 			timely_wheel_del(&bed->wheel, &bed->nodes[0]);
 		}
-		KUNIT_EXPECT_EQ(test, d, 4096);
+		KUNIT_EXPECT_EQ(test, d, BLOCK);
 	}
 }
 
@@ -412,8 +414,8 @@ static void next__looks_once_at_a_far_block(struct kunit *test)
 			add_at(bed, 0, tick);
 			KUNIT_EXPECT_EQ(test, sleep_and_ask(bed, &now_ns, &vain), 0);
 			KUNIT_EXPECT_EQ(test, now_ns, time_of(bed, tick));
-			KUNIT_EXPECT_LE(test, vain, 1 + div64_u64(distances[d] + 4096,
-								  WHEEL_SPAN - 4096));
+			KUNIT_EXPECT_LE(test, vain, 1 + div64_u64(distances[d] + BLOCK,
+								  WHEEL_SPAN - BLOCK));
 		}
 	}
 }
@@ -583,16 +585,16 @@ static void del__of_several_in_a_slot(struct kunit *test)
 /* The next in line takes the place of what is deleted. */
 static void del__leaves_the_neighbours(struct kunit *test)
 {
-	struct bed *bed = make_bed(test, SHIFT, 4090);
+	struct bed *bed = make_bed(test, SHIFT, BLOCK - 6);
 
-	add_at(bed, 0, 4095);
-	add_at(bed, 1, 4096);
-	add_at(bed, 2, 4097);
+	add_at(bed, 0, BLOCK - 1);
+	add_at(bed, 1, BLOCK);
+	add_at(bed, 2, BLOCK + 1);
 	timely_wheel_del(&bed->wheel, &bed->nodes[1]);
-	EXPECT_NEXT(test, bed, 4095);
-	KUNIT_EXPECT_EQ(test, expire_at(bed, 4096), 0);
-	KUNIT_EXPECT_EQ(test, expire_at(bed, 4096), NODES);
-	EXPECT_ONLY(test, bed, 2, 4097);
+	EXPECT_NEXT(test, bed, BLOCK - 1);
+	KUNIT_EXPECT_EQ(test, expire_at(bed, BLOCK), 0);
+	KUNIT_EXPECT_EQ(test, expire_at(bed, BLOCK), NODES);
+	EXPECT_ONLY(test, bed, 2, BLOCK + 1);
 }
 
 /* ---- move ---- */
@@ -842,13 +844,13 @@ static void advance__stops_at_what_is_due(struct kunit *test)
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	struct timely_wheel *w = &bed->wheel;
 
-	add_at(bed, 0, 3000);
+	add_at(bed, 0, BLOCK - 1096);
 	add_at(bed, 1, 3 * BLOCK + 5);
-	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(w, time_of(bed, 3000) - 1));
-	KUNIT_EXPECT_FALSE(test, timely_wheel_advance(w, time_of(bed, 3000)));
-	KUNIT_EXPECT_FALSE(test, timely_wheel_advance(w, time_of(bed, 9000)));
-	KUNIT_EXPECT_EQ(test, expire_at(bed, 9000), 0);
-	KUNIT_EXPECT_EQ(test, expire_at(bed, 9000), NODES);
+	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(w, time_of(bed, BLOCK - 1096) - 1));
+	KUNIT_EXPECT_FALSE(test, timely_wheel_advance(w, time_of(bed, BLOCK - 1096)));
+	KUNIT_EXPECT_FALSE(test, timely_wheel_advance(w, time_of(bed, 2 * BLOCK + 808)));
+	KUNIT_EXPECT_EQ(test, expire_at(bed, 2 * BLOCK + 808), 0);
+	KUNIT_EXPECT_EQ(test, expire_at(bed, 2 * BLOCK + 808), NODES);
 	KUNIT_EXPECT_FALSE(test, timely_wheel_advance(w, time_of(bed, 4 * BLOCK)));
 	KUNIT_EXPECT_TRUE(test, timely_wheel_queued(&bed->nodes[1]));
 	EXPECT_ONLY(test, bed, 1, 3 * BLOCK + 5);
@@ -860,14 +862,14 @@ static void advance__places_the_next_one_near(struct kunit *test)
 	u64 far = 1000 * WHEEL_SPAN + 777;
 
 	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(&bed->wheel, time_of(bed, far)));
-	add_at(bed, 0, far + 4000);
-	EXPECT_NEXT(test, bed, far + 4000);
+	add_at(bed, 0, far + BLOCK - 96);
+	EXPECT_NEXT(test, bed, far + BLOCK - 96);
 	/* Backwards it is content, and does nothing. */
 	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(&bed->wheel, 5));
 	add_at(bed, 1, 6);
 	EXPECT_NEXT(test, bed, far);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, far), 1);
-	EXPECT_ONLY(test, bed, 0, far + 4000);
+	EXPECT_ONLY(test, bed, 0, far + BLOCK - 96);
 }
 
 /* ---- as a pacer uses it ---- */

@@ -26,4 +26,15 @@ static inline void timely_set_pkt_segs(struct sk_buff *skb, u32 segs)
 #endif
 }
 
+/* 7.1: the tracepoint of freed packets shows why a qdisc dropped one. REASON is the name
+ * without QDISC_DROP_.
+ */
+#ifdef HAVE_QDISC_DROP_REASON
+#define timely_qdisc_drop(skb, sch, to_free, REASON) \
+	qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_##REASON)
+#else
+#define timely_qdisc_drop(skb, sch, to_free, REASON) \
+	qdisc_drop(skb, sch, to_free)
+#endif
+
 #endif /* _TIMELY_COMPAT_NET_PKT_SCHED_H */

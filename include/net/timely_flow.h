@@ -138,16 +138,18 @@ struct timely_waiter {
 /**
  * struct timely_flow - what is shared about one connection
  * @next: entry of @ring to be written next, counted without end
- * @waiting_Bps: rate that the waiting packet's time was computed with, 0 while
- *	none waits
+ * @waiting_Bps: rate that the waiting packet's time was computed with; 0 while no
+ *	packet waits for the rate
  * @pause_until_ns: no data leaves before, whatever its rate; 0 for none
  * @resume_Bps: On-Ramp's limit of the rate, TIMELY_RESUME_UNLIMITED for none
  * @closed: the congestion control has left; the key may name another flow
  * @changed_once: it is in the waiter's list
  * @changed: anchor there
- * @waiter: who holds packets of it, NULL for nobody
+ * @waiter: the qdisc that is told of changes; NULL for none
+ * @held: packets of the flow wait in @waiter, which cannot be replaced until none does
  * @queue: the waiter's own name for it
- * @lock: guards @waiter, so that it is not woken after it has gone, and @onramp
+ * @lock: guards @waiter, so that it is not woken after it has gone, @held on its way
+ *	to true, and @onramp
  * @onramp: what On-Ramp knows of it, NULL while it does not care; see
  *	timely_flow_onramp()
  * @key: the socket, only as a number; NULL if no congestion control asked for it
@@ -164,6 +166,7 @@ struct timely_flow {
 	u64 resume_Bps;
 	bool closed;
 	bool changed_once;
+	bool held;
 	struct llist_node changed;
 	struct timely_waiter *waiter;
 	void *queue;
@@ -191,8 +194,9 @@ void timely_flow_close(struct timely_flow *flow);
 struct timely_flow *timely_flow_get(const struct sock *sk);
 void timely_flow_put(struct timely_flow *flow);
 
-void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+bool timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 			void *queue);
+bool timely_flow_hold(struct timely_flow *flow, struct timely_waiter *waiter, void *queue);
 void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
 			const void *queue);
 void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter);
@@ -265,9 +269,82 @@ static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read,
 }
 
 /**
+ * timely_flow_is_held() - does this queue of this qdisc hold packets of the flow?
+ * @flow: the record
+ * @waiter: the qdisc, under its own lock
+ * @queue: what the qdisc calls the flow
+ *
+ * Return: true from timely_flow_hold() to timely_flow_release().
+ */
+static inline bool timely_flow_is_held(const struct timely_flow *flow,
+				       const struct timely_waiter *waiter, const void *queue)
+{
+	return READ_ONCE(flow->waiter) == waiter && READ_ONCE(flow->queue) == queue &&
+	       READ_ONCE(flow->held);
+}
+
+/**
+ * timely_flow_wait() - a packet waits for a time that the flow's rate and pause gave
+ * @flow: the record
+ * @waiter: the qdisc, under its own lock
+ * @queue: what the qdisc calls the flow
+ * @rate_Bps: the rate, bytes per second; 0 if no other rate changes the time
+ *
+ * The caller reads rate and pause again after this call: a change that came before it
+ * has told nobody.
+ *
+ * Return: true if @waiter is told of changes from now on; false while another qdisc
+ * holds packets of the flow, and @waiter has to look again by itself.
+ */
+static inline bool timely_flow_wait(struct timely_flow *flow, struct timely_waiter *waiter,
+				    void *queue, u64 rate_Bps)
+{
+	/* Only @waiter itself ends a hold: what it sees here stays. */
+	if (unlikely(!timely_flow_is_held(flow, waiter, queue)) &&
+	    !timely_flow_hold(flow, waiter, queue))
+		return false;
+	WRITE_ONCE(flow->waiting_Bps, rate_Bps);
+	/* Pairs with timely_flow_rate(): either the qdisc's second look sees the new rate,
+	 * or the congestion control sees the rate that the packet waits with.
+	 */
+	smp_mb();
+	return true;
+}
+
+/**
+ * timely_flow_waited() - the packet waits no more; others may
+ * @flow: the record
+ * @waiter: the qdisc
+ * @queue: what the qdisc calls the flow
+ */
+static inline void timely_flow_waited(struct timely_flow *flow,
+				      const struct timely_waiter *waiter, const void *queue)
+{
+	if (timely_flow_is_held(flow, waiter, queue))
+		WRITE_ONCE(flow->waiting_Bps, 0);
+}
+
+/**
+ * timely_flow_release() - the qdisc holds no packets of the flow any more
+ * @flow: the record
+ * @waiter: the qdisc; it is still told of changes until it holds packets again, unless
+ *	another qdisc takes its place
+ * @queue: what the qdisc calls the flow
+ */
+static inline void timely_flow_release(struct timely_flow *flow,
+				       const struct timely_waiter *waiter, const void *queue)
+{
+	if (!timely_flow_is_held(flow, waiter, queue))
+		return;
+	WRITE_ONCE(flow->waiting_Bps, 0);
+	/* What this qdisc wrote is there before what the next one writes. */
+	smp_store_release(&flow->held, false);
+}
+
+/**
  * timely_flow_rate() - the congestion control has a new rate
  * @flow: the record
- * @rate_Bps: bytes per second
+ * @rate_Bps: bytes per second, already written to the socket's sk_pacing_rate
  *
  * A lower rate is found when the waiting packet is due. A rate that is higher
  * by an eighth or more is told at once; less gains nothing worth a wake-up, and
@@ -275,8 +352,13 @@ static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read,
  */
 static inline void timely_flow_rate(struct timely_flow *flow, u64 rate_Bps)
 {
-	u64 waiting_Bps = READ_ONCE(flow->waiting_Bps);
+	u64 waiting_Bps;
 
+	/* Pairs with timely_flow_wait(): the rate is written before the question whether a
+	 * packet waits.
+	 */
+	smp_mb();
+	waiting_Bps = READ_ONCE(flow->waiting_Bps);
 	if (unlikely(waiting_Bps && rate_Bps > waiting_Bps + waiting_Bps / 8))
 		timely_flow_changed(flow);
 }

@@ -8,7 +8,11 @@
 
 #include <linux/types.h>
 
-#define TIMELY_WHEEL_BITS	12
+/* With 2048 slots a wheel has 49 KB, which the page allocator rounds up to 64 KB; with 4096
+ * it had 98 KB, rounded up to 128 KB, for each transmit queue. Fewer slots would make more
+ * flows move from one ring to the other: those of which a packet is due in 2 to 4 ms.
+ */
+#define TIMELY_WHEEL_BITS	11
 #define TIMELY_WHEEL_SLOTS	(1U << TIMELY_WHEEL_BITS)
 #define TIMELY_WHEEL_NEAR_SLOTS	(2 * TIMELY_WHEEL_SLOTS)
 
@@ -29,7 +33,7 @@ struct timely_wheel_node {
 };
 
 /**
- * struct timely_wheel - a ring of slots and a ring of blocks of 4096 slots
+ * struct timely_wheel - a ring of slots and a ring of blocks of 2048 slots
  * @tick: the present slot, counted from time 0; all before are empty
  * @next_tick: there is nothing to do before this slot
  * @shift: log2 of a slot's width in ns
@@ -45,7 +49,7 @@ struct timely_wheel {
 	u64 next_tick;
 	u8 shift;
 	u64 near_full[TIMELY_WHEEL_NEAR_SLOTS / 64 / 64];
-	u64 far_full[TIMELY_WHEEL_SLOTS / 64 / 64];
+	u64 far_full[(TIMELY_WHEEL_SLOTS + 64 * 64 - 1) / 64 / 64];
 	u64 near_bits[TIMELY_WHEEL_NEAR_SLOTS / 64];
 	u64 far_bits[TIMELY_WHEEL_SLOTS / 64];
 	struct timely_wheel_node *near[TIMELY_WHEEL_NEAR_SLOTS];

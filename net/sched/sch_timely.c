@@ -36,6 +36,8 @@
  */
 
 #include <linux/hash.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/prefetch.h>
@@ -43,6 +45,8 @@
 #include <linux/slab.h>
 #include <net/dsfield.h>
 #include <net/gso.h>
+#include <net/ip.h>
+#include <net/ipv6.h>
 #include <net/netlink.h>
 #include <net/pkt_sched.h>
 #include <net/sock.h>
@@ -74,6 +78,9 @@ static inline u64 timely_clock_ns(void)
 /* While flows are due, so many packets may pass without a flow of their own. */
 #define TQ_FASTPATH_MAX		8
 
+/* While another queue is told of a flow's changes, this one looks again that often. */
+#define TQ_SHARED_NS		((u64)NSEC_PER_MSEC)
+
 /* Packets of a flow that was held are not kept further apart than this. */
 #define TQ_SPACE_MAX_NS		((u64)NSEC_PER_MSEC)
 
@@ -93,37 +100,45 @@ static inline u64 timely_clock_ns(void)
 /* No more lateness is made good than this, however much slack is asked for. */
 #define TQ_LATE_MAX_NS		((u64)NSEC_PER_MSEC)
 
+/* No size table makes a packet longer than this. */
+#define TQ_TABLE_BYTES_MAX	(1 << 24)
+
 #define TQ_UNLIMITED		(~0ULL)
 
 /**
  * struct tq_skb_cb - what the qdisc notes on a packet
  * @time_ns: stamp or arrival: not to leave before
+ * @original: of a packet's last sub-segment: the packet itself, for TCP to find that it
+ *	has not left yet; NULL otherwise
  * @segs: packets it makes on the wire
  * @band: whose count it is in
  * @piece: what is left of a split packet: leaves before all of its flow
  * @more: further pieces of the same packet follow
  * @burst: a piece that leaves at @time_ns, whatever the flow's rate
  * @waited: it has been in the wheel
+ * @paused: it has waited for a pause
  * @tcp: a TCP packet of a flow with a record, and no tunnel's
  * @udp: likewise of UDP
- * @data: it has a payload: On-Ramp may hold it
+ * @data: it has a payload, or is a fragment: On-Ramp may hold it
  * @stamped: @time_ns is TCP's stamp
  * @charge: its flow has a rate: its time has to pass before the next packet
  */
 struct tq_skb_cb {
 	u64 time_ns;
+	struct sk_buff *original;
 	u16 segs;
-	u8 band;
-	u8 piece:1,
+	u8 band:2,
+	   piece:1,
 	   more:1,
 	   burst:1,
 	   waited:1,
+	   paused:1,
 	   tcp:1,
 	   udp:1,
 	   data:1,
 	   stamped:1,
 	   charge:1;
-};
+} __packed __aligned(4); /* 20 bytes, QDISC_CB_PRIV_LEN, are all there is room for */
 
 enum tq_state {
 	TQ_IDLE,
@@ -357,6 +372,17 @@ static struct tq_skb_cb *tq_cb(const struct sk_buff *skb)
 	return (struct tq_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
+/* The packet whose last sub-segment this is has left with it. */
+static void tq_free_original(struct sk_buff *skb)
+{
+	struct sk_buff *original = tq_cb(skb)->original;
+
+	if (likely(!original))
+		return;
+	tq_cb(skb)->original = NULL;
+	consume_skb(original);
+}
+
 /* ---- a list of packets whose first one knows the last ---- */
 
 static void tq_list_add(struct sk_buff **head, struct sk_buff *skb)
@@ -439,6 +465,14 @@ static struct sk_buff *tq_peek(const struct tq_flow *f)
 	return early;
 }
 
+/* The flow's last packet has left. */
+static void tq_emptied(struct tq_sched *q, struct tq_flow *f)
+{
+	q->inactive++;
+	if (f->recorded)
+		timely_flow_release(f->record, &q->waiter, f);
+}
+
 /* Take out what tq_peek() gave. */
 static void tq_unqueue(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb)
 {
@@ -486,36 +520,12 @@ static void tq_make_ready(struct tq_sched *q, struct tq_flow *f,
 	tq_turn_add(turns, f);
 }
 
-/* Have the congestion control tell us, of all qdiscs that know the flow, when
- * its rate rises.
- */
-static void tq_tell_waiting(struct tq_sched *q, struct tq_flow *f)
-{
-	if (unlikely(READ_ONCE(f->record->waiter) != &q->waiter))
-		timely_flow_attach(f->record, &q->waiter, f);
-	/* At maxrate a higher rate changes nothing. */
-	if (f->paced && f->rate_Bps < q->config.maxrate_Bps)
-		WRITE_ONCE(f->record->waiting_Bps, f->rate_Bps);
-	else
-		WRITE_ONCE(f->record->waiting_Bps, 0);
-}
-
-static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
-{
-	f->state = TQ_THROTTLED;
-	q->throttled++;
-	q->stats.throttled++;
-	timely_wheel_add(q->wheel, &f->node, due);
-	if (f->recorded)
-		tq_tell_waiting(q, f);
-}
-
 /* It has left the wheel. */
 static void tq_unthrottle(struct tq_sched *q, struct tq_flow *f)
 {
 	q->throttled--;
 	if (f->recorded)
-		WRITE_ONCE(f->record->waiting_Bps, 0);
+		timely_flow_waited(f->record, &q->waiter, f);
 	tq_make_ready(q, f, &q->bands[f->band].old_flows);
 }
 
@@ -593,12 +603,60 @@ static u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *s
 	if (f->recorded && cb->data) {
 		due = max(due, tq_spaced(f, cb));
 		pause = READ_ONCE(f->record->pause_until_ns);
-		if (unlikely(pause > due)) {
-			due = pause;
-			q->stats.paused++;
-		}
+		due = max(due, pause);
 	}
 	return due;
+}
+
+/* At maxrate a higher rate changes nothing. */
+static u64 tq_waiting_Bps(const struct tq_sched *q, const struct tq_flow *f)
+{
+	return f->paced && f->rate_Bps < q->config.maxrate_Bps ? f->rate_Bps : 0;
+}
+
+/* Have the congestion control and On-Ramp tell this queue of changes while the flow's
+ * first packet waits until @due. One queue at a time is told. Another queue that holds
+ * packets of the same socket, as when the socket changes its queue under mq, looks again
+ * by itself.
+ *
+ * Return: when to look at the flow again.
+ */
+static u64 tq_tell_waiting(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	u64 sooner;
+
+	if (!timely_flow_wait(f->record, &q->waiter, f, tq_waiting_Bps(q, f)))
+		return min(due, timely_clock_ns() + TQ_SHARED_NS);
+	/* A change between the first look and the notice has told nobody. */
+	sooner = tq_due(q, f, tq_peek(f));
+	if (likely(sooner >= due))
+		return due;
+	/* Rates that are told from here on are higher than the one just read. */
+	WRITE_ONCE(f->record->waiting_Bps, tq_waiting_Bps(q, f));
+	return sooner;
+}
+
+/* A packet waits for a pause once, however often the pause is made longer meanwhile. */
+static void tq_count_pause(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	struct tq_skb_cb *cb = tq_cb(tq_peek(f));
+
+	if (likely(READ_ONCE(f->record->pause_until_ns) != due) || !cb->data || cb->paused)
+		return;
+	cb->paused = 1;
+	q->stats.paused++;
+}
+
+static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
+{
+	f->state = TQ_THROTTLED;
+	q->throttled++;
+	q->stats.throttled++;
+	if (f->recorded) {
+		tq_count_pause(q, f, due);
+		due = tq_tell_waiting(q, f, due);
+	}
+	timely_wheel_add(q->wheel, &f->node, due);
 }
 
 static u32 tq_transport_header(const struct sk_buff *skb)
@@ -634,16 +692,37 @@ static u32 tq_headers(const struct sk_buff *skb)
 	return offset + length;
 }
 
-/* The protocol of a socket's own packet, as the record counts them; 0 for others. */
+/* What is behind IPv6's extension headers: users can ask for some of them, and BIG TCP
+ * has one where the kernel writes it. The transport header is where the stack says.
+ */
+static u8 tq_ipv6_protocol(const struct sk_buff *skb)
+{
+	u8 protocol = ipv6_hdr(skb)->nexthdr;
+	__be16 frag_off;
+	int offset;
+
+	if (likely(protocol == IPPROTO_TCP || protocol == IPPROTO_UDP))
+		return protocol;
+	offset = ipv6_skip_exthdr(skb, skb_network_offset(skb) + sizeof(struct ipv6hdr),
+				  &protocol, &frag_off);
+	if (offset >= 0 && frag_off & htons(IP6_OFFSET | IP6_MF))
+		return IPPROTO_FRAGMENT;
+	return offset == skb_transport_offset(skb) ? protocol : 0;
+}
+
+/* The protocol of a socket's own packet, as the record counts them; 0 for others.
+ * IPPROTO_FRAGMENT stands for a part of a datagram, of IPv4 too: what is read there as a
+ * header may be payload, and the receiver sees the whole datagram only.
+ */
 static u8 tq_plain_protocol(const struct sk_buff *skb)
 {
 	if (skb->encapsulation || !skb_transport_header_was_set(skb))
 		return 0;
 	switch (skb->protocol) {
 	case htons(ETH_P_IP):
-		return ip_hdr(skb)->protocol;
+		return ip_is_fragment(ip_hdr(skb)) ? IPPROTO_FRAGMENT : ip_hdr(skb)->protocol;
 	case htons(ETH_P_IPV6):
-		return ipv6_hdr(skb)->nexthdr;
+		return tq_ipv6_protocol(skb);
 	}
 	return 0;
 }
@@ -743,7 +822,8 @@ static void tq_note_kind(const struct sk_buff *skb)
 
 	cb->tcp = tq_is_plain_tcp(skb);
 	cb->udp = !cb->tcp && tq_is_plain_udp(skb);
-	cb->data = cb->udp || (cb->tcp && tq_payload(skb));
+	cb->data = cb->udp || (cb->tcp ? !!tq_payload(skb) :
+			       tq_plain_protocol(skb) == IPPROTO_FRAGMENT);
 }
 
 /* The least round trip that TCP knows of, in whole us; all ones if it knows none. */
@@ -777,6 +857,17 @@ static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 	return true;
 }
 
+/* The socket's packets went over another queue before: this queue is told now, and its
+ * On-Ramp settings count.
+ */
+static void tq_take_over(struct tq_sched *q, struct tq_flow *f)
+{
+	struct timely_waiter *waiter = READ_ONCE(f->record->waiter);
+
+	if (unlikely(waiter && waiter != &q->waiter && !f->qlen))
+		timely_flow_attach(f->record, &q->waiter, f);
+}
+
 /* Is a record there, and the right one? */
 static bool tq_has_record(struct tq_sched *q, struct tq_flow *f, bool wanted, bool onramp)
 {
@@ -787,6 +878,7 @@ static bool tq_has_record(struct tq_sched *q, struct tq_flow *f, bool wanted, bo
 		tq_forget_record(q, f);
 		return false;
 	}
+	tq_take_over(q, f);
 	return !onramp || timely_flow_onramp(f->record);
 }
 
@@ -798,7 +890,8 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 			       const struct sk_buff *skb)
 {
 	bool wanted = sk_is_tcp(f->sk) && timely_flow_wanted(f->sk);
-	bool onramp = unlikely(q->config.onramp) && tq_cb(skb)->data;
+	bool onramp = unlikely(q->config.onramp) && tq_cb(skb)->data &&
+		      (tq_cb(skb)->tcp | tq_cb(skb)->udp);
 
 	if (tq_has_record(q, f, wanted, onramp) || (!wanted && !onramp) ||
 	    f->looked == (u32)jiffies)
@@ -809,6 +902,8 @@ static void tq_look_for_record(struct tq_sched *q, struct tq_flow *f,
 		f->looked = (u32)jiffies;
 	f->recorded = !!f->record;
 	f->driven = f->record && f->record->key;
+	if (f->recorded && unlikely(f->state == TQ_THROTTLED))
+		timely_flow_wait(f->record, &q->waiter, f, tq_waiting_Bps(q, f));
 	if (f->recorded)
 		return;
 	if (!q->config.onramp)
@@ -880,14 +975,16 @@ static void tq_move(struct tq_sched *q, struct tq_flow *f)
 
 	if (due >= f->node.due_ns)
 		return;
-	timely_wheel_move(q->wheel, &f->node, due);
 	if (f->recorded) {
-		tq_tell_waiting(q, f);
+		due = tq_tell_waiting(q, f, due);
 		q->stats.brought_forward++;
 	}
+	timely_wheel_move(q->wheel, &f->node, due);
 }
 
-/* Records whose rate or pause has changed. */
+/* Records whose rate or pause has changed. A notice that was on its way while another
+ * queue took over the flow goes on to that queue.
+ */
 static void tq_take_changed(struct tq_sched *q)
 {
 	struct llist_node *list = llist_del_all(&q->waiter.changed);
@@ -896,7 +993,9 @@ static void tq_take_changed(struct tq_sched *q)
 
 	while ((record = timely_flow_take_changed(&list))) {
 		f = timely_flow_queue(record, &q->waiter);
-		if (f && f->state == TQ_THROTTLED)
+		if (!f)
+			timely_flow_changed(record);
+		else if (f->state == TQ_THROTTLED)
 			tq_move(q, f);
 		timely_flow_put(record);
 	}
@@ -1084,6 +1183,14 @@ static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 	return (struct sock *)((hash << 1) | 1UL);
 }
 
+/* A FIN or RST has a sequence number after that of data which may be held: were it to
+ * pass the data, the receiver would see a loss. Nothing is sent before a SYN.
+ */
+static bool tq_ends_data(const struct sk_buff *skb)
+{
+	return tq_cb(skb)->tcp && (tcp_hdr(skb)->fin || tcp_hdr(skb)->rst);
+}
+
 /* With nothing else to send and no rate to keep to, a flow is of no use. */
 static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 			  const struct sk_buff *skb, const struct sock *key, u64 now)
@@ -1103,7 +1210,7 @@ static bool tq_may_bypass(const struct Qdisc *sch, struct tq_sched *q,
 		return false;
 	if (!skb->sk)
 		return true;
-	if (tq_cb(skb)->data)
+	if (tq_cb(skb)->data || tq_ends_data(skb))
 		return false;
 	if (!sk_is_tcp(skb->sk))
 		return READ_ONCE(skb->sk->sk_max_pacing_rate) == ~0UL;
@@ -1313,11 +1420,11 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	band = q->config.prio2band[skb->priority & TC_PRIO_MAX];
 	if (unlikely(q->bands[band].packets >= sch->limit)) {
 		q->stats.band_drops[band]++;
-		return qdisc_drop(skb, sch, to_free);
+		return timely_qdisc_drop(skb, sch, to_free, BAND_LIMIT);
 	}
 	if (skb->tstamp && unlikely(!tq_stamp_is_sane(q, skb->tstamp, now)) &&
 	    !tq_check_stamp(q, skb, now))
-		return qdisc_drop(skb, sch, to_free);
+		return timely_qdisc_drop(skb, sch, to_free, HORIZON_LIMIT);
 	*tq_cb(skb) = (struct tq_skb_cb) {
 		.time_ns = skb->tstamp ? : now,
 		.segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
@@ -1342,7 +1449,7 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	if (unlikely(f->qlen >= q->config.flow_limit)) {
 		q->stats.flows_plimit++;
-		return qdisc_drop(skb, sch, to_free);
+		return timely_qdisc_drop(skb, sch, to_free, FLOW_LIMIT);
 	}
 	tq_note(q, f, skb, now);
 	if (tq_may_pass(sch, q, f, skb, now)) {
@@ -1435,8 +1542,39 @@ static struct tq_gso tq_gso_of(const struct sk_buff *skb, u32 packets)
 	};
 }
 
+/* How long tc's size table makes a packet (tc-stab(8)). The kernel's function for this is
+ * not exported to modules.
+ */
+static u32 tq_table_bytes(const struct qdisc_size_table *stab, u32 len)
+{
+	const struct tc_sizespec *opts = &stab->szopts;
+	s64 bytes = (s64)len + opts->overhead;
+	u32 cell;
+
+	if (opts->tsize) {
+		cell = max(bytes + opts->cell_align, 0LL) >> opts->cell_log;
+		bytes = stab->data[cell % opts->tsize];
+		/* Beyond the table's end: so many times its last entry, and the rest. */
+		bytes += (s64)stab->data[opts->tsize - 1] * (cell / opts->tsize);
+		bytes <<= opts->size_log;
+	}
+	return clamp(bytes, 1LL, (s64)TQ_TABLE_BYTES_MAX);
+}
+
+/* The size table is the qdisc's own, or else the one of the device's root qdisc. */
+static void tq_apply_size_table(const struct Qdisc *sch, struct sk_buff *skb)
+{
+	const struct qdisc_size_table *stab = rcu_dereference_bh(sch->stab);
+
+	if (likely(!stab))
+		stab = rcu_dereference_bh(qdisc_root_bh(sch)->stab);
+	if (unlikely(stab))
+		qdisc_skb_cb(skb)->pkt_len = tq_table_bytes(stab, skb->len);
+}
+
 /* Make what came out of segmentation a GSO packet again. */
-static void tq_finish_piece(struct sk_buff *piece, const struct tq_gso *gso, u32 nr)
+static void tq_finish_piece(struct Qdisc *sch, struct sk_buff *piece,
+			    const struct tq_gso *gso, u32 nr)
 {
 	/* Not the packet's own: a jumbogram's extension header is gone. */
 	u32 header = skb_transport_offset(piece) + gso->header;
@@ -1453,6 +1591,7 @@ static void tq_finish_piece(struct sk_buff *piece, const struct tq_gso *gso, u32
 		ip_send_check(ip_hdr(piece));
 	}
 	qdisc_skb_cb(piece)->pkt_len = piece->len + (segs - 1) * header;
+	tq_apply_size_table(sch, piece);
 	timely_set_pkt_segs(piece, segs);
 	tq_cb(piece)->segs = segs;
 }
@@ -1471,6 +1610,22 @@ static struct sk_buff *tq_segment(struct sk_buff *skb, u32 packets)
 	return IS_ERR(pieces) ? NULL : pieces;
 }
 
+/* TCP does not probe for a packet, or send it again, while it finds that the copy it gave
+ * away is still on this host. So that copy stays until the packet's last sub-segment has
+ * left. The sub-segments carry the charge to the socket's memory; TCP only compares the
+ * copy's socket with its own.
+ */
+static void tq_keep_original(struct sk_buff *skb, struct sock *sk, struct sk_buff *last)
+{
+	if (skb->fclone != SKB_FCLONE_CLONE || !sk) {
+		consume_skb(skb);
+		return;
+	}
+	if (!skb->destructor)
+		WRITE_ONCE(skb->sk, sk);
+	tq_cb(last)->original = skb;
+}
+
 /* Split a GSO packet that is about to leave (paper, section 6: bursts of 64 KB
  * at line rate are what fills switch queues). The pieces go before all that the
  * flow has queued; the first one is returned. Each keeps as many whole packets
@@ -1483,6 +1638,7 @@ static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
 	u32 packets = tq_piece_packets(q, skb);
 	struct tq_skb_cb cb = *tq_cb(skb);
 	struct sk_buff *pieces, *piece, *last = NULL;
+	struct sock *sk = skb->sk;
 	u32 nr = 0, bytes = 0;
 	struct tq_gso gso;
 
@@ -1497,10 +1653,11 @@ static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
 	for (piece = pieces; piece; piece = piece->next) {
 		*tq_cb(piece) = cb;
 		tq_cb(piece)->waited = 0;
+		tq_cb(piece)->paused = 0;
 		tq_cb(piece)->stamped = 0;
 		tq_cb(piece)->piece = 1;
 		tq_cb(piece)->more = !!piece->next;
-		tq_finish_piece(piece, &gso, nr++);
+		tq_finish_piece(sch, piece, &gso, nr++);
 		bytes += qdisc_pkt_len(piece);
 		last = piece;
 	}
@@ -1514,7 +1671,7 @@ static struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
 	qdisc_tree_reduce_backlog(sch, 1 - nr, qdisc_pkt_len(skb) - bytes);
 	q->stats.segmented++;
 	q->stats.segments += nr;
-	consume_skb(skb);
+	tq_keep_original(skb, sk, last);
 	return pieces;
 }
 
@@ -1645,8 +1802,9 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 		skb = tq_split(sch, f, skb);
 	if (!tq_cb(skb)->more) {
 		if (!--f->qlen)
-			q->inactive++;
+			tq_emptied(q, f);
 		q->bands[tq_cb(skb)->band].packets--;
+		tq_free_original(skb);
 	}
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
@@ -1727,6 +1885,9 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 	u64 now;
 
+	/* Also when nothing is queued: each notice holds a reference. */
+	if (unlikely(!llist_empty(&q->waiter.changed)))
+		tq_take_changed(q);
 	if (!sch->q.qlen)
 		return NULL;
 	if (unlikely(q->bypass)) {
@@ -1739,8 +1900,6 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 		goto out;
 	}
 	now = timely_clock_ns();
-	if (unlikely(!llist_empty(&q->waiter.changed)))
-		tq_take_changed(q);
 	tq_release(q, now);
 	skb = tq_next_packet(sch, now);
 	if (!skb) {
@@ -1770,6 +1929,8 @@ static void tq_purge_flow(struct Qdisc *sch, struct tq_flow *f)
 		tq_unqueue(sch, f, skb);
 		rtnl_kfree_skbs(skb, skb);
 	}
+	for (skb = f->head; skb && tq_cb(skb)->piece; skb = skb->next)
+		tq_free_original(skb);
 	tq_purge_list(&f->head);
 }
 
@@ -2052,6 +2213,7 @@ static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *
 			skb = tq_peek(f);
 			more = tq_cb(skb)->more;
 			tq_unqueue(sch, f, skb);
+			tq_free_original(skb);
 			qdisc_qstats_backlog_dec(sch, skb);
 			sch->q.qlen--;
 			qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(skb));
@@ -2061,7 +2223,7 @@ static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *
 			rtnl_kfree_skbs(skb, skb);
 		} while (more);
 		if (!--f->qlen)
-			q->inactive++;
+			tq_emptied(q, f);
 	}
 	if (f->state == TQ_THROTTLED && !f->qlen) {
 		timely_wheel_del(q->wheel, &f->node);
@@ -2071,25 +2233,43 @@ static void tq_trim_flow(struct Qdisc *sch, struct tq_sched *q, struct tq_flow *
 	}
 }
 
+/* A page for the bucket, in process context; the table may grow meanwhile. */
+static bool tq_reserve_page(struct Qdisc *sch, u32 nr)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct tq_flow ***place = &q->table.pages[nr / TQ_PAGE_BUCKETS];
+	struct tq_flow **page;
+
+	if (READ_ONCE(*place))
+		return true;
+	page = kzalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return false;
+	sch_tree_lock(sch);
+	if (!*place)
+		swap(*place, page);
+	sch_tree_unlock(sch);
+	kfree(page);
+	return true;
+}
+
 /* Pages for so many buckets. They may stay though the change fails: buckets
  * come to them in time.
  */
 static bool tq_reserve_buckets(struct Qdisc *sch, u32 buckets)
 {
 	struct tq_sched *q = qdisc_priv(sch);
-	bool there = true;
 	u32 nr;
 
 	if (!q->table.pages)
-		q->table.pages = kvcalloc(TQ_PAGES, sizeof(*q->table.pages), GFP_KERNEL);
+		q->table.pages = kvcalloc(TQ_PAGES, sizeof(*q->table.pages),
+					  GFP_KERNEL_ACCOUNT);
 	if (!q->table.pages)
 		return false;
-	for (nr = 0; there && nr < buckets; nr += TQ_PAGE_BUCKETS) {
-		sch_tree_lock(sch);
-		there = tq_table_reserve(&q->table, nr);
-		sch_tree_unlock(sch);
-	}
-	return there;
+	for (nr = 0; nr < buckets; nr += TQ_PAGE_BUCKETS)
+		if (!tq_reserve_page(sch, nr))
+			return false;
+	return true;
 }
 
 /* The memory that a change needs, before anything is changed: pages, and a
@@ -2105,7 +2285,7 @@ static int tq_prepare(struct Qdisc *sch, const struct tq_options *options,
 		goto no_memory;
 	if (q->wheel && q->wheel->shift == tq_slot_shift(options))
 		return 0;
-	*wheel = kvzalloc_node(sizeof(**wheel), GFP_KERNEL,
+	*wheel = kvzalloc_node(sizeof(**wheel), GFP_KERNEL_ACCOUNT,
 			       netdev_queue_numa_node_read(sch->dev_queue));
 	if (*wheel)
 		return 0;
@@ -2132,6 +2312,7 @@ static void tq_change_waiting(struct tq_sched *q, struct timely_wheel **wheel,
 			      u8 shift)
 {
 	struct tq_flow *f;
+	u64 due;
 	u32 i;
 
 	tq_for_each_flow(&q->table, i, f)
@@ -2144,10 +2325,14 @@ static void tq_change_waiting(struct tq_sched *q, struct timely_wheel **wheel,
 	if (!q->config.onramp)
 		tq_for_each_flow(&q->table, i, f)
 			tq_onramp_end(q, f);
-	tq_for_each_flow(&q->table, i, f)
-		if (f->state == TQ_THROTTLED)
-			timely_wheel_add(q->wheel, &f->node,
-					 tq_due(q, f, tq_peek(f)));
+	tq_for_each_flow(&q->table, i, f) {
+		if (f->state != TQ_THROTTLED)
+			continue;
+		due = tq_due(q, f, tq_peek(f));
+		if (f->recorded)
+			due = tq_tell_waiting(q, f, due);
+		timely_wheel_add(q->wheel, &f->node, due);
+	}
 }
 
 static void tq_trim(struct Qdisc *sch, struct tq_sched *q)

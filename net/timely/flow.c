@@ -212,20 +212,56 @@ void timely_flow_put(struct timely_flow *flow)
 	call_rcu(&flow->rcu, timely_flow_free);
 }
 
+static bool flow_attach(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
+{
+	bool same = flow->waiter == waiter && flow->queue == queue;
+
+	/* Pairs with timely_flow_release(). */
+	if (!same && smp_load_acquire(&flow->held))
+		return false;
+	WRITE_ONCE(flow->waiter, waiter);
+	WRITE_ONCE(flow->queue, queue);
+	return true;
+}
+
 /**
- * timely_flow_attach() - a qdisc holds packets of the flow from now on
+ * timely_flow_attach() - the flow's packets go over this qdisc from now on
  * @flow: a record it has a reference to
  * @waiter: the qdisc; it takes the place of another one, over which the flow's
  *	packets went before
  * @queue: what the qdisc calls the flow
+ *
+ * Return: false while another qdisc holds packets of the flow, and is told of changes.
  */
-void timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+bool timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 			void *queue)
 {
+	bool attached;
+
 	spin_lock_bh(&flow->lock);
-	WRITE_ONCE(flow->waiter, waiter);
-	flow->queue = queue;
+	attached = flow_attach(flow, waiter, queue);
 	spin_unlock_bh(&flow->lock);
+	return attached;
+}
+
+/**
+ * timely_flow_hold() - timely_flow_wait(), for the first packet that waits
+ * @flow: the record
+ * @waiter: the qdisc
+ * @queue: what the qdisc calls the flow
+ *
+ * Return: false while another qdisc holds packets of the flow.
+ */
+bool timely_flow_hold(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
+{
+	bool attached;
+
+	spin_lock_bh(&flow->lock);
+	attached = flow_attach(flow, waiter, queue);
+	if (attached)
+		WRITE_ONCE(flow->held, true);
+	spin_unlock_bh(&flow->lock);
+	return attached;
 }
 
 /**
@@ -241,8 +277,9 @@ void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
 	spin_lock_bh(&flow->lock);
 	if (flow->waiter == waiter && flow->queue == queue) {
 		WRITE_ONCE(flow->waiter, NULL);
-		flow->queue = NULL;
+		WRITE_ONCE(flow->queue, NULL);
 		WRITE_ONCE(flow->waiting_Bps, 0);
+		WRITE_ONCE(flow->held, false);
 	}
 	spin_unlock_bh(&flow->lock);
 }
@@ -266,12 +303,12 @@ void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *wa
 
 /**
  * timely_flow_changed() - have the waiting packet's time computed again
- * @flow: the record
+ * @flow: the record; nobody is told while no packet of it waits
  */
 void timely_flow_changed(struct timely_flow *flow)
 {
 	spin_lock_bh(&flow->lock);
-	if (flow->waiter && !xchg(&flow->changed_once, true)) {
+	if (flow->waiter && flow->held && !xchg(&flow->changed_once, true)) {
 		refcount_inc(&flow->ref);
 		llist_add(&flow->changed, &flow->waiter->changed);
 		flow->waiter->wake(flow->waiter);

@@ -118,6 +118,7 @@ EXPORT_SYMBOL_GPL(timely_flow_get);
 EXPORT_SYMBOL_GPL(timely_flow_put);
 EXPORT_SYMBOL_GPL(timely_flow_attach);
 EXPORT_SYMBOL_GPL(timely_flow_detach);
+EXPORT_SYMBOL_GPL(timely_flow_hold);
 EXPORT_SYMBOL_GPL(timely_flow_queue);
 EXPORT_SYMBOL_GPL(timely_flow_changed);
 EXPORT_SYMBOL_GPL(timely_flow_take_changed);

@@ -33,6 +33,7 @@ static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 {
 	u8 text[ORACK_PSEUDO_BYTES + ORACK_TAGGED_BYTES] __aligned(8);
 	siphash_key_t sip;
+	u64 tag;
 
 	/* "No key" is a tag too, so that one comparison does for both. */
 	if (!key)
@@ -43,7 +44,10 @@ static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 	memcpy(text + 2, tuple->saddr, ORACK_ADDRESS_BYTES);
 	memcpy(text + 2 + ORACK_ADDRESS_BYTES, tuple->daddr, ORACK_ADDRESS_BYTES);
 	memcpy(text + ORACK_PSEUDO_BYTES, wire, ORACK_TAGGED_BYTES);
-	return siphash(text, sizeof(text), &sip);
+	tag = siphash(text, sizeof(text), &sip);
+	/* The stack is read by others after this function. */
+	memzero_explicit(&sip, sizeof(sip));
+	return tag;
 }
 
 /**

@@ -6,15 +6,15 @@
  * belongs to the first tick that starts at d or after it, so that it never
  * leaves early, and less than a tick late.
  *
- * The near ring has a slot for each tick of the present block of 4096 ticks and
- * of the next one, the far ring a slot for each of the 4095 blocks after the
+ * The near ring has a slot for each tick of the present block of 2048 ticks and
+ * of the next one, the far ring a slot for each of the 2047 blocks after the
  * present. The next block's nodes move from the far ring to the near one while
  * the present block passes, a few with each call: spread all at once, those of
  * a million flows would keep everything waiting for milliseconds. So a node
  * moves once at most (Varghese and Lauck's hierarchical wheel; Carousel,
  * SIGCOMM'17, uses one level). What lies beyond waits in the last block and is
- * placed again from there. With ticks of 1 us the near ring reaches 4 to 8 ms,
- * the far one 17 s.
+ * placed again from there. With ticks of 1 us the near ring reaches 2 to 4 ms,
+ * the far one 4 s.
  *
  * A ring is indexed by the low bits of tick or block number: since only what
  * lies within one turn of the present is put there, a slot never holds two
@@ -73,7 +73,7 @@ static struct wheel_ring wheel_far(struct timely_wheel *w)
 static u32 wheel_next_word(struct wheel_ring ring, u32 word)
 {
 	u32 start = (word + 1) & (ring.words - 1);
-	u32 parts = ring.words / 64, part = start / 64, i;
+	u32 parts = max(ring.words / 64, 1U), part = start / 64, i;
 	u64 full = ring.full[part] & (~0ULL << start % 64);
 
 	for (i = 0; i <= parts; i++) {

@@ -225,6 +225,9 @@ show() {
 		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 1/65536 owd relative pause_max 1s nostrawman clock_error 2us'
 	shows 'onramp=1000 gain=3 owd=9' \
 		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 4.57764e-05 owd 9 pause_max 10ms nostrawman clock_error 0ns'
+	# More than 32 bits of ns.
+	shows next=10000000000 '  flows 3 (inactive 0 throttled 0) band0_pkts 0 band1_pkts 0 band2_pkts 0 next_packet_delay 10s buckets 1024'
+	shows_json next=10000000000 'q["next_packet_delay"] == 10000000000'
 	shows onramp=0 'qdisc timely 1: root limit 10000p lazy'
 	shows old=1 'qdisc timely 1: root limit 10000p lazy'
 	hides onramp=0 onramp

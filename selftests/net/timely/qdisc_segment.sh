@@ -145,6 +145,41 @@ udp_segments() {
 	expect_near span 20700000 4
 }
 
+# The sub-segments of one packet leave over 1.5 s, each 0.15 s after the one before, which is
+# longer than TCP waits before it probes for a loss. TCP finds that the packet is still on
+# this host, and sends nothing twice.
+nothing_is_sent_twice() {
+	h1_qdisc timely $exact segment 1500 maxrate 80kbit
+	packets <<-'EOF'
+		def counters():
+		    found = {}
+		    with inside("h1"):
+		        for name in "netstat", "snmp":
+		            with open("/proc/thread-self/net/" + name, encoding="ascii") as file:
+		                lines = [line.split() for line in file]
+		            for keys, values in zip(lines[::2], lines[1::2]):
+		                found.update(zip(keys[1:], map(int, values[1:])))
+		    return found
+		before, tap = counters(), Tap()
+		transfer = Transfer(14000)
+		# No FIN: the packet is the last one that TCP has sent.
+		transfer.sent = transfer.sender.send(DATA[:14000])
+		data = [s for s in tcp_segments(carry(transfer, seconds=4, tap=tap)) if s.data]
+		grown = {key: value - before[key] for key, value in counters().items()}
+		result(bytes=sum(len(s.data) for s in data), packets=len(data),
+		       segmented=stats()["segmented"], probes=grown["TCPLossProbes"],
+		       again=grown["RetransSegs"], asked=grown["TCPSpuriousRtxHostQueues"])
+		say({key: grown[key] for key in ("TCPLossProbes", "RetransSegs", "TCPTimeouts",
+		     "TCPSpuriousRtxHostQueues")}, sum(len(s.data) for s in data), "bytes in",
+		    (data[-1].at - data[0].at) // MS, "ms")
+	EOF
+	expect segmented -ge 1
+	expect asked -ge 1 "TCP did not think of sending again: nothing is shown"
+	expect probes -eq 0
+	expect again -eq 0
+	expect bytes -eq 14000
+}
+
 # BIG TCP: beyond 64 KB, which IPv6 has here.
 big_tcp() {
 	for end in 1 2; do
@@ -171,4 +206,4 @@ big_tcp() {
 }
 
 run_cases hosts whole_by_default leave_in_pieces smaller_than_a_packet \
-	rate_inside_a_segment udp_segments big_tcp
+	rate_inside_a_segment udp_segments nothing_is_sent_twice big_tcp

@@ -35,6 +35,7 @@ static struct {
 	{ "strawman", 0 },
 	{ "clock_error", 0 },
 	{ "old", 0 },		/* the module knows nothing of On-Ramp */
+	{ "next", -1 },		/* ns until the next flow is due */
 	{ "signals", 0 },	/* in each of the bins */
 	{ "pauses", 0 },
 	{ "paused_ns", 0 },
@@ -123,7 +124,7 @@ static void put_stats(struct nlmsghdr *n)
 		.flows = 3,
 		.departures = 77,
 		.buckets_log = 10,
-		.time_next_delayed_flow = -1,
+		.time_next_delayed_flow = knob("next"),
 		.onramp_signals = knob("signals") * TIMELY_ONRAMP_BINS,
 		.onramp_pauses = knob("pauses"),
 		.onramp_paused_ns = knob("paused_ns"),
