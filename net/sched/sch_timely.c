@@ -746,10 +746,12 @@ static void tq_note_kind(const struct sk_buff *skb)
 	cb->data = cb->udp || (cb->tcp && tq_payload(skb));
 }
 
-/* The least round trip that TCP knows of, in whole us; all ones if it knows none. */
+/* The least round trip that TCP knows of, in whole us; all ones if it knows none. A raw
+ * socket may send packets that say TCP: only the socket tells whether it is one of TCP.
+ */
 static u64 tq_least_rtt_ns(const struct sk_buff *skb)
 {
-	u32 rtt_us = tq_is_plain_tcp(skb) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
+	u32 rtt_us = sk_is_tcp(skb->sk) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
 
 	return rtt_us == ~0U ? U64_MAX : (u64)rtt_us * NSEC_PER_USEC;
 }
