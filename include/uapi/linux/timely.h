@@ -111,6 +111,8 @@ enum {
  * @onramp_delays: the signals by their delay, see TIMELY_ONRAMP_BINS
  * @onramp_acks_passed: pure ACKs that passed data of their flow which was held, but
  *	for those that needed no flow
+ * @shared_packets: packets of flows that share a queue, as the network namespace has as
+ *	many queues as it may
  *
  * It grows at its end only: a reader takes what both sides know.
  */
@@ -150,6 +152,7 @@ struct tc_timely_stats {
 	__u64 onramp_paused_ns;
 	__u64 onramp_delays[TIMELY_ONRAMP_BINS];
 	__u64 onramp_acks_passed;
+	__u64 shared_packets;
 };
 
 /* ---- generic netlink: NICs and their clocks, RTT measurement, On-Ramp ---- */
