@@ -26,7 +26,7 @@ all="load sysctl unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch many fairness share out_of_step
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
-	acker onramp_ctl onramp onramp_forged onramp_options onramp_raw onramp_unload
+	acker onramp_ctl onramp onramp_forged onramp_options onramp_raw onramp_unload tenant_memory
 	hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
 without=
 if [ "${1-}" = --without ]; then
