@@ -6,8 +6,8 @@
  *	many_sockets tcp ADDRESS COUNT CHUNK HOLD_MS NETNS [CONGESTION_CONTROL]
  *
  * CHUNK sockets exist at a time, for HOLD_MS after the last of them has sent. UDP sockets
- * are connected to port 9 and send a datagram; nobody needs to receive it. TCP
- * connections go to a listener in the network namespace NETNS and carry 100 bytes.
+ * are connected to port 9, have a rate (of 1 GB/s) to be paced at and send a datagram;
+ * nobody needs to receive it. TCP connections go to a listener in the network namespace NETNS and carry 100 bytes.
  *
  * Prints "opened=N"; what could not be opened or sent ends the chunk, and is counted in
  * "failed=N". The status is 0 unless the arguments are wrong.
@@ -40,10 +40,13 @@ static void close_at_once(int fd)
 
 static int open_udp(int *fds)
 {
+	static const unsigned int rate = 1000000000;
+
 	fds[0] = socket(AF_INET, SOCK_DGRAM, 0);
 	if (fds[0] < 0)
 		return -1;
-	if (connect(fds[0], (struct sockaddr *)&peer, sizeof(peer)) == 0 &&
+	if (setsockopt(fds[0], SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)) == 0 &&
+	    connect(fds[0], (struct sockaddr *)&peer, sizeof(peer)) == 0 &&
 	    send(fds[0], "datagram", 8, 0) == 8)
 		return 0;
 	close(fds[0]);
