@@ -1052,27 +1052,34 @@ static struct tq_guest *tq_guest(struct tq_flow *f)
 	return container_of(f, struct tq_guest, flow);
 }
 
+static struct tq_flow *tq_alloc_guest(struct timely_budget *budget)
+{
+	struct tq_guest *guest = kzalloc(sizeof(*guest), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	if (!guest)
+		return NULL;
+	guest->flow.guest = 1;
+	guest->budget = budget;
+	return &guest->flow;
+}
+
 /* Memory for a queue that is counted in a budget; NULL for one that is shared. */
 static struct tq_flow *tq_alloc_flow(struct tq_sched *q, bool guest,
 				     struct timely_budget *budget)
 {
-	gfp_t flags = GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN;
 	struct tq_flow *f;
 
 	if (unlikely(guest))
-		f = kzalloc(sizeof(struct tq_guest), flags);
+		f = tq_alloc_guest(budget);
 	else
-		f = kmem_cache_zalloc(tq_flow_cache, flags);
+		f = kmem_cache_zalloc(tq_flow_cache, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	if (unlikely(!f)) {
 		timely_budget_return(budget);
 		q->stats.allocation_errors++;
 		return NULL;
 	}
-	f->guest = guest;
 	f->shared = !budget;
-	if (guest)
-		tq_guest(f)->budget = budget;
-	else if (budget)
+	if (budget && !guest)
 		q->budget = budget;
 	return f;
 }
@@ -1175,6 +1182,9 @@ static bool tq_reap_part(struct tq_sched *q, u32 *left)
 	u64 now = timely_clock_ns();
 	u32 i;
 
+	/* A record in this list is kept by its reference there. */
+	if (!llist_empty(&q->waiter.changed))
+		tq_take_changed(q);
 	if (!q->sch->q.qlen && q->ready)
 		tq_end_turns(q, now);
 	for (i = 0; i < TQ_REAP_BUCKETS && *left; i++, --*left) {

@@ -7,7 +7,8 @@
  *
  * CHUNK sockets exist at a time, for HOLD_MS after the last of them has sent. UDP sockets
  * are connected to port 9, have a rate (of 1 GB/s) to be paced at and send a datagram;
- * nobody needs to receive it. TCP connections go to a listener in the network namespace NETNS and carry 100 bytes.
+ * nobody needs to receive it. TCP connections go to a listener in the network namespace
+ * NETNS and carry 100 bytes.
  *
  * Prints "opened=N"; what could not be opened or sent ends the chunk, and is counted in
  * "failed=N". The status is 0 unless the arguments are wrong.
@@ -26,7 +27,7 @@
 #include <unistd.h>
 
 static struct sockaddr_in peer = { .sin_family = AF_INET };
-static const char *congestion_control;
+static const char *control;
 static int listener = -1;
 
 /* Closed by a reset, a connection leaves nothing behind. */
@@ -60,8 +61,7 @@ static int open_tcp(int *fds)
 	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
 	if (fds[0] < 0)
 		return -1;
-	if ((congestion_control && setsockopt(fds[0], IPPROTO_TCP, TCP_CONGESTION, congestion_control,
-					      strlen(congestion_control))) ||
+	if ((control && setsockopt(fds[0], IPPROTO_TCP, TCP_CONGESTION, control, strlen(control))) ||
 	    connect(fds[0], (struct sockaddr *)&peer, sizeof(peer)))
 		goto fail;
 	fds[1] = accept(listener, NULL, NULL);
@@ -105,7 +105,8 @@ int main(int argc, char **argv)
 	int (*fds)[2];
 
 	if (argc < 6 || !inet_pton(AF_INET, argv[2], &peer.sin_addr)) {
-		fprintf(stderr, "usage: many_sockets udp|tcp ADDRESS COUNT CHUNK HOLD_MS [NETNS [CC]]\n");
+		fputs("usage: many_sockets udp|tcp ADDRESS COUNT CHUNK HOLD_MS [NETNS [CC]]\n",
+		      stderr);
 		return 2;
 	}
 	peer.sin_port = htons(9);
@@ -114,7 +115,7 @@ int main(int argc, char **argv)
 	hold_ms = atol(argv[5]);
 	setrlimit(RLIMIT_NOFILE, &files);
 	if (strcmp(argv[1], "tcp") == 0) {
-		congestion_control = argc > 7 ? argv[7] : NULL;
+		control = argc > 7 ? argv[7] : NULL;
 		if (argc < 7 || listen_in(argv[6])) {
 			perror("listen");
 			return 2;

@@ -31,12 +31,13 @@ memory_kb() {
 	awk '/^(Slab|Percpu|KernelStack|PageTables):/ { kb += $2 } END { print kb }' /proc/meminfo
 }
 
-# Objects of ours that are in use. Caches count those on processors' lists as used.
+# Objects that h1 is charged for: queues, flow records, On-Ramp's states of flows. (The
+# kernel merges caches of a size, so /proc/slabinfo need not name ours.)
 objects() {
-	for cache in /sys/kernel/slab/timely_*/shrink; do
-		echo 1 >"$cache"
-	done
-	awk '/^timely_(flow|record|onramp) / { n += $2 } END { print n + 0 }' /proc/slabinfo
+	ip netns exec h1 "$modules/timelyctl" -j limits >"$work/limits"
+	"$python" -I -c 'import json, sys
+limits = json.load(open(sys.argv[1]))
+print(sum(limits[name]["used"] for name in ("queues", "flows", "onramp_flows")))' "$work/limits"
 }
 
 expect_no_objects() {
@@ -45,7 +46,7 @@ expect_no_objects() {
 }
 
 hosts() {
-	onramp_pair
+	onramp_pair 4
 	load_onramp
 	must insmod "$modules/tcp_timely.ko" preset=testbed
 	without_keys
@@ -334,6 +335,34 @@ frees_in_a_class() {
 	expect_no_objects
 }
 
+# Each transmit queue's qdisc frees its own.
+frees_under_mq() {
+	must tc -n h1 -batch - <<-EOF
+		qdisc replace dev eth0 root handle 1: mq
+		qdisc replace dev eth0 parent 1:1 timely buckets 8
+		qdisc replace dev eth0 parent 1:2 timely buckets 8
+		qdisc replace dev eth0 parent 1:3 timely buckets 8
+		qdisc replace dev eth0 parent 1:4 timely buckets 8
+	EOF
+	must storm udp $nobody 8000 8000 0
+	packets <<-EOF
+		busy = [q for q in qdiscs("h1").values() if q.get("flows", 0) > 1000]
+		result(busy=len(busy), buckets=max(q["buckets_log"] for q in busy))
+	EOF
+	expect busy -eq 4
+	expect buckets -ge 10
+	sleep 8
+	expect_no_objects
+	packets <<-EOF
+		all_four = [q for q in qdiscs("h1").values() if q["kind"] == "timely"]
+		result(count=len(all_four), flows=sum(q["flows"] for q in all_four),
+		       buckets=max(q["buckets_log"] for q in all_four))
+	EOF
+	expect count -eq 4
+	expect flows -eq 0
+	expect buckets -eq 3
+}
+
 # The work that frees is waiting when the module goes.
 unloaded_while_it_frees() {
 	h1_qdisc timely onramp 50us owd relative
@@ -378,4 +407,4 @@ goes() {
 
 run_cases hosts memory_comes_back memory_comes_back_with_onramp charged_to_the_sender \
 	contained_in_a_group a_full_budget_is_its_owners nothing_allowed limits_are_checked \
-	goes_while_it_frees frees_in_a_class unloaded_while_it_frees without_memory goes
+	goes_while_it_frees frees_in_a_class frees_under_mq unloaded_while_it_frees without_memory goes
