@@ -23,6 +23,7 @@
 #include <linux/slab.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
+#include <linux/workqueue.h>
 #include <net/dsfield.h>
 #include <net/gso.h>
 #include <net/ip.h>
@@ -36,6 +37,7 @@
 
 #include <net/timely_flow.h>
 #include <net/timely_qdisc.h>
+#include <net/timely_tenant.h>
 #include <net/timely_wheel.h>
 #include <timely_unaligned.h>
 #include <uapi/linux/timely.h>
@@ -54,11 +56,13 @@
  * @now_ns: the qdisc's clock
  * @armed_ns: when its timer would fire, U64_MAX if it is not set
  * @woken: times it was scheduled since it was made
+ * @reap: times it asked to be looked through for idle flows
  * @asked: times something was asked for that may fail
  * @fail_at: which of these fails, 0 for none
  * @no_pages: pages for the table fail, all of them
  * @hurried: allocations that were not allowed to wait for memory
  * @between: called once, after the qdisc has read a rate and before it uses the rate
+ * @no_budget: the namespace has as many queues as it may
  * @attrs: options that the next qdisc is made with, or NULL
  * @other: shares its data with a packet that is split
  * @other_size: its gso_size meanwhile
@@ -80,11 +84,13 @@ static struct bench {
 	u64 now_ns;
 	u64 armed_ns;
 	u32 woken;
+	u32 reap;
 	u32 asked;
 	u32 fail_at;
 	bool no_pages;
 	u32 hurried;
 	void (*between)(void);
+	bool no_budget;
 	struct nlattr *attrs;
 	struct sk_buff *other;
 	u32 other_size;
@@ -113,6 +119,11 @@ static bool bench_fails(void)
 static void bench_arm(u64 at_ns)
 {
 	bench.armed_ns = at_ns;
+}
+
+static void bench_reap_soon(void)
+{
+	bench.reap++;
 }
 
 static void bench_wake(struct Qdisc *root)
@@ -176,6 +187,8 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 #define kzalloc(size, flags) \
 	(bench_fails() || bench.no_pages ? NULL : kmalloc(size, bench_gfp(flags) | __GFP_ZERO))
 #define mul_u64_u32_shr(a, mul, shift)	bench_scale(a, mul, shift)
+#define timely_budget_take(net, kind) \
+	(bench.no_budget ? NULL : timely_budget_take(net, kind))
 #define skb_unclone(skb, flags) \
 	(bench_fails() ? -ENOMEM : skb_unclone(skb, flags))
 #define skb_ensure_writable(skb, bytes) \
@@ -184,6 +197,8 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 #define qdisc_watchdog_schedule_range_ns(watchdog, at, slack) bench_arm(at)
 #define qdisc_watchdog_cancel(watchdog)	bench_arm(U64_MAX)
 #define __netif_schedule(qdisc)	bench_wake(qdisc)
+/* A test calls tq_reap() itself. */
+#define queue_delayed_work(queue, work, delay)	bench_reap_soon()
 
 /* The module's own ends are not wanted. */
 #undef __init
@@ -214,6 +229,7 @@ static struct sock *bench_sock(u32 i, int type)
 {
 	struct sock *sk = bench.sk[i];
 
+	sock_net_set(sk, &init_net);
 	sk->sk_family = AF_INET;
 	sk->sk_type = type;
 	sk->sk_protocol = type == SOCK_STREAM ? IPPROTO_TCP : IPPROTO_UDP;
@@ -622,6 +638,27 @@ static struct tq_flow *bench_flow(const void *key)
 	for (f = *tq_bucket(&bench.q->table, key); f && f->sk != key; f = f->hash_next)
 		;
 	return f;
+}
+
+/* Time passes, and the search for idle flows runs once in a second. */
+static void bench_reap(u64 ns)
+{
+	u64 end_ns = bench.now_ns + ns;
+
+	do {
+		bench.now_ns += min(end_ns - bench.now_ns, SECOND);
+		tq_reap(&bench.q->reap.work);
+	} while (bench.now_ns < end_ns);
+}
+
+/* Pages that the table has. */
+static u32 bench_pages(void)
+{
+	u32 i, pages = 0;
+
+	for (i = 0; i < TQ_PAGES; i++)
+		pages += !!bench.q->table.pages[i];
+	return pages;
 }
 
 static int bench_init_qdisc(struct Qdisc *sch, struct nlattr *opt,

@@ -877,6 +877,171 @@ static void grow__by_a_change(struct kunit *test)
 	}
 }
 
+/* Buckets are merged one by one, down to the last one. */
+static void merge__keeps_every_flow(struct kunit *test)
+{
+	u32 flows = 1200;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	give_flows(test, 1, flows);
+	while (bench.q->table.buckets > 1) {
+		tq_table_merge(&bench.q->table, 0);
+		EXPECT_AUDIT(test);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->table.half, 1);
+	KUNIT_EXPECT_EQ(test, bench_pages(), 1);
+	/* And split again. */
+	give_flows(test, flows + 1, 2 * flows);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2 * flows);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 1 + flows);
+	while (bench_wait())
+		;
+	EXPECT_DONE(test);
+}
+
+/* ---- freeing what is idle ---- */
+
+static void reap__frees_flows_and_buckets(struct kunit *test)
+{
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 6,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	KUNIT_EXPECT_EQ(test, bench.reap, 0);
+	give_flows(test, 1, 5000);
+	KUNIT_EXPECT_EQ(test, bench.reap, 1);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 5000);
+	while (bench_wait())
+		;
+	bench_reap(SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 5000);
+	bench_reap(SECOND);
+	EXPECT_AUDIT(test);
+	/* Seven seconds, as promised. */
+	bench_reap(5 * SECOND);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.gc_flows, 5000);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 64);
+	KUNIT_EXPECT_EQ(test, bench_pages(), 1);
+	/* It does not run while there is nothing to free, and does when there is. */
+	KUNIT_EXPECT_FALSE(test, bench.q->reaping);
+	bench.reap = 0;
+	give_flows(test, 1, 2);
+	KUNIT_EXPECT_EQ(test, bench.reap, 1);
+	EXPECT_AUDIT(test);
+}
+
+static void reap__leaves_flows_with_packets(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+
+	give_stamped(test, sk, START_NS + 9 * SECOND);
+	give_plain(test, bench_udp(1));
+	bench_reap(8 * SECOND);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	bench_reap(8 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	EXPECT_DONE(test);
+}
+
+/* Its last packet has left, but the qdisc was not asked for another one since. */
+static void reap__frees_flows_in_turn(struct kunit *test)
+{
+	give_plain(test, bench_udp(0));
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench.q->ready, 1);
+	bench_reap(SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->ready, 0);
+	EXPECT_AUDIT(test);
+	bench_reap(6 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	EXPECT_DONE(test);
+}
+
+/* The record of a congestion control that has left is put at once. */
+static void reap__puts_closed_records(struct kunit *test)
+{
+	struct timely_flow *record;
+	struct sock *sk;
+
+	sk = bench_recorded(test, 0, 10000000);
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	record = bench.record[0];
+	KUNIT_ASSERT_EQ(test, refcount_read(&record->ref), 2);
+	bench_reap(SECOND);
+	KUNIT_EXPECT_EQ(test, refcount_read(&record->ref), 2);
+	record->closed = true;
+	bench_reap(SECOND);
+	KUNIT_EXPECT_EQ(test, refcount_read(&record->ref), 1);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
+	EXPECT_AUDIT(test);
+	bench_reap(4 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+}
+
+/* An idle flow takes its record with it; the congestion control keeps its own reference. */
+static void reap__puts_records_of_idle_flows(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 10000000);
+
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	bench_reap(6 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 1);
+	KUNIT_EXPECT_NULL(test, bench.record[0]->waiter);
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_DONE(test);
+}
+
+/* Without a budget new flows share queues, which pace by stamps; old ones keep theirs. */
+static void budget__flows_share_queues(struct kunit *test)
+{
+	struct timely_budget_status before, after;
+	struct sock *sk = bench_udp(0);
+	u32 i;
+
+	timely_budget_status(&init_net, TIMELY_BUDGET_queues, &before);
+	give_plain(test, sk);
+	timely_budget_status(&init_net, TIMELY_BUDGET_queues, &after);
+	KUNIT_EXPECT_EQ(test, after.used, before.used + 1);
+	bench.no_budget = true;
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.shared_packets, 0);
+	for (i = 1; i < 6; i++)
+		give_stamped(test, bench_udp(i), START_NS + (10 - i) * MS);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.shared_packets, 5);
+	/* All have the same hash. */
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	timely_budget_status(&init_net, TIMELY_BUDGET_queues, &after);
+	KUNIT_EXPECT_EQ(test, after.used, before.used + 1);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	for (i = 5; i; i--) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), 2 + i);
+		EXPECT_AT(test, START_NS + (10 - i) * MS);
+	}
+	EXPECT_DONE(test);
+	bench.no_budget = false;
+	give_plain(test, bench_udp(5));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.shared_packets, 5);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 3);
+	bench_reap(8 * SECOND);
+	bench_wait();
+	bench_reap(8 * SECOND);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	timely_budget_status(&init_net, TIMELY_BUDGET_queues, &after);
+	KUNIT_EXPECT_EQ(test, after.used, before.used);
+}
+
 /* ---- lazy enforcement ---- */
 
 static void due__the_rate_falls_while_it_waits(struct kunit *test)
@@ -2627,6 +2792,12 @@ static void soak_step(struct kunit *test, struct rnd_state *rnd)
 	case 31 ... 33:
 		bench.now_ns += soak_below(rnd, MS);
 		break;
+	case 34:
+		bench_reap(soak_below(rnd, 8) ? 0 : soak_below(rnd, 5) * SECOND);
+		break;
+	case 35:
+		bench.no_budget = !soak_below(rnd, 4);
+		break;
 	default:
 		bench_wait();
 	}
@@ -2660,6 +2831,8 @@ static void all__in_random_order(struct kunit *test)
 	KUNIT_EXPECT_GT(test, bench.q->stats.brought_forward, 0);
 	KUNIT_EXPECT_GT(test, bench.q->stats.departures, 0);
 	KUNIT_EXPECT_GT(test, bench.q->stats.allocation_errors, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.gc_flows, 0);
+	KUNIT_EXPECT_GT(test, bench.q->stats.shared_packets, 0);
 }
 
 /* Return: false if the packet has overtaken another one of its socket. */
@@ -2770,6 +2943,13 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(grow__keeps_every_flow),
 	KUNIT_CASE(grow__without_memory),
 	KUNIT_CASE(grow__by_a_change),
+	KUNIT_CASE(merge__keeps_every_flow),
+	KUNIT_CASE(reap__frees_flows_and_buckets),
+	KUNIT_CASE(reap__leaves_flows_with_packets),
+	KUNIT_CASE(reap__frees_flows_in_turn),
+	KUNIT_CASE(reap__puts_closed_records),
+	KUNIT_CASE(reap__puts_records_of_idle_flows),
+	KUNIT_CASE(budget__flows_share_queues),
 	KUNIT_CASE(due__the_rate_falls_while_it_waits),
 	KUNIT_CASE(due__the_rate_rises_while_it_waits),
 	KUNIT_CASE(due__the_rate_rises_just_before_it_waits),

@@ -22,6 +22,7 @@
 
 struct sock;
 struct tcp_congestion_ops;
+struct timely_budget;
 
 /* Departures remembered: TCP keeps two segments or 122 us of them in the qdisc,
  * the network a few round trips more. Older ones are overwritten.
@@ -102,6 +103,7 @@ struct timely_peer;
  * @pauses: holds begun
  * @paused_ns: what they add up to
  * @next: entry of @sent to be written next, counted without end
+ * @budget: of its network namespace, which it is counted in
  * @sent: departures
  */
 struct timely_onramp {
@@ -120,6 +122,7 @@ struct timely_onramp {
 	u64 pauses;
 	u64 paused_ns;
 	u32 next;
+	struct timely_budget *budget;
 	struct timely_sent sent[TIMELY_SENT];
 };
 
@@ -156,6 +159,7 @@ struct timely_waiter {
  * @hash: anchor in the table of all
  * @ref: references: the congestion control's, each qdisc's, a list's
  * @rcu: readers of the table may still look at it
+ * @budget: of its network namespace, which the record is counted in
  * @own: the congestion control's, for the parameters that the path decides
  * @ring: departures
  */
@@ -176,6 +180,7 @@ struct timely_flow {
 	struct rhash_head hash;
 	refcount_t ref;
 	struct rcu_head rcu;
+	struct timely_budget *budget;
 	struct timely_own own ____cacheline_aligned;
 	struct timely_departure ring[TIMELY_DEPARTURES];
 };
@@ -188,7 +193,7 @@ int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int coun
 void timely_flow_unregister(void);
 bool timely_flow_wanted_slow(const struct sock *sk);
 
-struct timely_flow *timely_flow_new(void);
+struct timely_flow *timely_flow_new(const struct sock *sk);
 struct timely_flow *timely_flow_open(const struct sock *sk);
 void timely_flow_close(struct timely_flow *flow);
 struct timely_flow *timely_flow_get(const struct sock *sk);

@@ -93,8 +93,9 @@ u16 timely_onramp_port(void);
 /* For the qdisc. */
 int timely_onramp_join(struct net *net, u8 owd);
 void timely_onramp_leave(struct net *net, u8 owd);
-struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple);
-bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple);
+struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const struct sock *sk);
+bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple,
+		       const struct sock *sk);
 void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns);
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
 void timely_onramp_unheard(struct timely_flow *flow, u64 now_ns);
@@ -103,6 +104,7 @@ void timely_onramp_depart(struct timely_onramp *onramp,
 
 /* For flow.c. */
 void timely_onramp_drop(struct timely_onramp *onramp);
+void timely_onramp_free(struct timely_onramp *onramp);
 
 /* For the receiver, in softirq: see timely_acker.c. */
 bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire);

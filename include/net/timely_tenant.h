@@ -6,10 +6,13 @@
 #ifndef _NET_TIMELY_TENANT_H
 #define _NET_TIMELY_TENANT_H
 
+#include <linux/types.h>
+
+#ifdef __KERNEL__
 #include <linux/atomic.h>
 #include <linux/rcupdate.h>
 #include <linux/refcount.h>
-#include <linux/types.h>
+#endif
 
 struct net;
 
@@ -28,11 +31,16 @@ struct net;
 	X(peers, 4096, "destinations whose delays On-Ramp remembers")		\
 	X(queues, 1048576, "per-flow queues of sch_timely")
 
+/* No limit may be higher. */
+#define TIMELY_BUDGET_MAX	(1U << 30)
+
 #define TIMELY_BUDGET_INDEX(name, ...)	TIMELY_BUDGET_##name,
 enum timely_budget_kind {
 	TIMELY_BUDGETS(TIMELY_BUDGET_INDEX)
 	TIMELY_BUDGET_COUNT
 };
+
+#ifdef __KERNEL__
 
 /**
  * struct timely_budget - how many objects of a kind a network namespace has
@@ -72,5 +80,7 @@ bool timely_may_affect_host(void);
 
 int timely_tenant_init(void);
 void timely_tenant_exit(void);
+
+#endif /* __KERNEL__ */
 
 #endif /* _NET_TIMELY_TENANT_H */

@@ -33,6 +33,9 @@
  *    pause comes from net/timely/onramp.c by the flow's record, which every socket
  *    that sends data has then.
  *  - A stamp of another clock cannot stall a flow: tq_check_stamp().
+ *  - Queues of each network namespace are counted, see net/timely/tenant.c. Flows for
+ *    which the budget leaves no queue share a few: tq_shared_flow(). Idle queues are
+ *    freed in the background, whether new flows come or not: tq_reap().
  */
 
 #include <linux/hash.h>
@@ -43,6 +46,7 @@
 #include <linux/prefetch.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 #include <net/dsfield.h>
 #include <net/gso.h>
 #include <net/ip.h>
@@ -55,8 +59,11 @@
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
 #include <net/timely_qdisc.h>
+#include <net/timely_tenant.h>
 #include <net/timely_wheel.h>
 #include <uapi/linux/timely.h>
+
+#include <timely_memcg.h>
 
 /* The qdisc's only clock; a test may put its own in place. */
 static inline u64 timely_clock_ns(void)
@@ -71,6 +78,20 @@ static inline u64 timely_clock_ns(void)
 /* Idle flows are forgotten after 3 s, as fq's; at most so many at a time. */
 #define TQ_GC_AGE_NS		(3ULL * NSEC_PER_SEC)
 #define TQ_GC_MAX		8
+
+/* Idle flows are looked for in the background: once in a second in a third of the table,
+ * or in 1024 buckets if that is more. The qdisc is locked for so many buckets at a time,
+ * some 10 us. So an idle flow is freed within seven seconds.
+ */
+#define TQ_REAP_TICK		HZ
+#define TQ_REAP_RUNS		3
+#define TQ_REAP_LEAST		1024
+#define TQ_REAP_BUCKETS		64
+
+/* Queues that all flows share which a network namespace's budget leaves without one;
+ * their number fits into the low bits of the namespace's address.
+ */
+#define TQ_SHARED_QUEUES	8
 
 /* The table of flows grows to 8 MB. */
 #define TQ_BUCKETS_MAX		(1U << 20)
@@ -162,6 +183,8 @@ enum tq_state {
  * @recorded: it has a @record
  * @driven: for a congestion control, which goes by departures; else for On-Ramp only
  * @has_early: @early is not empty
+ * @guest: it is in a struct tq_guest
+ * @shared: by flows without a queue of their own; counted in no budget
  * @clock_ns: when the last paced packet should have left
  * @owed: bytes sent then: their time has to pass before the next packet
  * @looked: jiffies of the last time a record was looked for
@@ -188,7 +211,9 @@ struct tq_flow {
 	u8 paced:1,
 	   recorded:1,
 	   driven:1,
-	   has_early:1;
+	   has_early:1,
+	   guest:1,
+	   shared:1;
 	/* the second line */
 	u64 clock_ns;
 	u32 owed;
@@ -199,6 +224,19 @@ struct tq_flow {
 	struct rb_root early;
 	u64 stamp_ns;
 	u64 left_ns;
+};
+
+/**
+ * struct tq_guest - the queue of a socket of another network namespace than the device's
+ * @flow: the queue
+ * @budget: of that namespace, which the queue is counted in
+ *
+ * Such packets come through devices like macvlan. Queues of the device's own namespace
+ * have no room for the pointer, and need none.
+ */
+struct tq_guest {
+	struct tq_flow flow;
+	struct timely_budget *budget;
 };
 
 /**
@@ -336,7 +374,14 @@ struct tq_config {
  * @unthrottle_ns: average lateness of a flow's turn, ns
  * @options: as they are shown
  * @joined: 1 + TIMELY_OWD_* if On-Ramp was joined, by that kind of delay
- * @sweep: next bucket to look for idle flows in
+ * @sweep: next bucket to look for idle flows in, when a flow is new
+ * @budget: of the device's network namespace; valid while there is a flow
+ * @reap: looks for idle flows while there are any
+ * @reap_lock: keeps @reap away from a reset, which need not hold the qdisc's lock;
+ *	packets hold that one, and so does @reap
+ * @reap_at: next bucket for @reap
+ * @reaping: @reap is going to run
+ * @reserved: pages for so many buckets stay
  * @sch: the qdisc it is the private part of
  */
 struct tq_sched {
@@ -361,6 +406,12 @@ struct tq_sched {
 	struct tq_options options;
 	u8 joined;
 	u32 sweep;
+	struct timely_budget *budget;
+	struct delayed_work reap;
+	spinlock_t reap_lock; /* of the flows, while the qdisc is reset */
+	u32 reap_at;
+	bool reaping;
+	u32 reserved;
 	struct Qdisc *sch;
 };
 
@@ -826,10 +877,12 @@ static void tq_note_kind(const struct sk_buff *skb)
 			       tq_plain_protocol(skb) == IPPROTO_FRAGMENT);
 }
 
-/* The least round trip that TCP knows of, in whole us; all ones if it knows none. */
+/* The least round trip that TCP knows of, in whole us; all ones if it knows none. A raw
+ * socket may send packets that say TCP: only the socket tells whether it is one of TCP.
+ */
 static u64 tq_least_rtt_ns(const struct sk_buff *skb)
 {
-	u32 rtt_us = tq_is_plain_tcp(skb) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
+	u32 rtt_us = sk_is_tcp(skb->sk) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
 
 	return rtt_us == ~0U ? U64_MAX : (u64)rtt_us * NSEC_PER_USEC;
 }
@@ -845,8 +898,8 @@ static bool tq_onramp_record(struct tq_sched *q, struct tq_flow *f,
 
 	tq_tuple(skb, &tuple);
 	if (!f->record)
-		f->record = timely_onramp_flow(&tuple);
-	else if (!timely_onramp_add(f->record, &tuple))
+		f->record = timely_onramp_flow(&tuple, skb->sk);
+	else if (!timely_onramp_add(f->record, &tuple, skb->sk))
 		return false;
 	if (!f->record)
 		return false;
@@ -1005,7 +1058,8 @@ static void tq_take_changed(struct tq_sched *q)
  *
  * Linear hashing (Litwin, 1980): the table grows by one bucket with each new
  * flow, which takes half of the flows of one other bucket. So it is never
- * rebuilt, and needs a page of memory at a time.
+ * rebuilt, and needs a page of memory at a time. Buckets that are not needed any
+ * more are merged in the opposite order, and their pages freed.
  */
 
 static struct tq_flow **tq_table_bucket(const struct tq_table *table, u32 nr)
@@ -1040,7 +1094,7 @@ static bool tq_table_reserve(struct tq_table *table, u32 nr)
 	struct tq_flow ***page = &table->pages[nr / TQ_PAGE_BUCKETS];
 
 	if (!*page)
-		*page = kzalloc(PAGE_SIZE, GFP_ATOMIC | __GFP_NOWARN);
+		*page = kzalloc(PAGE_SIZE, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
 	return *page;
 }
 
@@ -1073,19 +1127,85 @@ static void tq_table_grow(struct tq_table *table, u32 flows)
 		tq_table_split(table);
 }
 
+/* One bucket less: its flows go back to the bucket that it was split from. */
+static void tq_table_merge(struct tq_table *table, u32 reserved)
+{
+	struct tq_flow **from, **to;
+	u32 nr;
+
+	if (table->buckets == table->half)
+		table->half /= 2;
+	nr = --table->buckets;
+	from = tq_table_bucket(table, nr);
+	to = tq_table_bucket(table, nr - table->half);
+	while (*to)
+		to = &(*to)->hash_next;
+	*to = *from;
+	*from = NULL;
+	if (nr >= reserved && !(nr % TQ_PAGE_BUCKETS)) {
+		kfree(table->pages[nr / TQ_PAGE_BUCKETS]);
+		table->pages[nr / TQ_PAGE_BUCKETS] = NULL;
+	}
+}
+
+static struct tq_guest *tq_guest(struct tq_flow *f)
+{
+	return container_of(f, struct tq_guest, flow);
+}
+
+static struct tq_flow *tq_alloc_guest(struct timely_budget *budget)
+{
+	struct tq_guest *guest = kzalloc(sizeof(*guest), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+
+	if (!guest)
+		return NULL;
+	guest->flow.guest = 1;
+	guest->budget = budget;
+	return &guest->flow;
+}
+
+/* Memory for a queue that is counted in a budget; NULL for one that is shared. */
+static struct tq_flow *tq_alloc_flow(struct tq_sched *q, bool guest,
+				     struct timely_budget *budget)
+{
+	struct tq_flow *f;
+
+	if (unlikely(guest))
+		f = tq_alloc_guest(budget);
+	else
+		f = kmem_cache_zalloc(tq_flow_cache, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	if (unlikely(!f)) {
+		timely_budget_return(budget);
+		q->stats.allocation_errors++;
+		return NULL;
+	}
+	f->shared = !budget;
+	if (budget && !guest)
+		q->budget = budget;
+	return f;
+}
+
 static void tq_free_flow(struct tq_sched *q, struct tq_flow *f)
 {
+	struct timely_budget *budget = f->shared ? NULL : q->budget;
+
 	tq_forget_record(q, f);
-	kmem_cache_free(tq_flow_cache, f);
+	if (unlikely(f->guest)) {
+		budget = tq_guest(f)->budget;
+		kfree(tq_guest(f));
+	} else {
+		kmem_cache_free(tq_flow_cache, f);
+	}
+	timely_budget_return(budget);
 }
 
 /* Forget flows of a chain that have been idle for long. */
-static void tq_gc(struct tq_sched *q, struct tq_flow **link, u64 now)
+static void tq_gc(struct tq_sched *q, struct tq_flow **link, u64 now, u32 most)
 {
 	struct tq_flow *f;
-	int freed = 0;
+	u32 freed = 0;
 
-	while ((f = *link) && freed < TQ_GC_MAX) {
+	while ((f = *link) && freed < most) {
 		if (f->state != TQ_IDLE || now - f->node.due_ns < TQ_GC_AGE_NS) {
 			link = &f->hash_next;
 			continue;
@@ -1121,20 +1241,105 @@ static void tq_adopt(struct tq_sched *q, struct tq_flow *f, struct sock *sk)
 	tq_take_pacing(q, sk);
 }
 
-static struct tq_flow *tq_new_flow(struct tq_sched *q, const struct sk_buff *skb,
-				   struct sock *key, u64 now)
+/* ---- freeing what is idle ---- */
+
+/* Flows of which all packets have left get no turn until the next packet comes, and
+ * are not idle meanwhile. While no flow has a packet, end some of their turns here.
+ */
+static void tq_end_turns(struct tq_sched *q, u64 now)
 {
-	struct tq_flow **bucket;
+	u32 i, left = TQ_REAP_BUCKETS;
+	struct tq_turns *turns;
 	struct tq_flow *f;
 
-	if (++q->sweep >= q->table.buckets)
-		q->sweep = 0;
-	tq_gc(q, tq_table_bucket(&q->table, q->sweep), now);
-	f = kmem_cache_zalloc(tq_flow_cache, GFP_ATOMIC | __GFP_NOWARN);
-	if (unlikely(!f)) {
-		q->stats.allocation_errors++;
-		return NULL;
+	for (i = 0; i < 2 * TIMELY_BANDS; i++) {
+		turns = i % 2 ? &q->bands[i / 2].old_flows : &q->bands[i / 2].new_flows;
+		while ((f = turns->first) && left) {
+			turns->first = tq_turn_after(f);
+			tq_make_idle(q, f, now);
+			left--;
+		}
 	}
+}
+
+static void tq_reap_bucket(struct tq_sched *q, u32 nr, u64 now)
+{
+	struct tq_flow *f;
+
+	tq_gc(q, tq_table_bucket(&q->table, nr), now, U32_MAX);
+	/* A closed record is only kept for packets, which an idle flow has not. */
+	for (f = *tq_table_bucket(&q->table, nr); f; f = f->hash_next)
+		if (f->state == TQ_IDLE && f->recorded && READ_ONCE(f->record->closed))
+			tq_forget_record(q, f);
+}
+
+/* A part of what tq_reap() does, under both locks. Return: is there more to do in this
+ * run?
+ */
+static bool tq_reap_part(struct tq_sched *q, u32 *left)
+{
+	u32 least = 1U << q->options.value[TQ_O_buckets_log];
+	u32 wanted = max(2 * min(q->flows, TQ_BUCKETS_MAX), least);
+	u64 now = timely_clock_ns();
+	u32 i;
+
+	/* A record in this list is kept by its reference there. */
+	if (!llist_empty(&q->waiter.changed))
+		tq_take_changed(q);
+	if (!q->sch->q.qlen && q->ready)
+		tq_end_turns(q, now);
+	for (i = 0; i < TQ_REAP_BUCKETS && *left; i++, --*left) {
+		if (q->reap_at >= q->table.buckets)
+			q->reap_at = 0;
+		tq_reap_bucket(q, q->reap_at++, now);
+	}
+	for (i = 0; i < TQ_REAP_BUCKETS && q->table.buckets > wanted; i++)
+		tq_table_merge(&q->table, q->reserved);
+	if (*left || q->table.buckets > wanted)
+		return true;
+	q->reaping = q->flows || q->table.buckets > least;
+	return false;
+}
+
+/* Free flows that have been idle for some seconds, with their records, and buckets that
+ * are not needed any more. A dead socket sends nothing, so its flow goes as well, though
+ * nobody tells of its death. Runs once in a second while there are flows.
+ */
+static void tq_reap(struct work_struct *work)
+{
+	struct tq_sched *q = container_of(to_delayed_work(work), struct tq_sched, reap);
+	u32 left = max(READ_ONCE(q->table.buckets) / TQ_REAP_RUNS + 1, TQ_REAP_LEAST);
+	struct Qdisc *root;
+	bool more = true;
+
+	while (more) {
+		rcu_read_lock();
+		root = qdisc_root_sleeping(q->sch);
+		spin_lock_bh(qdisc_lock(root));
+		/* The root is replaced under its own lock. If this happened while the lock
+		 * was waited for, the next run finds the new root.
+		 */
+		more = false;
+		if (root == qdisc_root_sleeping(q->sch)) {
+			spin_lock(&q->reap_lock);
+			more = tq_reap_part(q, &left);
+			spin_unlock(&q->reap_lock);
+		}
+		spin_unlock_bh(qdisc_lock(root));
+		rcu_read_unlock();
+		cond_resched();
+	}
+	if (READ_ONCE(q->reaping))
+		queue_delayed_work(system_power_efficient_wq, &q->reap, TQ_REAP_TICK);
+}
+
+/* ---- new flows ---- */
+
+static void tq_add_flow(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb,
+			struct sock *key, u64 now)
+{
+	struct tq_flow **bucket;
+
 	f->sk = key;
 	f->credit = q->config.initial_quantum;
 	f->rate_Bps = TQ_UNLIMITED;
@@ -1144,18 +1349,94 @@ static struct tq_flow *tq_new_flow(struct tq_sched *q, const struct sk_buff *skb
 		tq_adopt(q, f, skb->sk);
 	tq_table_grow(&q->table, q->flows + 1);
 	bucket = tq_bucket(&q->table, key);
-	tq_gc(q, bucket, now);
+	tq_gc(q, bucket, now, TQ_GC_MAX);
 	f->hash_next = *bucket;
 	*bucket = f;
 	q->flows++;
 	q->inactive++;
+	if (!q->reaping) {
+		q->reaping = true;
+		queue_delayed_work(system_power_efficient_wq, &q->reap, TQ_REAP_TICK);
+	}
+}
+
+static struct tq_flow *tq_find(const struct tq_table *table, const struct sock *key)
+{
+	struct tq_flow *f = *tq_bucket(table, key);
+
+	while (f && f->sk != key)
+		f = f->hash_next;
 	return f;
+}
+
+/* The network namespace has as many queues as it may: its other flows share a few,
+ * by their hash, with nobody else. To let them pass without a queue would put them before
+ * everybody's packets, and free them of their rates. In a shared queue packets leave in
+ * the order of their stamps, which hold TCP to its rates; nothing is recorded, and
+ * nothing held by On-Ramp.
+ */
+static struct tq_flow *tq_shared_flow(struct tq_sched *q, struct sk_buff *skb,
+				      const struct net *net, u64 now)
+{
+	unsigned long hash = skb_get_hash(skb) % TQ_SHARED_QUEUES;
+	struct sock *key = (struct sock *)((unsigned long)net | hash << 1 | 1);
+	struct tq_flow *f = tq_find(&q->table, key);
+
+	q->stats.shared_packets++;
+	if (f)
+		return f;
+	f = tq_alloc_flow(q, false, NULL);
+	if (f)
+		tq_add_flow(q, f, skb, key, now);
+	return f;
+}
+
+static struct tq_flow *tq_new_flow(struct tq_sched *q, struct sk_buff *skb,
+				   struct sock *key, u64 now)
+{
+	const struct net *home = dev_net(qdisc_dev(q->sch));
+	const struct net *net = tq_is_socket(skb, key) ? sock_net(key) : home;
+	struct timely_budget *budget;
+	struct mem_cgroup *before;
+	struct tq_flow *f;
+
+	if (++q->sweep >= q->table.buckets)
+		q->sweep = 0;
+	tq_gc(q, tq_table_bucket(&q->table, q->sweep), now, TQ_GC_MAX);
+	before = timely_charge_begin(skb->sk);
+	budget = timely_budget_take(net, TIMELY_BUDGET_queues);
+	if (unlikely(!budget)) {
+		f = tq_shared_flow(q, skb, net, now);
+	} else {
+		f = tq_alloc_flow(q, net != home, budget);
+		if (f)
+			tq_add_flow(q, f, skb, key, now);
+	}
+	timely_charge_end(before);
+	return f;
+}
+
+/* Count the queue in the budget of its new socket's network namespace. One that was made
+ * for a socket of the device's own namespace stays counted there until it is freed.
+ */
+static void tq_recount(struct tq_flow *f, const struct sock *sk)
+{
+	struct timely_budget *budget;
+
+	if (likely(!f->guest))
+		return;
+	budget = timely_budget_take(sock_net(sk), TIMELY_BUDGET_queues);
+	if (!budget)
+		return;
+	timely_budget_return(tq_guest(f)->budget);
+	tq_guest(f)->budget = budget;
 }
 
 /* The memory of a socket has become another socket. */
 static void tq_renew_flow(struct tq_sched *q, struct tq_flow *f, struct sock *sk)
 {
 	tq_forget_record(q, f);
+	tq_recount(f, sk);
 	tq_adopt(q, f, sk);
 	f->credit = q->config.initial_quantum;
 	f->paced = 0;
@@ -1237,7 +1518,7 @@ static struct tq_flow *tq_classify(struct Qdisc *sch, struct sk_buff *skb,
 		if (!f)
 			return NULL;
 	}
-	if (tq_is_socket(skb, key)) {
+	if (tq_is_socket(skb, f->sk)) {
 		if (unlikely(f->socket_hash != key->sk_hash))
 			tq_renew_flow(q, f, key);
 		if (f->recorded || q->config.onramp ||
@@ -1961,6 +2242,7 @@ static void tq_reset(struct Qdisc *sch)
 	sch->q.qlen = 0;
 	sch->qstats.backlog = 0;
 	qdisc_watchdog_cancel(&q->watchdog);
+	spin_lock_bh(&q->reap_lock);
 	tq_purge_list(&q->bypass);
 	q->bypass_qlen = 0;
 	q->passing = NULL;
@@ -1974,6 +2256,7 @@ static void tq_reset(struct Qdisc *sch)
 	q->ready = 0;
 	if (q->wheel)
 		timely_wheel_init(q->wheel, q->wheel->shift, timely_clock_ns());
+	spin_unlock_bh(&q->reap_lock);
 }
 
 /* ---- options ---- */
@@ -2266,6 +2549,9 @@ static bool tq_reserve_buckets(struct Qdisc *sch, u32 buckets)
 					  GFP_KERNEL_ACCOUNT);
 	if (!q->table.pages)
 		return false;
+	sch_tree_lock(sch);
+	q->reserved = max(q->reserved, buckets);
+	sch_tree_unlock(sch);
 	for (nr = 0; nr < buckets; nr += TQ_PAGE_BUCKETS)
 		if (!tq_reserve_page(sch, nr))
 			return false;
@@ -2399,7 +2685,8 @@ static int tq_apply(struct Qdisc *sch, const struct tq_options *options,
 	tq_configure(&q->config, options);
 	tq_onramp_configure(&q->waiter.onramp, options);
 	sch->limit = options->value[TQ_O_limit];
-	tq_add_buckets(&q->table, 1U << options->value[TQ_O_buckets_log]);
+	q->reserved = 1U << options->value[TQ_O_buckets_log];
+	tq_add_buckets(&q->table, q->reserved);
 	tq_change_waiting(q, &wheel, tq_slot_shift(options));
 	tq_trim(sch, q);
 	sch_tree_unlock(sch);
@@ -2429,6 +2716,8 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 	q->sch = sch;
 	q->waiter.wake = tq_wake;
 	init_llist_head(&q->waiter.changed);
+	spin_lock_init(&q->reap_lock);
+	INIT_DELAYED_WORK(&q->reap, tq_reap);
 	qdisc_watchdog_init_clockid(&q->watchdog, sch, CLOCK_MONOTONIC);
 	tq_default_options(&q->options, sch);
 	if (opt)
@@ -2442,6 +2731,7 @@ static void tq_destroy(struct Qdisc *sch)
 	struct tq_sched *q = qdisc_priv(sch);
 	u32 i;
 
+	cancel_delayed_work_sync(&q->reap);
 	tq_reset(sch);
 	tq_onramp_leave(sch, q->joined);
 	q->joined = 0;

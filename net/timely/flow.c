@@ -27,6 +27,9 @@
 
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
+#include <net/timely_tenant.h>
+
+#include <timely_memcg.h>
 
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 
@@ -119,19 +122,38 @@ bool timely_flow_wanted_slow(const struct sock *sk)
 			READ_ONCE(timely_flow_ops_size);
 }
 
+static void timely_flow_discard(struct timely_flow *flow)
+{
+	struct timely_budget *budget = flow->budget;
+
+	kmem_cache_free(timely_flow_cache, flow);
+	timely_budget_return(budget);
+}
+
 /**
  * timely_flow_new() - make a record that cannot be found by its socket
+ * @sk: the socket that sends the flow: its network namespace's budget is used, and the
+ *	memory is charged to its memory control group
  *
  * Return: the record, to be released with timely_flow_put(); NULL if there is
- * no memory, and the flow does without.
+ * no memory or the budget is used up, and the flow does without.
  */
-struct timely_flow *timely_flow_new(void)
+struct timely_flow *timely_flow_new(const struct sock *sk)
 {
-	struct timely_flow *flow = kmem_cache_zalloc(timely_flow_cache,
-						     GFP_ATOMIC | __GFP_NOWARN);
+	struct timely_budget *budget = timely_budget_take(sock_net(sk), TIMELY_BUDGET_flows);
+	struct mem_cgroup *before;
+	struct timely_flow *flow;
 
-	if (!flow)
+	if (!budget)
 		return NULL;
+	before = timely_charge_begin(sk);
+	flow = kmem_cache_zalloc(timely_flow_cache, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	timely_charge_end(before);
+	if (!flow) {
+		timely_budget_return(budget);
+		return NULL;
+	}
+	flow->budget = budget;
 	flow->resume_Bps = TIMELY_RESUME_UNLIMITED;
 	refcount_set(&flow->ref, 1);
 	spin_lock_init(&flow->lock);
@@ -143,17 +165,17 @@ struct timely_flow *timely_flow_new(void)
  * @sk: the socket, locked; it has none
  *
  * Return: the record, to be closed with timely_flow_close(); NULL if there is
- * no memory, and the flow does without.
+ * no memory or its namespace's budget is used up, and the flow does without.
  */
 struct timely_flow *timely_flow_open(const struct sock *sk)
 {
-	struct timely_flow *flow = timely_flow_new();
+	struct timely_flow *flow = timely_flow_new(sk);
 
 	if (!flow)
 		return NULL;
 	flow->key = sk;
 	if (rhashtable_insert_fast(&timely_flows, &flow->hash, timely_flows_params)) {
-		kmem_cache_free(timely_flow_cache, flow);
+		timely_flow_discard(flow);
 		return NULL;
 	}
 	return flow;
@@ -195,8 +217,8 @@ static void timely_flow_free(struct rcu_head *rcu)
 {
 	struct timely_flow *flow = container_of(rcu, struct timely_flow, rcu);
 
-	kfree(flow->onramp);
-	kmem_cache_free(timely_flow_cache, flow);
+	timely_onramp_free(flow->onramp);
+	timely_flow_discard(flow);
 }
 
 /**
@@ -216,7 +238,7 @@ static bool flow_attach(struct timely_flow *flow, struct timely_waiter *waiter, 
 {
 	bool same = flow->waiter == waiter && flow->queue == queue;
 
-	/* Pairs with timely_flow_release(). */
+	/* Pairs with timely_flow_discard(). */
 	if (!same && smp_load_acquire(&flow->held))
 		return false;
 	WRITE_ONCE(flow->waiter, waiter);

@@ -2,7 +2,7 @@
 /*
  * The generic netlink family "timely": what is known of the NICs whose stamps
  * end RTTs, what may be changed about them, and the counters of RTT measurement;
- * keys, settings, counters and flows of On-Ramp.
+ * keys, settings, counters and flows of On-Ramp; budgets of network namespaces.
  *
  * <linux/timely.h> describes the messages. A request sees the devices and flows of
  * its sender's network namespace only; anyone may ask, to change something takes
@@ -24,6 +24,7 @@
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
+#include <net/timely_tenant.h>
 #include <timely_unaligned.h>
 
 #include <uapi/linux/timely.h>
@@ -546,6 +547,59 @@ static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
+/* ---- budgets ---- */
+
+static size_t tn_limits_bytes(void)
+{
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < TIMELY_BUDGET_COUNT; i++)
+		bytes += nla_total_size(tn_text_bytes(timely_budget_names[i]) +
+					tn_text_bytes(timely_budget_docs[i]) +
+					2 * nla_total_size(sizeof(u32)) +
+					nla_total_size_64bit(sizeof(u64)));
+	return bytes;
+}
+
+static int tn_put_limit(struct sk_buff *skb, const struct net *net,
+			enum timely_budget_kind kind)
+{
+	struct nlattr *nest = nla_nest_start(skb, TIMELY_A_LIMIT);
+	struct timely_budget_status status;
+
+	timely_budget_status(net, kind, &status);
+	if (!nest ||
+	    nla_put_string(skb, TIMELY_A_LIMIT_NAME, timely_budget_names[kind]) ||
+	    nla_put_string(skb, TIMELY_A_LIMIT_DOC, timely_budget_docs[kind]) ||
+	    nla_put_u32(skb, TIMELY_A_LIMIT_USED, status.used) ||
+	    nla_put_u32(skb, TIMELY_A_LIMIT_MAX, status.limit) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_LIMIT_REFUSED, status.refused, TIMELY_A_PAD))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int tn_limits_get(struct sk_buff *request, struct genl_info *info)
+{
+	struct sk_buff *reply = genlmsg_new(tn_limits_bytes(), GFP_KERNEL);
+	void *header;
+	int err = 0;
+	u32 kind;
+
+	if (!reply)
+		return -ENOMEM;
+	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_LIMITS_GET);
+	for (kind = 0; header && !err && kind < TIMELY_BUDGET_COUNT; kind++)
+		err = tn_put_limit(reply, genl_info_net(info), kind);
+	if (!header || err) {
+		nlmsg_free(reply);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(reply, header);
+	return genlmsg_reply(reply, info);
+}
+
 /* ---- the family ---- */
 
 static const struct genl_ops tn_ops[] = {
@@ -598,6 +652,10 @@ static const struct genl_ops tn_ops[] = {
 		.flags = GENL_UNS_ADMIN_PERM,
 		.start = tn_flow_dump_start,
 		.dumpit = tn_flow_dump,
+	},
+	{
+		.cmd = TIMELY_CMD_LIMITS_GET,
+		.doit = tn_limits_get,
 	},
 };
 

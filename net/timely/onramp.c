@@ -45,9 +45,11 @@
 #include <net/timely_onramp.h>
 #include <net/timely_owd.h>
 #include <net/timely_peer.h>
+#include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 
 #include <timely_lookup.h>
+#include <timely_memcg.h>
 #include <timely_socket.h>
 
 /* A flow of which nothing that it sent since was heard has had a rest. */
@@ -131,6 +133,8 @@ static const struct rhashtable_params onramp_tuples_params = {
 	.automatic_shrinking = true,
 };
 
+/* 3.3 KB each: in one of a power of two a fifth of the memory would be lost. */
+static struct kmem_cache *onramp_cache;
 static struct rhashtable onramp_tuples;
 
 static unsigned int onramp_net_id __read_mostly;
@@ -184,17 +188,54 @@ static struct timely_onramp *onramp_lookup(const struct timely_tuple *tuple)
 	return rhashtable_lookup(&onramp_tuples, tuple, onramp_tuples_params);
 }
 
+static struct timely_onramp *onramp_new(const struct sock *sk)
+{
+	struct timely_budget *budget = timely_budget_take(sock_net(sk),
+							  TIMELY_BUDGET_onramp_flows);
+	struct timely_onramp *onramp;
+	struct mem_cgroup *before;
+
+	if (!budget)
+		return NULL;
+	before = timely_charge_begin(sk);
+	onramp = kmem_cache_zalloc(onramp_cache, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	timely_charge_end(before);
+	if (onramp)
+		onramp->budget = budget;
+	else
+		timely_budget_return(budget);
+	return onramp;
+}
+
+/**
+ * timely_onramp_free() - nobody can find it any more
+ * @onramp: what On-Ramp knew of a flow; NULL is allowed
+ */
+void timely_onramp_free(struct timely_onramp *onramp)
+{
+	struct timely_budget *budget;
+
+	if (!onramp)
+		return;
+	budget = onramp->budget;
+	kmem_cache_free(onramp_cache, onramp);
+	timely_budget_return(budget);
+}
+
 /**
  * timely_onramp_add() - let On-Ramp know of a flow that has a record
  * @flow: the record
  * @tuple: its addresses; what is there with the same is another qdisc's, or of a
  *	connection that is gone, and is not found any more
+ * @sk: the socket that sends it: its network namespace's budget is used, and the
+ *	memory is charged to its memory control group
  *
- * Return: false if there was no memory.
+ * Return: false if there was no memory, or the budget is used up.
  */
-bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple)
+bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple,
+		       const struct sock *sk)
 {
-	struct timely_onramp *onramp = kzalloc(sizeof(*onramp), GFP_ATOMIC | __GFP_NOWARN);
+	struct timely_onramp *onramp = onramp_new(sk);
 	struct timely_onramp *old;
 	bool there;
 
@@ -214,7 +255,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	spin_unlock_bh(&flow->lock);
 	if (there) {
 		timely_peer_put(onramp->peer);
-		kfree(onramp);
+		timely_onramp_free(onramp);
 		return true;
 	}
 	rcu_read_lock();
@@ -231,11 +272,12 @@ EXPORT_SYMBOL_GPL(timely_onramp_add);
 /**
  * timely_onramp_flow() - the record of a flow whose congestion control wants none
  * @tuple: its addresses
+ * @sk: as for timely_onramp_add()
  *
  * Return: the record, to be released with timely_flow_put(); NULL if there is no
- * memory.
+ * memory, or a budget is used up.
  */
-struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple)
+struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const struct sock *sk)
 {
 	struct timely_onramp *onramp;
 	struct timely_flow *flow = NULL;
@@ -248,8 +290,8 @@ struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple)
 	rcu_read_unlock();
 	if (flow)
 		return flow;
-	flow = timely_flow_new();
-	if (flow && !timely_onramp_add(flow, tuple)) {
+	flow = timely_flow_new(sk);
+	if (flow && !timely_onramp_add(flow, tuple, sk)) {
 		timely_flow_put(flow);
 		flow = NULL;
 	}
@@ -1226,9 +1268,13 @@ int timely_onramp_init(void)
 		return -EINVAL;
 	}
 	get_random_bytes(&onramp_seed, sizeof(onramp_seed));
+	onramp_cache = kmem_cache_create("timely_onramp", sizeof(struct timely_onramp), 0,
+					 SLAB_HWCACHE_ALIGN, NULL);
+	if (!onramp_cache)
+		return -ENOMEM;
 	err = rhashtable_init(&onramp_tuples, &onramp_tuples_params);
 	if (err)
-		return err;
+		goto no_tuples;
 	err = timely_peer_init();
 	if (err)
 		goto no_peers;
@@ -1241,6 +1287,8 @@ no_net:
 	timely_peer_exit();
 no_peers:
 	rhashtable_destroy(&onramp_tuples);
+no_tuples:
+	kmem_cache_destroy(onramp_cache);
 	return err;
 }
 
@@ -1251,4 +1299,5 @@ void timely_onramp_exit(void)
 	unregister_pernet_subsys(&onramp_net_ops);
 	rcu_barrier();
 	rhashtable_destroy(&onramp_tuples);
+	kmem_cache_destroy(onramp_cache);
 }

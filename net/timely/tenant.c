@@ -30,8 +30,27 @@ MODULE_PARM_DESC(tenants, "administrators of network namespaces may switch on wh
 	[TIMELY_BUDGET_##name] = limit,
 static uint timely_limits[TIMELY_BUDGET_COUNT] = { TIMELY_BUDGETS(TIMELY_BUDGET_LIMIT) };
 
+/* References are counted in an int. A lower limit than what exists refuses new objects,
+ * and frees none.
+ */
+static int tenant_set_limit(const char *text, const struct kernel_param *param)
+{
+	int err = param_set_uint_minmax(text, param, 0, TIMELY_BUDGET_MAX);
+
+	if (err)
+		pr_err("timely: %s: allowed are 0 to %u\n", param->name, TIMELY_BUDGET_MAX);
+	return err;
+}
+
+static const struct kernel_param_ops tenant_limit_ops = {
+	.set = tenant_set_limit,
+	.get = param_get_uint,
+};
+
 #define TIMELY_BUDGET_PARAM(name, limit, doc)					\
-	module_param_named(max_##name, timely_limits[TIMELY_BUDGET_##name], uint, 0644); \
+	module_param_cb(max_##name, &tenant_limit_ops,				\
+			&timely_limits[TIMELY_BUDGET_##name], 0644);		\
+	__MODULE_PARM_TYPE(max_##name, "uint");					\
 	MODULE_PARM_DESC(max_##name, "limit for each network namespace: " doc);
 TIMELY_BUDGETS(TIMELY_BUDGET_PARAM)
 

@@ -8,6 +8,7 @@
 
 #include <net/timely.h>
 #include <net/timely_qdisc.h>
+#include <net/timely_tenant.h>
 
 static const char *text_of(u32 value)
 {
@@ -19,6 +20,9 @@ static const char *text_of(u32 value)
 	return text;
 }
 
+#define LIMIT_ROW(name, limit, doc) \
+	"| `max_" #name "` | 0 ... 1073741824 | " #limit " | " doc " |\n"
+
 #define ROW(field, attr, bits, min, max, initial, unit, doc) \
 	"| `" #field "` | " unit " | " #min " ... " #max " | " #initial " | " doc " |\n"
 
@@ -28,7 +32,8 @@ int main(void)
 
 	puts("# Parameters\n\n"
 	     "<!-- made by `make docs` from include/net/timely_params.h,\n"
-	     "     net/timely/params.c and include/net/timely_qdisc.h; do not edit -->\n\n"
+	     "     net/timely/params.c, include/net/timely_qdisc.h and include/net/timely_tenant.h;\n"
+	     "     do not edit -->\n\n"
 	     "## Parameters of tcp_timely\n\n"
 	     "Of each network namespace: `sysctl -w net.ipv4.timely.t_low_ns=100000`, or for all\n"
 	     "at once `sysctl -w net.ipv4.timely.preset=paper`. Connections follow with their next\n"
@@ -67,7 +72,18 @@ int main(void)
 		puts("");
 	}
 
-	puts("\n## Options of the qdisc\n\n"
+	puts("\n## Limits of module timely\n\n"
+	     "How many objects exist at most on behalf of each network namespace. Parameters of\n"
+	     "module timely, which the host's administrator may change at any time:\n"
+	     "`echo 1000 >/sys/module/timely/parameters/max_flows`. A lower limit than what exists\n"
+	     "refuses new objects and frees none. `timelyctl limits` shows what a namespace uses.\n"
+	     "When a limit is reached, new flows of that namespace do without; no other namespace\n"
+	     "is affected. `tenants` (0 or 1, default 0) allows administrators of network\n"
+	     "namespaces to switch on what all namespaces pay for.\n\n"
+	     "| parameter | range | default | what is counted |\n|---|---|---|---|\n"
+	     TIMELY_BUDGETS(LIMIT_ROW));
+
+	puts("## Options of the qdisc\n\n"
 	     "Of `include/net/timely_qdisc.h`, in the units of its netlink attributes; tc takes\n"
 	     "them with units of their own, see tc-timely(8). The defaults of quantum and\n"
 	     "initial_quantum are in packets of the device's MTU. The default is allowed even\n"

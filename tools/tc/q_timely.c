@@ -947,6 +947,7 @@ static void show_flows(const struct tc_timely_stats *st)
 	count_time("latency", st->unthrottle_latency_ns);
 	count_if("ce_mark", st->ce_mark);
 	count_if("flows_plimit", st->flows_plimit);
+	count_if("shared", st->shared_packets);
 }
 
 static void show_drops(const struct tc_timely_stats *st)

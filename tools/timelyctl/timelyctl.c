@@ -35,6 +35,7 @@ static int show_help(FILE *to)
 	      "       timelyctl acker { add | del } { PREFIX[/LENGTH] | any } [ port FIRST[-LAST] ]\n"
 	      "       timelyctl acker set [ every BYTES ] [ rate NUMBER ]\n"
 	      "                 [ test-clock-offset NS ] [ test-clock-drift PPB ]\n"
+	      "       timelyctl [ -j ] limits\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
 	      "nic show     whether RTTs end with a NIC's hardware stamps, and what that depends on\n"
@@ -47,6 +48,7 @@ static int show_help(FILE *to)
 	      "key          secrets that OR-ACKs are made and verified with; add reads 32 hex digits\n"
 	      "             from the file or standard input, generate makes some (root)\n"
 	      "acker        data that comes here and is answered by OR-ACKs (module timely_acker)\n"
+	      "limits       how many flows, queues and such this network namespace has and may have\n"
 	      "-j           JSON, for what shows something\n"
 	      "\n"
 	      "Exit status: 0 done, 1 the kernel or the device refused, 2 wrong usage,\n"
@@ -487,6 +489,8 @@ static int command(char **words, int count, bool json)
 		return command_key(words + 1, count - 1, json);
 	if (strcmp(words[0], "acker") == 0)
 		return command_acker(words + 1, count - 1, json);
+	if (strcmp(words[0], "limits") == 0)
+		return command_limits(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
 	return usage_err("what is \"%s\"?", plain(words[0]));

@@ -297,6 +297,10 @@ int command_key(char **words, int count, bool json);
 
 int command_acker(char **words, int count, bool json);
 
+/* ---- limits.c: budgets of this network namespace ---- */
+
+int command_limits(char **words, int count, bool json);
+
 /* ---- show.c ---- */
 
 int show_nics(const char * const *names, int count, bool json);

@@ -111,6 +111,8 @@ enum {
  * @onramp_delays: the signals by their delay, see TIMELY_ONRAMP_BINS
  * @onramp_acks_passed: pure ACKs that passed data of their flow which was held, but
  *	for those that needed no flow
+ * @shared_packets: packets of flows that share a queue, as the network namespace has as
+ *	many queues as it may
  *
  * It grows at its end only: a reader takes what both sides know.
  */
@@ -150,6 +152,7 @@ struct tc_timely_stats {
 	__u64 onramp_paused_ns;
 	__u64 onramp_delays[TIMELY_ONRAMP_BINS];
 	__u64 onramp_acks_passed;
+	__u64 shared_packets;
 };
 
 /* ---- generic netlink: NICs and their clocks, RTT measurement, On-Ramp ---- */
@@ -176,6 +179,7 @@ enum {
 	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TEST_* */
 	TIMELY_CMD_RULE_ADD,	/* RULE_*: data that OR-ACKs are sent for */
 	TIMELY_CMD_RULE_DEL,	/* the same */
+	TIMELY_CMD_LIMITS_GET,	/* what this namespace may cost: LIMIT */
 
 	__TIMELY_CMD_MAX
 };
@@ -238,6 +242,12 @@ enum {
 	TIMELY_A_ACKER_RATE,		/* u32: OR-ACKs a second to each peer */
 	TIMELY_A_ACKER_TEST_OFFSET_NS,	/* s64: pretend a clock that is ahead by this */
 	TIMELY_A_ACKER_TEST_DRIFT_PPB,	/* s32: and goes faster by this */
+	TIMELY_A_LIMIT,			/* nest, several: LIMIT_* */
+	TIMELY_A_LIMIT_NAME,		/* string: the parameter max_NAME of module timely */
+	TIMELY_A_LIMIT_DOC,		/* string: which objects are counted */
+	TIMELY_A_LIMIT_USED,		/* u32: objects of this namespace that exist */
+	TIMELY_A_LIMIT_MAX,		/* u32: objects that may exist */
+	TIMELY_A_LIMIT_REFUSED,		/* u64: times an object was not made: the limit */
 
 	__TIMELY_A_MAX
 };

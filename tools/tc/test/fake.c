@@ -41,6 +41,7 @@ static struct {
 	{ "paused_ns", 0 },
 	{ "b", 0 },
 	{ "acks", 0 },
+	{ "shared", 0 },
 };
 
 static char answer[8192];
@@ -130,6 +131,7 @@ static void put_stats(struct nlmsghdr *n)
 		.onramp_paused_ns = knob("paused_ns"),
 		.onramp_b = knob("b"),
 		.onramp_acks_passed = knob("acks"),
+		.shared_packets = knob("shared"),
 	};
 
 	for (int i = 0; i < TIMELY_ONRAMP_BINS; i++)

@@ -217,6 +217,23 @@ static void put_acker(struct nlmsghdr *message)
 		put_rule(message, i);
 }
 
+/* A limit of 100 that the first budget has reached, if anything was refused. */
+static void put_limits(struct nlmsghdr *message)
+{
+	static const char * const names[] = { "flows", "queues" };
+	struct nlattr *nest;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		nest = mnl_attr_nest_start(message, TIMELY_A_LIMIT);
+		mnl_attr_put_strz(message, TIMELY_A_LIMIT_NAME, names[i]);
+		mnl_attr_put_strz(message, TIMELY_A_LIMIT_DOC, "objects of a kind");
+		mnl_attr_put_u32(message, TIMELY_A_LIMIT_USED, i ? 7 : 100);
+		mnl_attr_put_u32(message, TIMELY_A_LIMIT_MAX, 100);
+		mnl_attr_put_u64(message, TIMELY_A_LIMIT_REFUSED, i ? 0 : *knob("count"));
+		mnl_attr_nest_end(message, nest);
+	}
+}
+
 /* ---- requests ---- */
 
 static const char * const commands[] = {
@@ -344,6 +361,9 @@ static long hear(const struct nlmsghdr *request, unsigned int portid)
 		return 0;
 	case TIMELY_CMD_ACKER_GET:
 		answer_one(request, portid, put_acker);
+		return 0;
+	case TIMELY_CMD_LIMITS_GET:
+		answer_one(request, portid, put_limits);
 		return 0;
 	case TIMELY_CMD_FLOW_GET:
 		answer_flows(request, portid);

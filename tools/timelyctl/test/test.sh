@@ -75,6 +75,7 @@ command_line() {
 	usage 'Usage: timelyctl'
 	usage 'what is "nick"' nick
 	usage 'what is "x"' rtt x
+	usage 'limits: what is "x"' limits x
 	usage 'unrecognized option' --jason nic
 	usage 'which device' nic enable
 	usage 'which device' nic disable
@@ -378,6 +379,18 @@ show_onramp() {
 	onramp_json "keys=255 used=255" 'len(n["keys"]) == 255 and n["used"] == 255' key list
 }
 
+limits() {
+	onramp "" 0 'used      limit      refused$' limits
+	onramp "count=9" 0 '^flows  *100  *100  *9  objects of a kind$' limits
+	onramp "count=9" 0 '^queues  *7  *100  *0  objects of a kind$' limits
+	onramp "count=9" 0 'flows: the limit was reached; .*/parameters/max_flows$' limits
+	onramp "timely=0" 1 'not loaded: modprobe' limits
+	onramp "errno=95" 1 'knows no limits: it is older' limits
+	onramp "errno=22 why=1" 1 'because of the moon' limits
+	onramp_json "count=9" 'n["flows"] == {"used": 100, "limit": 100, "refused": 9}' limits
+	onramp_json "" 'list(n) == ["flows", "queues"] and n["queues"]["used"] == 7' limits
+}
+
 secret=000102030405060708090a0b0c0d0eFf
 wire=000102030405060708090a0b0c0d0eff
 
@@ -475,7 +488,7 @@ onramp_noise() {
 	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
 		seed=$((seed + 1))
 		export FAKE_FAMILY="random=$seed flows=$((seed % 30))"
-		for args in "onramp" "onramp flows" "key" "acker"; do
+		for args in "onramp" "onramp flows" "key" "acker" "limits"; do
 			# shellcheck disable=SC2086 # words
 			run "" -j $args
 			ends 0 || bad=$((bad + 1))
@@ -516,7 +529,7 @@ offers() {
 }
 
 completion() {
-	offers "nic rtt onramp key acker help" timelyctl ''
+	offers "nic rtt onramp key acker limits help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -535,7 +548,7 @@ completion() {
 # Each word that the program knows is in the manual.
 manual() {
 	for word in 'nic enable' 'nic disable' line-rate 'hardware off' rtt json hwts_filter \
-		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift; do
+		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
 	run "" -j nic show $dev
@@ -581,6 +594,7 @@ show
 noise
 changes
 show_onramp
+limits
 keys
 acker
 onramp_noise
