@@ -13,7 +13,7 @@
 
 static void during_grace_period(void);
 static void before_free(void);
-static void kunit_link_changed(void);
+static void kunit_link_changed(const struct net *net);
 
 #define synchronize_net()	during_grace_period()
 #define free_percpu(pointer)	do { before_free(); (free_percpu)(pointer); } while (0)
@@ -46,7 +46,7 @@ static struct nic_bench {
 	bool left;
 } bench;
 
-static void kunit_link_changed(void)
+static void kunit_link_changed(const struct net *net)
 {
 }
 
@@ -89,6 +89,13 @@ static struct timely_nic *add_nic(struct kunit *test)
 	return nic;
 }
 
+/* What the work would do, at once. */
+static void resolve_now(void)
+{
+	cancel_delayed_work_sync(&timely_nic_resolve);
+	timely_nic_resolve_fn(NULL);
+}
+
 /* ---- cases ---- */
 
 /* A packet that is on its way when the device goes may find that the PTP clock is to be
@@ -108,6 +115,68 @@ static void del__late_packet_arms_the_work(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, bench.left, "the work is armed in memory that is freed");
 }
 
+/* Ids of NAPI instances that are no NIC's, as a tenant's veth makes them, cost a NIC's
+ * nothing, however many there are.
+ */
+static void napi__others_ids_displace_none(struct kunit *test)
+{
+	u32 id, own = bench.napis[0].napi_id, looked = 0;
+	struct timely_nic *nic;
+	bool none;
+
+	rtnl_lock();
+	nic = add_nic(test);
+	rtnl_unlock();
+	rcu_read_lock();
+	timely_nic_of_napi(own, &none);
+	rcu_read_unlock();
+	resolve_now();
+	for (id = 0; id < 2 * TIMELY_NAPIS_MAX; id++) {
+		rcu_read_lock();
+		timely_nic_of_napi(1000000 + id, &none);
+		if (timely_nic_of_napi(own, &none) == nic)
+			looked++;
+		rcu_read_unlock();
+		resolve_now();
+	}
+	KUNIT_EXPECT_EQ(test, looked, 2 * TIMELY_NAPIS_MAX);
+	rcu_read_lock();
+	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(1000000, &none));
+	KUNIT_EXPECT_TRUE(test, none);
+	rcu_read_unlock();
+	rtnl_lock();
+	timely_nic_del(nic);
+	rtnl_unlock();
+}
+
+/* A driver may make new instances without a word. */
+static void napi__new_ids_are_found(struct kunit *test)
+{
+	struct timely_nic *nic;
+	bool none;
+	u32 id;
+
+	rtnl_lock();
+	nic = add_nic(test);
+	timely_nic_note_napis(nic);
+	netif_napi_del(&bench.napis[0]);
+	netif_napi_add(bench.dev, &bench.napis[0], NULL);
+	rtnl_unlock();
+	id = bench.napis[0].napi_id;
+	rcu_read_lock();
+	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(id, &none));
+	KUNIT_EXPECT_FALSE(test, none);
+	rcu_read_unlock();
+	resolve_now();
+	rcu_read_lock();
+	KUNIT_EXPECT_PTR_EQ(test, timely_nic_of_napi(id, &none), nic);
+	rcu_read_unlock();
+	rtnl_lock();
+	timely_nic_del(nic);
+	rtnl_unlock();
+	KUNIT_EXPECT_TRUE(test, xa_empty(&timely_napis));
+}
+
 /* ---- coming and going ---- */
 
 static int nic_suite_init(struct kunit *test)
@@ -116,6 +185,8 @@ static int nic_suite_init(struct kunit *test)
 
 	bench = (struct nic_bench){ .test = test };
 	cross_timestamps = false;
+	timely_napi_asked = 0;
+	timely_napi_seen = 0;
 	bench.phc = root_device_register("timely_nic_kunit");
 	if (IS_ERR(bench.phc))
 		return PTR_ERR(bench.phc);
@@ -133,7 +204,7 @@ static void nic_suite_exit(struct kunit *test)
 {
 	u32 i;
 
-	cancel_work_sync(&timely_nic_resolve);
+	cancel_delayed_work_sync(&timely_nic_resolve);
 	if (IS_ERR_OR_NULL(bench.dev))
 		return;
 	for (i = 0; i < NAPIS; i++)
@@ -144,6 +215,8 @@ static void nic_suite_exit(struct kunit *test)
 
 static struct kunit_case nic_cases[] = {
 	KUNIT_CASE(del__late_packet_arms_the_work),
+	KUNIT_CASE(napi__others_ids_displace_none),
+	KUNIT_CASE(napi__new_ids_are_found),
 	{}
 };
 

@@ -41,6 +41,28 @@ static struct timely_params tuned(u32 base_rtt_ns, u32 line_kbps, u32 mss)
 	return params;
 }
 
+/* A line that is likely is a measure where the line is not known, but bounds nothing. */
+static void tune__likely_line(struct kunit *test)
+{
+	struct timely_params known = tuned(20000, 25000000, MSS), params = defaults();
+
+	timely_tune(&params, &(struct timely_path){
+		.base_rtt_ns = 20000, .likely_kbps = 25000000, .mss = MSS,
+	});
+	KUNIT_EXPECT_EQ(test, params.line_rate_kbps, 0);
+	KUNIT_EXPECT_EQ(test, params.max_rate_kbps,
+			timely_param_descs[TIMELY_P_max_rate_kbps].max);
+	KUNIT_EXPECT_EQ(test, params.first_rate_kbps, known.first_rate_kbps);
+	KUNIT_EXPECT_EQ(test, params.segment_bytes, known.segment_bytes);
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, known.rtt_ref_ns);
+
+	params = defaults();
+	timely_tune(&params, &(struct timely_path){
+		.base_rtt_ns = 20000, .line_kbps = 25000000, .likely_kbps = 1000000, .mss = MSS,
+	});
+	KUNIT_EXPECT_EQ(test, memcmp(&params, &known, sizeof(params)), 0);
+}
+
 /* Call @check for all paths. */
 static void all_paths(struct kunit *test,
 		      void (*check)(struct kunit *test, const struct timely_path *path))
@@ -330,6 +352,7 @@ static void drain__takes_some_sixteenths(struct kunit *test)
 }
 
 static struct kunit_case timely_tune_cases[] = {
+	KUNIT_CASE(tune__likely_line),
 	KUNIT_CASE(tune__is_always_in_range),
 	KUNIT_CASE(tune__keeps_what_was_given),
 	KUNIT_CASE(tune__knows_the_testbed),

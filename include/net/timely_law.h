@@ -9,6 +9,9 @@
 #include <net/timely.h>
 #include <net/timely_pause.h>
 
+struct net_device;
+struct timely_link;
+
 /**
  * struct timely_law - parameters made ready for the path of an ACK
  * @rate: the rate engine's
@@ -56,6 +59,11 @@ struct timely_law {
  * @used_ns: when the flow was last seen to use its rate, where RTTs have noise
  * @noise_ns: the path's, that @law was made for
  * @late_ns: what the last RTT of a drain was beyond the base
+ * @link: the line that the connection leaves by, a reference; NULL if it is not known
+ * @link_dev: the device that @link was found for, only as a number
+ * @link_kbps: speed of @link, 0 if it is not known
+ * @link_beyond: @link is in another namespace, and some packets may not leave by it
+ * @link_jiffies: when @link was looked for
  */
 struct timely_own {
 	struct timely_law law;
@@ -78,6 +86,11 @@ struct timely_own {
 	u64 used_ns;
 	u32 noise_ns;
 	u32 late_ns;
+	struct timely_link *link;
+	const struct net_device *link_dev;
+	unsigned long link_jiffies;
+	u32 link_kbps;
+	bool link_beyond;
 };
 
 #endif /* _NET_TIMELY_LAW_H */

@@ -57,6 +57,7 @@ int timely_nic_init(void);
 void timely_nic_exit(void);
 int timely_nic_arrival(u32 napi_id, u64 stamp_ns, u64 now_ns, u64 *arrived_ns,
 		       u32 *ns_per_byte_q16);
+void timely_nic_look(struct net_device *dev, u32 kbps);
 u32 timely_nic_kbps(const struct net_device *dev);
 u64 timely_nic_stamp(const struct sk_buff *skb, u32 napi_id);
 int timely_nic_status(const struct net_device *dev,

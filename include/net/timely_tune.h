@@ -50,6 +50,8 @@ enum timely_lateness {
  * @base_rtt_ns: the least round trip of late, 0 if none is known
  * @noise_ns: what its receivers add to round trips, on average
  * @line_kbps: of the device that it leaves by, 0 if not known
+ * @likely_kbps: of a device that most of such connections leave by in the end, 0 if not
+ *	known: a measure where @line_kbps is 0, but no limit
  * @mss: bytes of payload in a packet
  * @late: when what waits in the host leaves
  */
@@ -57,6 +59,7 @@ struct timely_path {
 	u32 base_rtt_ns;
 	u32 noise_ns;
 	u32 line_kbps;
+	u32 likely_kbps;
 	u32 mss;
 	enum timely_lateness late;
 };

@@ -225,6 +225,103 @@ static void timely_set_mss(struct sock *sk, const struct timely_law *law, u32 ms
 	timely_set_segment(sk, law, timely_rate_Bps(&ts->rate));
 }
 
+/* ---- those that send ---- */
+
+/* Connections are counted for the line that they leave by, in whatever namespace they are;
+ * where that is not known, for their namespace. Some of the kernel's own sockets do not
+ * hold their namespace, and might be taken off after it; the first one stays.
+ */
+static atomic_t *timely_counter(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (ts->flow && ts->flow->own.link)
+		return &ts->flow->own.link->senders;
+	if (!sk->sk_net_refcnt && !net_eq(sock_net(sk), &init_net))
+		return NULL;
+	return timely_senders(sk);
+}
+
+/* From now on the connection has something to send. */
+static void timely_count(struct sock *sk, const struct timely_law *law)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	atomic_t *counter;
+
+	if (ts->counted || !law->rate.share_fp)
+		return;
+	counter = timely_counter(sk);
+	if (!counter)
+		return;
+	ts->counted = 1;
+	atomic_inc(counter);
+}
+
+/* How many other connections have something to send on the line? For a connection that is
+ * not counted itself, as many as leave it a new flow's rate.
+ */
+static u32 timely_others(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	return ts->counted ? atomic_read(timely_counter(sk)) - 1 : TIMELY_FIRST_SHARE - 2;
+}
+
+static void timely_discount(struct sock *sk)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (!ts->counted)
+		return;
+	ts->counted = 0;
+	atomic_dec(timely_counter(sk));
+}
+
+/* The connection leaves by another line than before; NULL: by one that is not known. */
+static void timely_set_link(struct sock *sk, struct timely_link *link)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_own *own = &ts->flow->own;
+	bool counted = ts->counted;
+	atomic_t *counter;
+
+	if (own->link == link)
+		return;
+	timely_discount(sk);
+	timely_link_put(own->link);
+	own->link = timely_link_get(link);
+	counter = counted ? timely_counter(sk) : NULL;
+	if (counter) {
+		ts->counted = 1;
+		atomic_inc(counter);
+	}
+}
+
+/* Which line does the connection leave by, and how fast is it? Looked for at the beginning,
+ * when the device or any line has changed, and each TIMELY_LINK_LOOK.
+ */
+static void timely_find_line(struct sock *sk)
+{
+	struct timely_own *own = &((struct timely_sock *)inet_csk_ca(sk))->flow->own;
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 epoch = READ_ONCE(timely_link_epoch);
+	const struct net_device *dev = own->link_dev;
+	bool same = own->link_epoch == epoch;
+	struct timely_link *link;
+
+	own->link_epoch = epoch;
+	/* A connection without a route looks when it has one again. */
+	own->link_dev = dst ? dst->dev : NULL;
+	if (!dst || (dev == dst->dev && same &&
+		     time_before(jiffies, own->link_jiffies + TIMELY_LINK_LOOK)))
+		return;
+	own->link_jiffies = jiffies;
+	link = timely_link_of(dst->dev, &own->link_kbps, &own->link_beyond);
+	timely_set_link(sk, link);
+}
+
+/* ---- the connection's own law ---- */
+
 static enum timely_lateness timely_lateness(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
@@ -241,15 +338,15 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	struct timely_flow *flow = ((struct timely_sock *)inet_csk_ca(sk))->flow;
 	struct timely_params params = setting->params;
 	struct timely_own *own = &flow->own;
-	const struct dst_entry *dst = __sk_dst_get(sk);
 	struct timely_path path;
 
-	own->link_epoch = READ_ONCE(timely_link_epoch);
+	timely_find_line(sk);
 	own->late = timely_lateness(sk);
 	path = (struct timely_path) {
 		.base_rtt_ns = own->base_rtt_ns,
 		.noise_ns = own->noise_ns,
-		.line_kbps = dst ? timely_link_kbps(dst->dev) : 0,
+		.line_kbps = own->link_beyond ? 0 : own->link_kbps,
+		.likely_kbps = own->link_kbps,
 		.mss = tcp_sk(sk)->mss_cache,
 		.late = own->late,
 	};
@@ -779,42 +876,6 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 			 timely_rate_Bps(&ts->rate));
 }
 
-/* ---- those that send ---- */
-
-/* From now on it has something to send. Some of the kernel's own sockets do not hold their
- * namespace, and might be taken off after it; the first one stays.
- */
-static void timely_count(struct sock *sk, const struct timely_law *law)
-{
-	struct timely_sock *ts = inet_csk_ca(sk);
-
-	if (ts->counted || !law->rate.share_fp ||
-	    (!sk->sk_net_refcnt && !net_eq(sock_net(sk), &init_net)))
-		return;
-	ts->counted = 1;
-	atomic_inc(timely_senders(sk));
-}
-
-/* How many of the namespace's other connections have? If it is not one of them, as many as
- * leave it a new flow's rate.
- */
-static u32 timely_others(const struct sock *sk)
-{
-	const struct timely_sock *ts = inet_csk_ca(sk);
-
-	return ts->counted ? atomic_read(timely_senders(sk)) - 1 : TIMELY_FIRST_SHARE - 2;
-}
-
-static void timely_discount(struct sock *sk)
-{
-	struct timely_sock *ts = inet_csk_ca(sk);
-
-	if (!ts->counted)
-		return;
-	ts->counted = 0;
-	atomic_dec(timely_senders(sk));
-}
-
 /* ---- losses ---- */
 
 /* Are all that TCP took for lost since the last account put up with? */
@@ -1056,6 +1117,9 @@ static void timely_own_init(struct timely_own *own, const struct tcp_sock *tp)
 	own->doubted_ns = 0;
 	own->noise_ns = 0;
 	own->late_ns = 0;
+	own->link = NULL;
+	own->link_dev = NULL;
+	own->link_kbps = 0;
 	timely_set_base(own, 0);
 }
 
@@ -1115,8 +1179,11 @@ static void timely_release(struct sock *sk)
 		return;
 	timely_discount(sk);
 	timely_want_driver_stamps(ts, false);
-	if (ts->flow)
+	if (ts->flow) {
+		timely_link_put(ts->flow->own.link);
+		ts->flow->own.link = NULL;
 		timely_flow_close(ts->flow);
+	}
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
 		sk->sk_gso_max_segs = ts->gso_max_segs;
 	sk_pacing_shift_update(sk, ts->pacing_shift);

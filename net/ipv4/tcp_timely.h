@@ -33,7 +33,8 @@ struct timely_setting {
  * struct timely_net - what belongs to a network namespace
  * @setting: its parameters, for readers under RCU
  * @sysctl: its files in /proc/sys/net/ipv4/timely
- * @senders: connections that have something to send, by rules that count them
+ * @senders: connections that have something to send, by rules that count them, on lines
+ *	that are not known
  */
 struct timely_net {
 	struct timely_setting __rcu *setting;

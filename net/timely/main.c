@@ -67,7 +67,9 @@ EXPORT_SYMBOL_GPL(timely_drain_ns);
 EXPORT_SYMBOL_GPL(timely_first_base_ns);
 
 EXPORT_SYMBOL_GPL(timely_link_epoch);
-EXPORT_SYMBOL_GPL(timely_link_kbps);
+EXPORT_SYMBOL_GPL(timely_link_get);
+EXPORT_SYMBOL_GPL(timely_link_of);
+EXPORT_SYMBOL_GPL(timely_link_put);
 
 EXPORT_SYMBOL_GPL(timely_path_late);
 EXPORT_SYMBOL_GPL(timely_path_least_ns);

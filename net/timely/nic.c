@@ -5,9 +5,9 @@
  *
  * A stamp carries no name. What is left of the NIC when TCP sees a packet is
  * the number of the NAPI instance it came through, over bridges, VLANs and
- * bonds; it is looked up here and resolved, once, by a work. Where that is lost
- * as well, as a packet sent on by a veth does on machines with several CPUs, the
- * stamp is believed if one NIC's clock, and only one, can have made it.
+ * bonds; it is looked up here. Where that is lost as well, as a packet sent on by a
+ * veth does on machines with several CPUs, the stamp is believed if one NIC's clock,
+ * and only one, can have made it.
  *
  * Each NIC has a line from its clock to the host's, kept by the engine
  * clock.c. Pairs of stamps are collected by each CPU for itself and given to
@@ -42,8 +42,13 @@
 #include <timely_dev.h>
 #include <uapi/linux/timely.h>
 
-/* NAPI instances remembered; ids are never reused soon, so old ones pile up. */
+/* NAPI instances remembered of a NIC; ids are not reused soon, so that those of queues that
+ * are no more pile up. A NIC that has had more starts again with those that it has.
+ */
 #define TIMELY_NAPIS_MAX	4096
+
+/* Packets with an unknown NAPI instance have NICs looked through this often at most. */
+#define TIMELY_NAPIS_EVERY	msecs_to_jiffies(100)
 
 /* How often a PTP clock is read while its NIC is in use: often while the line
  * is not sure.
@@ -68,6 +73,7 @@
  * @phc_dev: the PTP clock's device, NULL if it was not found
  * @bracket: reads the PTP clock
  * @pairs_then: pairs when it was read last
+ * @napis: NAPI instances in timely_napis that are the NIC's
  * @use: hardware stamps may be used
  */
 struct timely_nic {
@@ -86,16 +92,21 @@ struct timely_nic {
 	struct device *phc_dev;
 	struct delayed_work bracket;
 	u64 pairs_then;
+	u32 napis;
 	bool use;
 };
 
 /* Both are written under RTNL. */
 static LIST_HEAD(timely_nics);
-static DEFINE_XARRAY(timely_napis);	/* id: NIC, or a value if it has none */
-static u32 timely_napi_count;
+static DEFINE_XARRAY(timely_napis);	/* id of a NAPI instance: its NIC */
 
-/* The NAPI instance to be looked for; the others' packets ask again. */
-static u32 timely_napi_wanted;
+/* Of the NAPI instances that are in no NIC's list: the highest id that a packet came with,
+ * and the highest when NICs were last looked through. Ids are given in rising order, so
+ * that what is below the latter is known not to be a NIC's: nothing is remembered of
+ * devices that do not stamp, however many instances a tenant makes.
+ */
+static u32 timely_napi_asked;
+static u32 timely_napi_seen;
 
 static bool cross_timestamps = true;
 module_param(cross_timestamps, bool, 0644);
@@ -186,18 +197,33 @@ static struct timely_nic *timely_nic_by_stamp(u64 stamp_ns, u64 now_ns)
 	return found;
 }
 
+/* When NICs were last looked through for their NAPI instances, jiffies. */
+static unsigned long timely_nic_resolved;
+
+static unsigned long timely_nic_resolve_delay(void)
+{
+	unsigned long since = jiffies - READ_ONCE(timely_nic_resolved);
+
+	return since < TIMELY_NAPIS_EVERY ? TIMELY_NAPIS_EVERY - since : 0;
+}
+
 static void timely_nic_resolve_fn(struct work_struct *work);
-static DECLARE_WORK(timely_nic_resolve, timely_nic_resolve_fn);
+static DECLARE_DELAYED_WORK(timely_nic_resolve, timely_nic_resolve_fn);
 
 /* NULL: it is not known yet, or what is known is that it is none of a NIC's. */
 static struct timely_nic *timely_nic_of_napi(u32 id, bool *none)
 {
-	void *entry = xa_load(&timely_napis, id);
+	struct timely_nic *nic = xa_load(&timely_napis, id);
 
-	*none = xa_is_value(entry);
-	if (!entry && !cmpxchg(&timely_napi_wanted, 0, id))
-		schedule_work(&timely_nic_resolve);
-	return *none ? NULL : entry;
+	*none = !nic && id <= READ_ONCE(timely_napi_seen);
+	if (likely(nic || *none))
+		return nic;
+	if (id > READ_ONCE(timely_napi_asked))
+		WRITE_ONCE(timely_napi_asked, id);
+	/* Others' ids wait for the same run, which looks at all. */
+	if (!delayed_work_pending(&timely_nic_resolve))
+		schedule_delayed_work(&timely_nic_resolve, timely_nic_resolve_delay());
+	return NULL;
 }
 
 /**
@@ -363,20 +389,6 @@ static void timely_nic_set_rate(struct timely_nic *nic)
 		   kbps ? min_t(u64, div_u64(8000000ULL << 16, kbps), U32_MAX) : 0);
 }
 
-static void timely_nic_read_link(struct timely_nic *nic)
-{
-	struct ethtool_link_ksettings link;
-	u32 kbps = 0;
-
-	if (!__ethtool_get_link_ksettings(nic->dev, &link) &&
-	    link.base.speed && link.base.speed <= U32_MAX / 1000)
-		kbps = link.base.speed * 1000;
-	if (nic->line_kbps != kbps)
-		timely_link_changed();
-	WRITE_ONCE(nic->line_kbps, kbps);
-	timely_nic_set_rate(nic);
-}
-
 static int timely_nic_add(struct net_device *dev, int phc)
 {
 	struct timely_nic *nic = kzalloc(sizeof(*nic), GFP_KERNEL);
@@ -403,17 +415,54 @@ static int timely_nic_add(struct net_device *dev, int phc)
 	return 0;
 }
 
-/* Ids of @nic are forgotten; with NULL those that no NIC was found for. */
-static void timely_nic_forget_napis(const struct timely_nic *nic)
+static void timely_nic_forget_napis(struct timely_nic *nic)
 {
 	unsigned long id;
 	void *entry;
 
 	xa_for_each(&timely_napis, id, entry)
-		if (nic ? entry == nic : xa_is_value(entry)) {
+		if (entry == nic)
 			xa_erase(&timely_napis, id);
-			timely_napi_count--;
+	nic->napis = 0;
+}
+
+#ifdef CONFIG_NET_RX_BUSY_POLL
+/* The id of the NIC's first NAPI instance that is not remembered, 0 if all are. */
+static u32 timely_nic_new_napi(const struct timely_nic *nic)
+{
+	struct napi_struct *napi;
+	u32 id = 0;
+
+	rcu_read_lock();
+	list_for_each_entry_rcu(napi, &nic->dev->napi_list, dev_list) {
+		u32 napi_id = READ_ONCE(napi->napi_id);
+
+		if (napi_id >= MIN_NAPI_ID && xa_load(&timely_napis, napi_id) != nic) {
+			id = napi_id;
+			break;
 		}
+	}
+	rcu_read_unlock();
+	return id;
+}
+#else
+static u32 timely_nic_new_napi(const struct timely_nic *nic)
+{
+	return 0;
+}
+#endif
+
+static void timely_nic_note_napis(struct timely_nic *nic)
+{
+	u32 id;
+
+	while ((id = timely_nic_new_napi(nic))) {
+		if (nic->napis >= TIMELY_NAPIS_MAX)
+			timely_nic_forget_napis(nic);
+		if (xa_err(xa_store(&timely_napis, id, nic, GFP_KERNEL)))
+			return;
+		nic->napis++;
+	}
 }
 
 /* The bracket is armed by whoever has the record in hand: first nobody may have it any
@@ -438,83 +487,40 @@ static void timely_nic_forget(struct timely_nic *nic)
 	spin_unlock_bh(&nic->lock);
 }
 
-/* A device came up or its link changed: not in the notifier, where some
- * kernels hold the device's own lock and some do not.
+/**
+ * timely_nic_look() - a device came up, or its link changed
+ * @dev: the device, which has hardware below it; under RTNL, but not in a notifier
+ * @kbps: its link's speed, 0 if it is not known
  */
-static void timely_nic_scan_fn(struct work_struct *work)
+void timely_nic_look(struct net_device *dev, u32 kbps)
 {
-	struct timely_nic *nic;
-	struct net_device *dev;
-	struct net *net;
+	struct timely_nic *nic = timely_nic_find(dev);
 	int phc;
 
-	rtnl_lock();
-	down_read(&net_rwsem);
-	for_each_net(net)
-		for_each_netdev(net, dev) {
-			/* VLANs and bonds only repeat what is below them. */
-			if (!netif_running(dev) || !list_empty(&dev->adj_list.lower))
-				continue;
+	/* What lies on other devices only repeats what those say. */
+	if (!nic && list_empty(&dev->adj_list.lower)) {
+		phc = timely_dev_rx_phc(dev);
+		if (phc >= 0 && !timely_nic_add(dev, phc))
 			nic = timely_nic_find(dev);
-			phc = nic ? nic->phc : timely_dev_rx_phc(dev);
-			if (!nic && phc >= 0 && !timely_nic_add(dev, phc))
-				nic = timely_nic_find(dev);
-			if (nic)
-				timely_nic_read_link(nic);
-		}
-	up_read(&net_rwsem);
-	timely_nic_forget_napis(NULL);
-	rtnl_unlock();
-}
-
-static DECLARE_WORK(timely_nic_scan, timely_nic_scan_fn);
-
-static bool timely_dev_has_napi(struct net_device *dev, u32 id)
-{
-#ifdef CONFIG_NET_RX_BUSY_POLL
-	struct napi_struct *napi;
-
-	list_for_each_entry_rcu(napi, &dev->napi_list, dev_list)
-		if (napi->napi_id == id)
-			return true;
-#endif
-	return false;
-}
-
-static struct net_device *timely_dev_by_napi(u32 id)
-{
-	struct net_device *dev, *found = NULL;
-	struct net *net;
-
-	down_read(&net_rwsem);
-	rcu_read_lock();
-	for_each_net(net)
-		for_each_netdev_rcu(net, dev)
-			if (!found && timely_dev_has_napi(dev, id))
-				found = dev;
-	rcu_read_unlock();
-	up_read(&net_rwsem);
-	return found;
+	}
+	if (!nic)
+		return;
+	timely_nic_note_napis(nic);
+	WRITE_ONCE(nic->line_kbps, kbps);
+	timely_nic_set_rate(nic);
 }
 
 static void timely_nic_resolve_fn(struct work_struct *work)
 {
-	u32 id = READ_ONCE(timely_napi_wanted);
-	struct timely_nic *nic = NULL;
-	struct net_device *dev;
+	u32 asked = READ_ONCE(timely_napi_asked);
+	struct timely_nic *nic;
 
 	rtnl_lock();
-	dev = timely_dev_by_napi(id);
-	if (dev)
-		nic = timely_nic_find(dev);
-	if (timely_napi_count >= TIMELY_NAPIS_MAX) {
-		xa_destroy(&timely_napis);
-		timely_napi_count = 0;
-	}
-	if (!xa_err(xa_store(&timely_napis, id, nic ?: xa_mk_value(0), GFP_KERNEL)))
-		timely_napi_count++;
+	list_for_each_entry(nic, &timely_nics, list)
+		timely_nic_note_napis(nic);
+	WRITE_ONCE(timely_napi_seen, asked);
 	rtnl_unlock();
-	WRITE_ONCE(timely_napi_wanted, 0);
+	WRITE_ONCE(timely_nic_resolved, jiffies);
 }
 
 static int timely_nic_event(struct notifier_block *nb, unsigned long event,
@@ -523,10 +529,6 @@ static int timely_nic_event(struct notifier_block *nb, unsigned long event,
 	struct timely_nic *nic = timely_nic_find(netdev_notifier_info_to_dev(ptr));
 
 	switch (event) {
-	case NETDEV_UP:
-	case NETDEV_CHANGE:
-		schedule_work(&timely_nic_scan);
-		break;
 	case NETDEV_DOWN:
 		/* Drivers make their NAPI instances anew, and may restart the clock. */
 		if (nic) {
@@ -648,7 +650,7 @@ int timely_nic_change(const struct net_device *dev,
 	if (change->set_override) {
 		WRITE_ONCE(nic->override_kbps, change->override_kbps);
 		timely_nic_set_rate(nic);
-		timely_link_changed();
+		timely_link_changed(dev_net(dev));
 	}
 	if (change->set_use) {
 		spin_lock_bh(&nic->lock);
@@ -683,8 +685,7 @@ void timely_nic_exit(void)
 
 	unregister_pm_notifier(&timely_nic_pm_notifier);
 	unregister_netdevice_notifier(&timely_nic_notifier);
-	cancel_work_sync(&timely_nic_scan);
-	cancel_work_sync(&timely_nic_resolve);
+	cancel_delayed_work_sync(&timely_nic_resolve);
 	rtnl_lock();
 	list_for_each_entry_safe(nic, next, &timely_nics, list)
 		timely_nic_del(nic);

@@ -159,7 +159,7 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	u32 kbps;
 
 	tune(params, line_rate_kbps, path->line_kbps);
-	kbps = params->line_rate_kbps ?: path->line_kbps ?: TUNE_LINE_KBPS;
+	kbps = params->line_rate_kbps ?: path->line_kbps ?: path->likely_kbps ?: TUNE_LINE_KBPS;
 	tune(params, min_rtt_ns, path->base_rtt_ns ?: TUNE_BASE_RTT_NS);
 	tune(params, rtt_noise_ns, path->noise_ns);
 	tune(params, segment_bytes,

@@ -27,7 +27,7 @@ all="load sysctl unload restricted transfer cap mss loss blackout idle
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
 	acker onramp_ctl onramp onramp_forged onramp_options onramp_unload
-	hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+	hwnic hw_rtt hw_paths hw_line hw_links hw_unload timelyctl"
 without=
 if [ "${1-}" = --without ]; then
 	shift
