@@ -97,7 +97,6 @@ faults_of_wheel() {
 	the present word is looked at first again|s/start = (word + 1) \& (ring.words - 1)/start = word/
 	words are looked at from the first on|s/ring.full\[part\] \& (~0ULL << start % 64)/ring.full[part]/
 	the ring of words does not close|s/i <= parts/i < parts/
-	only one part of the words is looked at|s/part = (part + 1) \& (parts - 1);/;/
 	a slot is marked only with its second node|/^static void wheel_link/,/^}/s/} else {/} if (node->next) {/
 	the word of a slot is not marked|s/ring.full\[slot \/ 64 \/ 64\] |= /0 \& /
 	another word is marked|s/ring.full\[slot \/ 64 \/ 64\] |= /ring.full[0] |= /
