@@ -8,7 +8,8 @@
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
 # from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
 # see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured; what is random
-# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz.
+# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz;
+# words of TIMELY_KERNEL_ARGUMENTS are added to the kernel's command line.
 
 set -eu
 
@@ -36,7 +37,10 @@ make -s -C "$here/../tools/tc" OUT="$together" >&2
 make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
+arguments=
+for word in ${TIMELY_KERNEL_ARGUMENTS-}; do arguments="$arguments -a $word"; done
+# shellcheck disable=SC2086 # a list of words
 # On the debug kernel they take half an hour, and more on a busy machine.
-"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
+"$lab/guest.sh" $arguments -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
 	-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
 	"$here/net/timely/run.sh" "$together" "$@"
