@@ -26,8 +26,8 @@ all="load sysctl unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch many fairness share out_of_step
 	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
-	acker onramp_ctl onramp onramp_forged onramp_options onramp_unload
-	hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+	acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_unload
+	hwnic onramp_waits hw_rtt hw_paths hw_line hw_unload timelyctl"
 without=
 if [ "${1-}" = --without ]; then
 	shift
