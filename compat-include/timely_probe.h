@@ -5,13 +5,11 @@
 #ifndef _TIMELY_COMPAT_PROBE_H
 #define _TIMELY_COMPAT_PROBE_H
 
-#include <linux/skbuff.h>
-
-/* The packet of tcp_probe: const since 7.0. Probes must have just this type. */
+/* Whether the packet of tcp_probe is const: a probe must be just that. */
 #ifdef HAVE_TCP_PROBE_CONST
-typedef const struct sk_buff timely_probe_skb;
+#define TIMELY_PROBE_CONST	const
 #else
-typedef struct sk_buff timely_probe_skb;
+#define TIMELY_PROBE_CONST
 #endif
 
 #endif /* _TIMELY_COMPAT_PROBE_H */

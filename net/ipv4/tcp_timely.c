@@ -1163,7 +1163,7 @@ static u32 timely_napi_id(const struct sk_buff *skb)
 /* A packet of an established connection, of whatever congestion control, is
  * about to be processed.
  */
-static void timely_probe(void *unused, struct sock *sk, timely_probe_skb *skb)
+static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struct sk_buff *skb)
 {
 	struct timely_sock *ts;
 

@@ -947,8 +947,8 @@ static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, 
 }
 
 /* Look up an OR-ACK whose tag is right. */
-static enum timely_onramp_counter onramp_judge_authentic(struct net *net,
-							  struct timely_orack *orack, int iif)
+static enum timely_onramp_counter
+onramp_judge_authentic(struct net *net, struct timely_orack *orack, int iif)
 {
 	u64 now_ns = ktime_get_ns();
 	u16 *bad = onramp_bad(onramp_net(net), &orack->tuple, now_ns);
@@ -1136,7 +1136,7 @@ static void onramp_acked(struct sock *sk, const struct sk_buff *skb, u32 ack)
  * Of ACKs that waited while a program held the socket TCP makes one where it can: the number
  * of the last is in the control block, not in the header, and the stamps are the last one's.
  */
-static void onramp_probe(void *unused, struct sock *sk, timely_probe_skb *skb)
+static void onramp_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struct sk_buff *skb)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 ack;
