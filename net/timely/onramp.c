@@ -1152,7 +1152,9 @@ static void onramp_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 
 /* Qdiscs of all network namespaces that want RTTs. */
 static atomic_t onramp_probe_users = ATOMIC_INIT(0);
-/* The tracepoint that is joined, or NULL: only the work changes it. */
+/* Guards what follows. Nobody takes it under RTNL. */
+static DEFINE_MUTEX(onramp_probe_lock);
+/* The tracepoint that is joined, or NULL. */
 static struct tracepoint *onramp_tracepoint;
 
 static void onramp_probe_join(void)
@@ -1188,15 +1190,20 @@ static void onramp_probe_leave(void)
  */
 static void onramp_probe_work(struct work_struct *work)
 {
-	bool wanted = atomic_read(&onramp_probe_users);
+	bool wanted;
 
+	mutex_lock(&onramp_probe_lock);
+	wanted = atomic_read(&onramp_probe_users);
 	if (wanted && !onramp_tracepoint)
 		onramp_probe_join();
 	else if (!wanted)
 		onramp_probe_leave();
+	mutex_unlock(&onramp_probe_lock);
 }
 
-static DECLARE_DELAYED_WORK(onramp_probe_change, onramp_probe_work);
+/* The first user does not wait until the last one's leaving is due. */
+static DECLARE_WORK(onramp_probe_soon, onramp_probe_work);
+static DECLARE_DELAYED_WORK(onramp_probe_later, onramp_probe_work);
 
 static int onramp_rtt_join(struct onramp_net *on)
 {
@@ -1208,7 +1215,7 @@ static int onramp_rtt_join(struct onramp_net *on)
 	WRITE_ONCE(on->rtt_users, on->rtt_users + 1);
 	mutex_unlock(&on->lock);
 	atomic_inc(&onramp_probe_users);
-	mod_delayed_work(system_wq, &onramp_probe_change, 0);
+	schedule_work(&onramp_probe_soon);
 	return 0;
 }
 
@@ -1218,7 +1225,7 @@ static void onramp_rtt_leave(struct onramp_net *on)
 	WRITE_ONCE(on->rtt_users, on->rtt_users - 1);
 	mutex_unlock(&on->lock);
 	if (atomic_dec_and_test(&onramp_probe_users))
-		schedule_delayed_work(&onramp_probe_change, ONRAMP_PROBE_LINGER);
+		schedule_delayed_work(&onramp_probe_later, ONRAMP_PROBE_LINGER);
 }
 
 /* ---- listening ---- */
@@ -1585,7 +1592,8 @@ no_peers:
 /** timely_onramp_exit() - all qdiscs have gone, and all flows been put */
 void timely_onramp_exit(void)
 {
-	cancel_delayed_work_sync(&onramp_probe_change);
+	cancel_work_sync(&onramp_probe_soon);
+	cancel_delayed_work_sync(&onramp_probe_later);
 	onramp_probe_leave();
 	unregister_pernet_subsys(&onramp_net_ops);
 	cancel_delayed_work_sync(&onramp_sweep);
