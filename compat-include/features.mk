@@ -14,6 +14,7 @@ ccflags-y += $(call have,HAVE_QDISC_DROP_REASON,net/sch_generic.h,enum qdisc_dro
 ccflags-y += $(call have,HAVE_QDISC_PKT_SEGS,net/sch_generic.h,pkt_segs)
 ccflags-y += $(call have,HAVE_DEVICE_MATCH_CONST,linux/device.h,device_match_t match)
 ccflags-y += $(call have,HAVE_LINUX_UNALIGNED_H,linux/unaligned.h,get_unaligned_be16)
+ccflags-y += $(call have,HAVE_TCP_PROBE_CONST,trace/events/tcp.h,TP_PROTO[(]struct sock [*]sk. const struct sk_buff [*]skb[)])
 ccflags-y += $(call have,HAVE_LOOKUP_HASHINFO,net/inet6_hashtables.h,struct inet_hashinfo [*]hashinfo)
 ccflags-y += $(call have,HAVE_SOCKADDR_UNSIZED,linux/net.h,struct sockaddr_unsized)
 ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_get_ts_info_by_layer)

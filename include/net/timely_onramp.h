@@ -26,7 +26,7 @@ struct timely_onramp;
 	X(send_limited, "OR-ACKs not sent: the peer's rate, or too many waiting") \
 	X(received, "OR-ACKs received")					\
 	X(accepted, "OR-ACKs that counted")				\
-	X(flooded, "OR-ACKs dropped unseen: too many bad ones from there") \
+	X(flooded, "OR-ACKs with a right tag not looked up: too many useless ones from there") \
 	X(malformed, "OR-ACKs of a wrong length or form")		\
 	X(unknown_key, "OR-ACKs with a key that is not known, or none")	\
 	X(bad_tag, "OR-ACKs whose tag is wrong: forged, or of another key") \
@@ -34,6 +34,7 @@ struct timely_onramp;
 	X(not_in_flight, "OR-ACKs of no packet in flight")		\
 	X(old, "OR-ACKs replayed, or overtaken by later ones")		\
 	X(bad_time, "OR-ACKs of a time that cannot be: replayed, or a clock was stepped") \
+	X(rtt_lookups, "ACKs whose flow was looked up, without a receiver") \
 	X(rtts, "RTTs that counted, without a receiver")		\
 	X(out_of_step, "OR-ACKs that counted by their RTT only: clocks are out of step") \
 	X(clock_steps, "steps of a clock, and clocks out of step, as flows noticed")	\

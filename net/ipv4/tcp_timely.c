@@ -52,6 +52,9 @@
 #include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
+#include <trace/events/tcp.h>
+
+#include <timely_probe.h>
 
 #include "tcp_timely.h"
 
@@ -1345,7 +1348,7 @@ static u32 timely_napi_id(const struct sk_buff *skb)
 /* A packet of an established connection, of whatever congestion control, is
  * about to be processed.
  */
-static void timely_probe(void *unused, struct sock *sk, const struct sk_buff *skb)
+static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struct sk_buff *skb)
 {
 	struct timely_sock *ts;
 
@@ -1365,6 +1368,7 @@ static void timely_probe(void *unused, struct sock *sk, const struct sk_buff *sk
 /* Without it RTTs are TCP's own: worse, but no reason to do without them. */
 static void timely_join_tracepoint(void)
 {
+	check_trace_callback_type_tcp_probe(timely_probe);
 	timely_tracepoint = timely_tracepoint_find("tcp_probe");
 	if (timely_tracepoint &&
 	    !tracepoint_probe_register(timely_tracepoint, timely_probe, NULL))

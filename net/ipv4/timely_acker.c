@@ -64,6 +64,7 @@
 #include <net/timely_onramp.h>
 #include <net/timely_orack.h>
 #include <net/timely_tracepoint.h>
+#include <trace/events/net.h>
 #include <uapi/linux/timely.h>
 
 #define ACKER_RULES_MAX		256
@@ -903,6 +904,11 @@ static void acker_find_points(void)
 {
 	int i;
 
+	check_trace_callback_type_napi_gro_receive_entry(acker_probe);
+	check_trace_callback_type_napi_gro_frags_entry(acker_probe);
+	check_trace_callback_type_netif_receive_skb_entry(acker_probe);
+	check_trace_callback_type_netif_receive_skb_list_entry(acker_probe);
+	check_trace_callback_type_netif_rx_entry(acker_probe);
 	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
 		acker_points[i] = timely_tracepoint_find(acker_point_names[i]);
 }

@@ -63,6 +63,7 @@
 #include <net/timely_wheel.h>
 #include <uapi/linux/timely.h>
 
+#include <timely_extack.h>
 #include <timely_memcg.h>
 
 /* The qdisc's only clock; a test may put its own in place. */
@@ -2646,8 +2647,13 @@ static int tq_onramp_join(struct Qdisc *sch, u8 wanted, struct netlink_ext_ack *
 	if (wanted && wanted != q->joined)
 		err = timely_onramp_join(dev_net(qdisc_dev(sch)), wanted - 1);
 	if (err == -EADDRINUSE)
+		timely_set_err_fmt(extack,
+				   "onramp: UDP port timely.orack_port in use, see ss -ulpn: free it or set another",
+				   "onramp: UDP port %u in use: see ss -ulpn, or set orack_port",
+				   timely_onramp_port());
+	else if (err == -EPERM)
 		NL_SET_ERR_MSG_MOD(extack,
-				   "onramp: the UDP port of OR-ACKs is in use here: free it, or load timely with another orack_port");
+				   "onramp: owd rtt affects the whole host: ask its administrator to set it or timely.tenants=1, or use owd relative");
 	else if (err == -EOPNOTSUPP)
 		NL_SET_ERR_MSG_MOD(extack,
 				   "onramp: no tracepoint tcp_probe in this kernel, as owd rtt takes: use another owd");

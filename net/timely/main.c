@@ -8,8 +8,6 @@
 
 #include <linux/export.h>
 #include <linux/module.h>
-#include <linux/string.h>
-#include <linux/tracepoint.h>
 
 #include <net/timely.h>
 #include <net/timely_clock.h>
@@ -26,7 +24,6 @@
 #include <net/timely_rtt.h>
 #include <net/timely_steer.h>
 #include <net/timely_tenant.h>
-#include <net/timely_tracepoint.h>
 #include <net/timely_tune.h>
 #include <net/timely_wheel.h>
 
@@ -159,41 +156,6 @@ u64 timely_rtt_counter(enum timely_rtt_result index)
 		sum += READ_ONCE(per_cpu(timely_rtt_counters, cpu).count[index]);
 	return sum;
 }
-
-/* ---- tracepoints ---- */
-
-/**
- * struct timely_sought - a tracepoint that is looked for
- * @name: its name
- * @found: it, or NULL
- */
-struct timely_sought {
-	const char *name;
-	struct tracepoint *found;
-};
-
-static void timely_compare_tracepoint(struct tracepoint *tracepoint, void *arg)
-{
-	struct timely_sought *sought = arg;
-
-	if (!strcmp(tracepoint->name, sought->name))
-		sought->found = tracepoint;
-}
-
-/**
- * timely_tracepoint_find() - find one of the kernel's own tracepoints
- * @name: its name
- *
- * Return: it, NULL if this kernel has none of that name.
- */
-struct tracepoint *timely_tracepoint_find(const char *name)
-{
-	struct timely_sought sought = { .name = name };
-
-	for_each_kernel_tracepoint(timely_compare_tracepoint, &sought);
-	return sought.found;
-}
-EXPORT_SYMBOL_GPL(timely_tracepoint_find);
 
 /* ---- loading ---- */
 

@@ -34,6 +34,8 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
+#include <net/busy_poll.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -42,14 +44,17 @@
 
 #include <net/timely_clock.h>
 #include <net/timely_flow.h>
+#include <net/timely_nic.h>
 #include <net/timely_onramp.h>
 #include <net/timely_owd.h>
 #include <net/timely_peer.h>
 #include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
+#include <trace/events/tcp.h>
 
 #include <timely_lookup.h>
 #include <timely_memcg.h>
+#include <timely_probe.h>
 #include <timely_socket.h>
 
 /* A flow of which nothing that it sent since was heard has had a rest. */
@@ -62,15 +67,21 @@
  */
 #define ONRAMP_AT_ONCE_NS	(16 * NSEC_PER_USEC)
 
-/* OR-ACKs that do not count, from one of so many groups of addresses, in each period:
- * about a tenth of a processor's time is what all of them together may cost. One that
- * whoever has a key has made, late, replayed or of a flow that has just ended, counts
- * less.
+/* OR-ACKs whose tag is right but that do not count, replayed ones for example: so many are
+ * looked up for each of so many groups of addresses in each period. An OR-ACK whose tag is
+ * wrong uses up nothing, as anybody can send it from any address.
  */
 #define ONRAMP_BAD_GROUPS	256
 #define ONRAMP_BAD_MAX		1024
-#define ONRAMP_BAD_FORGED	128
 #define ONRAMP_BAD_NS		(4 * NSEC_PER_MSEC)
+
+/* Without users the probe stays for so long: whoever switches On-Ramp on and off in a loop
+ * does not patch the kernel's text each time.
+ */
+#define ONRAMP_PROBE_LINGER	(5 * HZ)
+
+/* An ACK that waited longer in this host, or whose stamp is older, has no time of arrival. */
+#define ONRAMP_WAITED_MAX_NS	NSEC_PER_SEC
 
 static ushort orack_port = TIMELY_ORACK_PORT;
 module_param(orack_port, ushort, 0444);
@@ -100,6 +111,7 @@ struct onramp_key {
  * @lock: guards changes of what follows
  * @listeners: qdiscs that want OR-ACKs
  * @sockets: that receive them, of IPv4 and IPv6; NULL while nobody wants any
+ * @rtt_users: qdiscs that want RTTs, without a receiver
  * @used: key that OR-ACKs are made with
  * @unauthenticated: do without keys
  * @bad_ns: when the present period began
@@ -111,6 +123,7 @@ struct onramp_net {
 	struct mutex lock; /* of the settings */
 	u32 listeners;
 	struct socket *sockets[2];
+	u32 rtt_users;
 	u8 used;
 	bool unauthenticated;
 	u64 bad_ns;
@@ -766,8 +779,8 @@ static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *s
 	}
 }
 
-/* The count of bad ones that a sender's group of addresses may still add to; NULL
- * if it is used up.
+/* The count of authentic but useless OR-ACKs that a sender's group of addresses may still
+ * add to; NULL if it is used up.
  */
 static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, u64 now_ns)
 {
@@ -782,32 +795,40 @@ static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, 
 	return READ_ONCE(*bad) < ONRAMP_BAD_MAX ? bad : NULL;
 }
 
-static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
+/* Look up an OR-ACK whose tag is right. */
+static enum timely_onramp_counter
+onramp_judge_authentic(struct net *net, struct timely_orack *orack, int iif)
 {
-	struct onramp_net *on = onramp_net(net);
-	enum timely_onramp_counter result = TIMELY_ONRAMP_malformed;
-	struct timely_orack orack = { };
-	u8 wire[TIMELY_ORACK_BYTES];
-	u16 *bad;
 	u64 now_ns = ktime_get_ns();
+	u16 *bad = onramp_bad(onramp_net(net), &orack->tuple, now_ns);
+	enum timely_onramp_counter result;
 
-	onramp_addresses(&orack.tuple, skb);
-	bad = onramp_bad(on, &orack.tuple, now_ns);
 	if (!bad)
 		return TIMELY_ONRAMP_flooded;
-	if (skb->len == sizeof(wire) && !skb_copy_bits(skb, 0, wire, sizeof(wire)) &&
-	    timely_orack_decode(&orack, wire, sizeof(wire))) {
-		onramp_addresses(&orack.tuple, skb);
-		result = onramp_verify(on, &orack, wire);
-	}
-	if (result == TIMELY_ONRAMP_accepted) {
-		orack.tuple.net = (unsigned long)net;
-		result = onramp_take(net, &orack, skb->skb_iif, now_ns);
-	}
+	orack->tuple.net = (unsigned long)net;
+	result = onramp_take(net, orack, iif, now_ns);
 	if (result != TIMELY_ONRAMP_accepted)
-		WRITE_ONCE(*bad, *bad + (result <= TIMELY_ONRAMP_bad_tag || !orack.key ?
-					 ONRAMP_BAD_FORGED : 1));
+		WRITE_ONCE(*bad, *bad + 1);
 	return result;
+}
+
+/* The tag comes first: a limit that forged OR-ACKs could use up would silence the peer whose
+ * address they bear.
+ */
+static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
+{
+	enum timely_onramp_counter result;
+	struct timely_orack orack = { };
+	u8 wire[TIMELY_ORACK_BYTES];
+
+	if (skb->len != sizeof(wire) || skb_copy_bits(skb, 0, wire, sizeof(wire)) ||
+	    !timely_orack_decode(&orack, wire, sizeof(wire)))
+		return TIMELY_ONRAMP_malformed;
+	onramp_addresses(&orack.tuple, skb);
+	result = onramp_verify(onramp_net(net), &orack, wire);
+	if (result != TIMELY_ONRAMP_accepted)
+		return result;
+	return onramp_judge_authentic(net, &orack, skb->skb_iif);
 }
 
 /* Called in softirq for each packet that the socket is given. */
@@ -888,59 +909,172 @@ static void onramp_tuple(struct timely_tuple *tuple, const struct sock *sk)
 	tuple->daddr[0] = inet->inet_daddr;
 }
 
-/* A packet of an established connection is about to be processed. */
-static void onramp_probe(void *unused, struct sock *sk, const struct sk_buff *skb)
+/* What CLOCK_REALTIME is ahead of CLOCK_MONOTONIC by, and when that was last seen to have
+ * changed: an earlier stamp of a driver has no time on CLOCK_MONOTONIC.
+ */
+static struct {
+	u64 offset_ns;
+	u64 set_ns;
+} onramp_real;
+
+static u64 onramp_driver_ns(u64 stamp_ns, u64 now_ns)
 {
-	const struct tcphdr *th = tcp_hdr(skb);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct onramp_news news = { .now_ns = ktime_get_ns() };
-	u32 ack = ntohl(th->ack_seq);
+	u64 offset_ns = ktime_to_ns(ktime_mono_to_real(0));
+
+	if (unlikely(READ_ONCE(onramp_real.offset_ns) != offset_ns)) {
+		WRITE_ONCE(onramp_real.offset_ns, offset_ns);
+		WRITE_ONCE(onramp_real.set_ns, now_ns);
+	}
+	stamp_ns -= offset_ns;
+	return stamp_ns >= READ_ONCE(onramp_real.set_ns) ? stamp_ns : now_ns;
+}
+
+static u32 onramp_napi_id(const struct sk_buff *skb)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	if (skb->napi_id >= MIN_NAPI_ID)
+		return skb->napi_id;
+#endif
+	return 0;
+}
+
+/* How long an ACK has waited in this host, for the processor or for the program that holds
+ * its socket: by the NIC's stamp, else the driver's, else 0.
+ */
+static u32 onramp_waited_ns(const struct sk_buff *skb, u64 now_ns)
+{
+	u64 hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);
+	u64 driver_ns = ktime_to_ns(skb_tstamp(skb));
+	u32 napi_id = onramp_napi_id(skb), ns_per_byte_q16;
+	u64 arrived_ns = now_ns;
+
+	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP_NETDEV))
+		hardware_ns = timely_nic_stamp(skb, napi_id);
+	if (!hardware_ns || timely_nic_arrival(napi_id, hardware_ns, now_ns, &arrived_ns,
+					       &ns_per_byte_q16) != TIMELY_STAMP_GOOD)
+		arrived_ns = driver_ns ? onramp_driver_ns(driver_ns, now_ns) : now_ns;
+	/* An arrival that is yet to come is a large number here. */
+	return now_ns - arrived_ns <= ONRAMP_WAITED_MAX_NS ? now_ns - arrived_ns : 0;
+}
+
+/* What an ACK says of its connection's path. */
+static void onramp_acked(struct sock *sk, const struct sk_buff *skb, u32 ack)
+{
+	struct onramp_news news = { .now_ns = ktime_get_ns(), .seq = ack - 1 };
 	struct timely_onramp *onramp;
 	struct timely_tuple tuple;
 
-	if (!th->ack || !after(ack, tp->snd_una) || after(ack, tp->snd_nxt) ||
-	    onramp_ack_delayed(tp, ack))
-		return;
+	timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtt_lookups);
 	onramp_tuple(&tuple, sk);
 	rcu_read_lock();
 	onramp = onramp_lookup(&tuple);
 	if (onramp && READ_ONCE(onramp->flow->waiter))
 		news.sent_ns = onramp_departure(onramp, ack - 1, false, &news.asserted_ns);
-	news.seq = ack - 1;
-	if (news.sent_ns && onramp_hear(onramp->flow, &news) == TIMELY_ONRAMP_accepted)
-		timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtts);
+	if (news.sent_ns) {
+		/* As at a receiver, what passes between arrival and processing is not the
+		 * path's.
+		 */
+		news.turnaround_ns = onramp_waited_ns(skb, news.now_ns);
+		if (onramp_hear(onramp->flow, &news) == TIMELY_ONRAMP_accepted)
+			timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtts);
+	}
 	rcu_read_unlock();
 }
 
-static DEFINE_MUTEX(onramp_probe_lock);
-static struct tracepoint *onramp_tracepoint;
-static u32 onramp_probe_users;
-
-static int onramp_probe_join(void)
+/* A packet of an established connection, of any network namespace, is about to be processed.
+ * Of ACKs that waited while a program held the socket TCP makes one where it can: the number
+ * of the last is in the control block, not in the header, and the stamps are the last one's.
+ */
+static void onramp_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struct sk_buff *skb)
 {
-	int err = 0;
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 ack;
 
-	mutex_lock(&onramp_probe_lock);
-	if (!onramp_probe_users) {
-		onramp_tracepoint = timely_tracepoint_find("tcp_probe");
-		err = -EOPNOTSUPP;
-		if (onramp_tracepoint)
-			err = tracepoint_probe_register(onramp_tracepoint, onramp_probe, NULL);
+	if (!READ_ONCE(onramp_net(sock_net(sk))->rtt_users))
+		return;
+	ack = TCP_SKB_CB(skb)->ack_seq;
+	if (!(TCP_SKB_CB(skb)->tcp_flags & TCPHDR_ACK) || !after(ack, tp->snd_una) ||
+	    after(ack, tp->snd_nxt) || onramp_ack_delayed(tp, ack))
+		return;
+	onramp_acked(sk, skb, ack);
+}
+
+/* Qdiscs of all network namespaces that want RTTs. */
+static atomic_t onramp_probe_users = ATOMIC_INIT(0);
+/* Guards what follows. Nobody takes it under RTNL. */
+static DEFINE_MUTEX(onramp_probe_lock);
+/* The tracepoint that is joined, or NULL. */
+static struct tracepoint *onramp_tracepoint;
+
+static void onramp_probe_join(void)
+{
+	struct tracepoint *tracepoint = timely_tracepoint_find("tcp_probe");
+	int err;
+
+	check_trace_callback_type_tcp_probe(onramp_probe);
+	if (!tracepoint)
+		return;
+	err = tracepoint_probe_register(tracepoint, onramp_probe, NULL);
+	if (err) {
+		pr_err("timely: On-Ramp cannot join the tracepoint tcp_probe (error %d): owd rtt holds no flow\n",
+		       err);
+		return;
 	}
-	if (!err)
-		onramp_probe_users++;
-	mutex_unlock(&onramp_probe_lock);
-	return err;
+	net_enable_timestamp();
+	onramp_tracepoint = tracepoint;
 }
 
 static void onramp_probe_leave(void)
 {
+	if (!onramp_tracepoint)
+		return;
+	tracepoint_probe_unregister(onramp_tracepoint, onramp_probe, NULL);
+	tracepoint_synchronize_unregister();
+	net_disable_timestamp();
+	onramp_tracepoint = NULL;
+}
+
+/* To join and to leave may patch the kernel's text and wait for a grace period: work, as
+ * qdiscs come and go under RTNL.
+ */
+static void onramp_probe_work(struct work_struct *work)
+{
+	bool wanted;
+
 	mutex_lock(&onramp_probe_lock);
-	if (!--onramp_probe_users) {
-		tracepoint_probe_unregister(onramp_tracepoint, onramp_probe, NULL);
-		tracepoint_synchronize_unregister();
-	}
+	wanted = atomic_read(&onramp_probe_users);
+	if (wanted && !onramp_tracepoint)
+		onramp_probe_join();
+	else if (!wanted)
+		onramp_probe_leave();
 	mutex_unlock(&onramp_probe_lock);
+}
+
+/* The first user does not wait until the last one's leaving is due. */
+static DECLARE_WORK(onramp_probe_soon, onramp_probe_work);
+static DECLARE_DELAYED_WORK(onramp_probe_later, onramp_probe_work);
+
+static int onramp_rtt_join(struct onramp_net *on)
+{
+	if (!timely_may_affect_host())
+		return -EPERM;
+	if (!timely_tracepoint_find("tcp_probe"))
+		return -EOPNOTSUPP;
+	mutex_lock(&on->lock);
+	WRITE_ONCE(on->rtt_users, on->rtt_users + 1);
+	mutex_unlock(&on->lock);
+	atomic_inc(&onramp_probe_users);
+	schedule_work(&onramp_probe_soon);
+	return 0;
+}
+
+static void onramp_rtt_leave(struct onramp_net *on)
+{
+	mutex_lock(&on->lock);
+	WRITE_ONCE(on->rtt_users, on->rtt_users - 1);
+	mutex_unlock(&on->lock);
+	if (atomic_dec_and_test(&onramp_probe_users))
+		schedule_delayed_work(&onramp_probe_later, ONRAMP_PROBE_LINGER);
 }
 
 /* ---- listening ---- */
@@ -967,6 +1101,10 @@ static int onramp_listen(struct net *net, int family, struct socket **result)
 	}
 	/* Not the process's own: softirqs hand packets over. */
 	sock->sk->sk_allocation = GFP_ATOMIC;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	/* What reads the socket runs in a NAPI's poll: it must not poll another one. */
+	WRITE_ONCE(sock->sk->sk_ll_usec, 0);
+#endif
 	if (!err)
 		err = timely_kernel_bind(sock, &addr, family == AF_INET6 ? sizeof(addr.v6) :
 									   sizeof(addr.v4));
@@ -992,15 +1130,28 @@ static void onramp_deafen(struct onramp_net *on)
 	}
 }
 
+/* To ask for a socket of a family that is not there loads its module, and IPv6's takes RTNL
+ * to start, which is held here. A namespace has these settings since IPv6 is there.
+ */
+static bool onramp_has_ipv6(const struct net *net)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	return READ_ONCE(net->ipv6.devconf_all);
+#else
+	return false;
+#endif
+}
+
 static int onramp_listen_all(struct net *net, struct onramp_net *on)
 {
 	int err = onramp_listen(net, AF_INET, &on->sockets[0]);
 
-	if (!err)
-		err = onramp_listen(net, AF_INET6, &on->sockets[1]);
 	/* Without IPv6 there is nothing to be missed. */
-	if (err == -EAFNOSUPPORT)
-		err = 0;
+	if (!err && onramp_has_ipv6(net))
+		err = onramp_listen(net, AF_INET6, &on->sockets[1]);
+	if (err == -EADDRINUSE)
+		pr_warn_ratelimited("timely: On-Ramp refused: another socket has UDP port %u, where OR-ACKs come in: \"ss -ulpn 'sport = :%u'\" shows whose it is; free the port, or load timely with another orack_port on all hosts\n",
+				    orack_port, orack_port);
 	if (err)
 		onramp_deafen(on);
 	return err;
@@ -1012,7 +1163,8 @@ static int onramp_listen_all(struct net *net, struct onramp_net *on)
  * @owd: TIMELY_OWD_*: what it takes for a delay
  *
  * Return: 0; -EADDRINUSE if another socket has the port of OR-ACKs; another error
- * of making one; -EOPNOTSUPP if the kernel has no tracepoint for RTTs.
+ * of making one; -EOPNOTSUPP if the kernel has no tracepoint for RTTs; -EPERM if RTTs
+ * are wanted by somebody who must not affect the host.
  */
 int timely_onramp_join(struct net *net, u8 owd)
 {
@@ -1020,7 +1172,7 @@ int timely_onramp_join(struct net *net, u8 owd)
 	int err = 0;
 
 	if (owd == TIMELY_OWD_RTT)
-		return onramp_probe_join();
+		return onramp_rtt_join(on);
 	mutex_lock(&on->lock);
 	if (!on->listeners)
 		err = onramp_listen_all(net, on);
@@ -1041,7 +1193,7 @@ void timely_onramp_leave(struct net *net, u8 owd)
 	struct onramp_net *on = onramp_net(net);
 
 	if (owd == TIMELY_OWD_RTT) {
-		onramp_probe_leave();
+		onramp_rtt_leave(on);
 		return;
 	}
 	mutex_lock(&on->lock);
@@ -1295,6 +1447,9 @@ no_tuples:
 /** timely_onramp_exit() - all qdiscs have gone, and all flows been put */
 void timely_onramp_exit(void)
 {
+	cancel_work_sync(&onramp_probe_soon);
+	cancel_delayed_work_sync(&onramp_probe_later);
+	onramp_probe_leave();
 	timely_peer_exit();
 	unregister_pernet_subsys(&onramp_net_ops);
 	rcu_barrier();

@@ -21,7 +21,7 @@
  *
  * The path's delay is below On-Ramp's threshold: no flow is held. Then single
  * packets are given to the sender, as many as a flood's: OR-ACKs that were heard
- * before, forged ones, those of which there have been too many, and for comparison
+ * before, forged ones, and for comparison
  * as large a packet to a UDP socket that throws it away.
  *
  * Reading debugfs' onramp_bench/run opens flows, makes a run with the parameters
@@ -70,9 +70,7 @@
 #define OB_COPY_BYTES	128
 /* Of each packet, in a driver's page. */
 #define OB_PAGE_SHARE	2048
-/* Of each kind in a round of single packets: On-Ramp judges eight forged ones from a
- * place in each 4 ms, and drops what comes after them unseen.
- */
+/* Of each kind in a round of single packets. */
 #define OB_ROUND_PACKETS	8
 #define OB_PERIOD_MS	5
 /* What takes longer (10 us) may have been interrupted by the host. */
@@ -118,7 +116,6 @@ enum ob_what {
 	OB_SINK,	/* single packets: to a UDP socket that is none of ours */
 	OB_OLD,		/* an OR-ACK once more */
 	OB_FORGED,	/* one with a wrong tag */
-	OB_FLOODED,	/* one after too many of those */
 	OB_WHATS,
 };
 
@@ -133,7 +130,6 @@ static const char * const ob_names[OB_WHATS] = {
 	[OB_SINK]	= "sink",
 	[OB_OLD]	= "old",
 	[OB_FORGED]	= "forged",
-	[OB_FLOODED]	= "flooded",
 };
 
 /**
@@ -611,7 +607,6 @@ static void ob_round(struct ob_run *run)
 	ob_give_all(run, OB_OLD);
 	ob_wait_period();
 	ob_give_all(run, OB_FORGED);
-	ob_give_all(run, OB_FLOODED);
 	/* The next run's are not to be dropped as well. */
 	ob_wait_period();
 	cond_resched();

@@ -3,13 +3,15 @@
 #
 # Run a script in a User Mode Linux guest whose clock is virtual.
 #
-#   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-s SEED] [-w] [-e KEY=VALUE]... SCRIPT [ARG]...
+#   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-s SEED] [-w] [-a ARGUMENT]... [-e KEY=VALUE]... SCRIPT [ARG]...
 #
 # The guest's root is the host's, through hostfs; /run, /dev/shm and
 # $TIMELY_WORK are its own. The script starts in the caller's directory, as
 # root, with lo up; its output appears as it is written and its exit status
-# becomes ours. $TIMELY_GUEST_WRAP is a command that gets the script as its arguments. The real-time clock begins with 2026, and what is random is drawn with SEED
-# (default $TIMELY_SEED, or 1): what a script does repeats. Statuses that are ours alone:
+# becomes ours. $TIMELY_GUEST_WRAP is a command that gets the script as its arguments.
+# The real-time clock begins with 2026, and what is random is drawn with SEED
+# (default $TIMELY_SEED, or 1): what a script does repeats. -a adds an ARGUMENT to the
+# kernel's command line. Statuses that are ours alone:
 #   125  the kernel complained (BUG, WARNING, KASAN, lockdep...) though the
 #        script was content; -w tolerates that
 #   126  the guest crashed or never started
@@ -25,18 +27,20 @@ limit=${TIMELY_GUEST_TIMEOUT:-900}
 seed=${TIMELY_SEED:-1}
 tolerant=
 env=
+arguments=
 
 say() { echo "guest: $*" >&2; }
 die() { say "$*"; exit 126; }
 quote() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
 
-while getopts k:m:t:s:we: opt; do
+while getopts k:m:t:s:wa:e: opt; do
 	case $opt in
 	k)	flavour=$OPTARG ;;
 	m)	mem=$OPTARG ;;
 	t)	limit=$OPTARG ;;
 	s)	seed=$OPTARG ;;
 	w)	tolerant=1 ;;
+	a)	arguments="$arguments $OPTARG" ;;
 	e)	case ${OPTARG%%=*} in
 		"$OPTARG"|*[!A-Za-z0-9_]*|[0-9]*|'') die "-e wants KEY=VALUE, not '$OPTARG'" ;;
 		esac
@@ -122,10 +126,11 @@ mkfifo "$work/console"
 # Nothing before the script's own output is worth reading, unless it fails.
 tee "$work/log" <"$work/console" | sed -u '1,/^guest: up/d; /^reboot: Power down$/d' &
 reader=$!
+# shellcheck disable=SC2086 # a list of words
 TMPDIR=$memdir TIMELY_SEED=$seed LD_PRELOAD=$work/seed.so \
 	timeout -k 10 "$limit" "$kernel/linux" mem="$mem" \
 	rootfstype=hostfs rw init=$work_name/init time-travel=inf-cpu time-travel-start=$start_ns \
-	uml_dir=$work_name/ umid=guest con=null con0=null,fd:1 panic=-1 quiet \
+	uml_dir=$work_name/ umid=guest con=null con0=null,fd:1 panic=-1 quiet $arguments \
 	<&- >"$work/console" 2>&1 &
 uml=$!
 rc=0

@@ -1,0 +1,227 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# On-Ramp's sender and the host: what only the host's administrator may switch on, what
+# other namespaces notice of it, and what the host's settings and sockets may do to it.
+
+. "$(dirname "$0")/onramp_lib.sh"
+
+need_tools unshare setpriv ethtool
+
+plugin=/dev/shm/timely-tc
+rtt="onramp 50us owd rtt"
+
+hosts() {
+	onramp_pair
+	load_onramp
+	without_keys
+	must mkdir -p $plugin
+	must cp "$modules/q_timely.so" $plugin
+	must chmod 755 $plugin $plugin/q_timely.so
+}
+
+# A user without any privilege, in network and user namespaces of its own.
+# tenant COMMAND
+tenant() {
+	TC_LIB_DIR=$plugin setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps -all \
+		unshare -Urn sh -c "$1"
+}
+
+tenants() { echo "$1" >/sys/module/timely/parameters/tenants; }
+
+# ---- what the host pays for ----
+
+rtt_needs_the_host() {
+	tenants 0
+	refused tenant "tc qdisc add dev lo root timely $rtt"
+	for words in "ask its administrator" "tenants=1" "owd relative"; do
+		grep -q "$words" "$work/refused" || {
+			say_lines <"$work/refused"
+			fail "the refusal does not say what to do"
+		}
+	done
+	# By way of another kind of delay, and in a user namespace of root's.
+	refused tenant "tc qdisc add dev lo root timely onramp 50us owd relative &&
+		tc qdisc change dev lo root timely owd rtt"
+	grep -q "tenants=1" "$work/refused" || fail "refused for another reason"
+	refused unshare -Urn tc qdisc add dev lo root timely $rtt
+	# What is a tenant's own is not refused.
+	must tenant "tc qdisc add dev lo root timely onramp 50us owd relative"
+	must tenant "tc qdisc add dev lo root timely"
+	# The host's root is that in every network namespace.
+	must ip netns exec h1 tc qdisc replace dev eth0 root timely $rtt
+	must ip netns exec h1 tc qdisc del dev eth0 root
+}
+
+tenants_may_if_the_host_says_so() {
+	tenants 1
+	must tenant "tc qdisc add dev lo root timely $rtt"
+	tenants 0
+	refused tenant "tc qdisc add dev lo root timely $rtt"
+}
+
+# What every device gets that has no qdisc of its own affects nobody.
+default_qdisc_affects_nobody() {
+	read -r before </proc/sys/net/core/default_qdisc
+	echo timely >/proc/sys/net/core/default_qdisc
+	must tenant "ip link add d type dummy && ip link set d up && tc qdisc show dev d"
+	must tenant "ip link add d numtxqueues 2 type dummy && ip link set d up &&
+		! tc qdisc show dev d | grep onramp"
+	echo "$before" >/proc/sys/net/core/default_qdisc
+}
+
+# Data both ways; only h1 wants RTTs.
+others_are_not_looked_up() {
+	h1_qdisc "timely $rtt"
+	must tc -n h2 qdisc replace dev eth0 root timely
+	onramp <<-'END'
+		flow = TcpFlow()
+		before = counters("h1"), counters("h2")
+		for _ in range(50):
+		    flow.send(4)
+		    flow.receiver.send(bytes(4000))
+		    wait(200 * US)
+		    flow.sender.recv(1 << 16)
+		    flow.receiver.recv(1 << 16)
+		here, there = grown(before[0], counters("h1")), grown(before[1], counters("h2"))
+		say("h1", here, "h2", there)
+		result(here=here.get("rtt_lookups", 0), counted=here.get("rtts", 0),
+		       there=there.get("rtt_lookups", 0))
+		flow.close()
+	END
+	expect here -ge 50
+	expect counted -ge 50
+	expect there -eq 0 "ACKs of another namespace are looked up"
+	must tc -n h2 qdisc del dev eth0 root
+}
+
+# Nothing waits for a grace period while RTNL is held: in virtual time nothing else takes
+# time here.
+loop_waits_for_nothing() {
+	h1_qdisc timely onramp 50us owd relative
+	onramp <<-'END'
+		def took(*words):
+		    began = time.monotonic_ns()
+		    tc(*words)
+		    return time.monotonic_ns() - began
+		change = "qdisc", "change", "dev", "eth0", "root", "timely", "owd"
+		plain = max(took(*change, "relative") for _ in range(10))
+		result(worst=max(max(took(*change, kind) for kind in ("rtt", "relative"))
+		                 for _ in range(30)) - plain)
+	END
+	expect worst -le 100000 "a change waits under RTNL, ns"
+}
+
+# Off for longer than the probe lingers, and on again.
+rtt_comes_back() {
+	for _ in 1 2; do
+		h1_qdisc "timely $rtt"
+		onramp <<-'END'
+			flow = TcpFlow()
+			before = counters()
+			for _ in range(10):
+			    flow.send(4)
+			    wait(200 * US)
+			result(counted=grown(before, counters()).get("rtts", 0))
+			flow.close()
+		END
+		expect counted -ge 9
+		h1_qdisc pfifo
+		sleep 6
+	done
+}
+
+# ---- the port ----
+
+# Whoever has the port first: the refusal names the port, and so does the log.
+port_in_use() {
+	h1_qdisc pfifo
+	onramp <<-'END'
+		count = 0
+		for name, address in (("any", "0.0.0.0"), ("one", H1), ("six", "::"), ("six_one", "fd07:2::1")):
+		    with inside("h1"):
+		        sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET,
+		                             socket.SOCK_DGRAM)
+		    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+		    sock.setsockopt(socket.SOL_SOCKET, 15, 1)	# SO_REUSEPORT
+		    sock.bind((address, ORACK_PORT))
+		    with inside("h1"):
+		        done = subprocess.run(["tc", "qdisc", "replace", "dev", "eth0", "root", "timely",
+		                               "onramp", "50us"], capture_output=True, text=True)
+		    say(name, done.returncode, done.stderr.strip())
+		    count += done.returncode != 0 and "20306" in done.stderr and "ss -ulpn" in done.stderr
+		    sock.close()
+		result(refused=count)
+	END
+	expect refused -eq 4
+	klog | grep -q "UDP port 20306.*ss -ulpn" || fail "the log does not name the port"
+	h1_qdisc timely onramp 50us
+}
+
+# Once it listens nobody takes the port away, or a part of it.
+port_is_kept() {
+	h1_qdisc timely onramp 50us
+	onramp <<-'END'
+		taken = 0
+		for address in "0.0.0.0", H1, "127.0.0.1", "::", "fd07:2::1", "::1":
+		    for device in b"", b"eth0", b"lo":
+		        with inside("h1"):
+		            sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET,
+		                                 socket.SOCK_DGRAM)
+		        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+		        sock.setsockopt(socket.SOL_SOCKET, 15, 1)
+		        if device:
+		            sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)
+		        try:
+		            sock.bind((address, ORACK_PORT))
+		            taken += 1
+		            say("taken:", address, device)
+		        except OSError:
+		            pass
+		        sock.close()
+		result(taken=taken)
+	END
+	expect taken -eq 0
+}
+
+# ---- the host's settings ----
+
+# The first OR-ACK names the NAPI that it came through; what comes by another way must not
+# poll it. A busy poll has a budget of 8 packets, the stack's own polls 64.
+busy_read_polls_nothing() {
+	tracing_up
+	read -r before </proc/sys/net/core/busy_read
+	echo 50 >/proc/sys/net/core/busy_read
+	must ip netns exec h1 ethtool -K eth0 gro on
+	h1_qdisc pfifo
+	h1_qdisc timely onramp 50us
+	echo >$tracing/trace
+	echo 1 >$tracing/events/napi/napi_poll/enable
+	onramp <<-'END'
+		before = counters()
+		for _ in range(5):
+		    Teller("h2", H2).send(b"junk")
+		    wait(1 * MS)
+		    Teller("h1", "127.0.0.1", 0, "127.0.0.1").send(b"junk")
+		    wait(1 * MS)
+		result(received=grown(before, counters()).get("received", 0))
+	END
+	echo 0 >$tracing/events/napi/napi_poll/enable
+	echo "$before" >/proc/sys/net/core/busy_read
+	expect received -eq 10
+	polls=$(grep -c "napi poll on" $tracing/trace || :)
+	nested=$(grep -c "budget 8$" $tracing/trace || :)
+	say "$polls polls, $nested of them busy"
+	expect polls -ge 5
+	expect nested -eq 0 "a NAPI is polled within a NAPI"
+}
+
+goodbye() {
+	rm -rf $plugin
+	hosts_down
+	unload_timely
+}
+
+run_cases hosts rtt_needs_the_host tenants_may_if_the_host_says_so default_qdisc_affects_nobody \
+	others_are_not_looked_up loop_waits_for_nothing rtt_comes_back port_in_use port_is_kept \
+	busy_read_polls_nothing goodbye
