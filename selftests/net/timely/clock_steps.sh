@@ -292,6 +292,8 @@ rates_stay_up() {
 		stamps h1 eth0 none
 		rates_under real 1000 -1000 1000000 -1000000 500000000 -500000000 \
 			3600000000000 -3600000000000
+		# Not judged on long paths: the flows' rates are not equal yet when the steps come.
+		[ "$delay" -eq 5000 ] || continue
 		stamps h1 eth0 all
 		rates_under /sys/class/net/eth0/hwnic/phc_step_ns 1000 -1000 -1000000 1000000 \
 			500000000 -500000000 3600000000000 -3600000000000
