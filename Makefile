@@ -35,8 +35,14 @@ demo: setup
 	@tools/lab/lab run table1 --out $(DEMO)
 	@tools/lab/lab report $(DEMO)
 
-check:
-	@tools/check.sh $(CHECKS)
+check check-fast check-full:
+	@tools/check.sh $(@:check-%=%) $(CHECKS)
+
+coverage:
+	@tools/coverage.sh $(TESTS)
+
+soak: setup
+	@tools/vm/soak.sh $(or $(HOURS),1) $(SEED)
 
 bench: setup
 	@tools/bench/bench.sh
@@ -71,7 +77,11 @@ help:
 	@echo 'To watch it work, and to test it (Debian 12; installs what it needs):'
 	@echo '  demo             scenario table1: timely beside cubic, bbr, dctcp, vegas, nv, cdg;'
 	@echo '                   table and plots in $(DEMO)'
-	@echo '  check            all tests and checks; CHECKS="kunit figures" for some'
+	@echo '  check-fast       style, one build, engines, KUnit, a smoke test: minutes'
+	@echo '  check            the tests that CI runs: half an hour; CHECKS="kunit figures" for some'
+	@echo '  check-full       all kernels, sanitizers and figures, long fuzzing: hours'
+	@echo '  coverage         which lines of net/ the tests execute; build/coverage/report.txt'
+	@echo '  soak             HOURS=1: two guests with two processors do random things to the modules'
 	@echo '  bench            what a packet costs: timely beside fq and pfifo, 1 to 1 000 000 flows;'
 	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
 	@echo '                   what On-Ramp costs a sender and a receiver'
@@ -83,5 +93,5 @@ help:
 	@echo '  distclean        remove build/ as well'
 	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo check bench results paper matrix \
+.PHONY: all modules modules_install install clean kdir setup demo soak coverage check check-fast check-full bench results paper matrix \
 	docs docs-check distclean help

@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 
 if [ "${1-}" != --inside ]; then
 	flavour=${1:-base}
-	modules=$("$here/../tools/lab/modules.sh" "$flavour")
+	modules=${TIMELY_MODULES:-$("$here/../tools/lab/modules.sh" "$flavour")}
 	exec "$here/../tools/lab/guest.sh" -k "$flavour" "$here/run.sh" --inside "$modules"
 fi
 

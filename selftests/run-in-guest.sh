@@ -3,7 +3,7 @@
 #
 # TIMELY's functional tests in a User Mode Linux guest, in virtual time:
 #
-#	run-in-guest.sh base|debug|DIRECTORY [[--without] TEST...]
+#	run-in-guest.sh base|debug|DIRECTORY [[--without] TEST|@GROUP...]
 #
 # The kernel is the lab's, or the one built in DIRECTORY; the modules are built
 # from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
@@ -13,7 +13,7 @@
 set -eu
 
 [ $# -gt 0 ] || {
-	echo "usage: run-in-guest.sh base|debug|DIRECTORY [[--without] TEST...]" >&2
+	echo "usage: run-in-guest.sh base|debug|DIRECTORY [[--without] TEST|@GROUP...]" >&2
 	exit 2
 }
 kernel=$1
@@ -36,7 +36,24 @@ make -s -C "$here/../tools/tc" OUT="$together" >&2
 make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
+# Clocks in the guest are virtual: what a test takes is seen from outside only.
+durations() {
+	perl -ne '
+		BEGIN { $| = 1; $then = time }
+		print;
+		next unless /^(?:not )?ok \d+ (\S+)/;
+		printf "# %s took %d s\n", $1, time - $then;
+		$then = time'
+}
+
 # On the debug kernel they take half an hour, and more on a busy machine.
-"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
-	-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
-	"$here/net/timely/run.sh" "$together" "$@"
+status=$together/status
+{
+	rc=0
+	"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
+		-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
+		"$here/net/timely/run.sh" "$together" "$@" || rc=$?
+	echo $rc >"$status"
+} | durations
+read -r rc <"$status"
+exit "$rc"

@@ -1,13 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# All the project's tests and checks, or those whose names are given:
+# The project's tests and checks:
 #
-#   check.sh [NAME]...
+#	check.sh fast|check|full [JOB]...
 #
-# Each is a command that fails when something is wrong. Its output goes to
-# build/check/NAME.log; where that is TAP or KTAP its test cases are counted one
-# by one, otherwise the command counts as one. Ends in `N passed, N failed`.
+# A tier includes the tiers before it. `fast` is for every edit, `check` is what CI and
+# the README run, `full` is for the end of an issue. With jobs named only those run,
+# whatever their tier.
+#
+# A job is a command that fails when something is wrong. As many jobs run at a time as
+# there are processors ($JOBS). A job's output goes to build/check/JOB.log; where it is TAP
+# or KTAP, test cases are counted one by one, otherwise the job counts as one. Each result
+# shows how many seconds it took. The last line is `N passed, N failed`.
 
 set -u
 
@@ -15,9 +20,66 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 logs=$top/build/check
 cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
-passed=0
-failed=0
-wanted=" $* "
+JOBS=${JOBS:-$(nproc)}
+
+# Tier and job, in the order in which they start. The first group prepares what the
+# others share and uses all processors; of the rest the longest come first.
+preparations="
+	fast	kernel-base
+	check	kernel-debug
+	check	headers
+	fast	modules
+"
+jobs="
+	full	selftests-debug-onramp
+	full	selftests-debug-nic
+	full	selftests-debug-qdisc
+	full	selftests-debug-tcp
+	check	selftests-debug-tenant
+	check	selftests-debug-core
+	check	selftests-nic
+	check	selftests-tcp
+	check	selftests-onramp
+	check	selftests-qdisc
+	check	selftests-tenant
+	full	tdc-debug
+	check	tdc
+	full	figures-all
+	check	figures
+	full	hostile-all
+	check	hostile
+	check	vm-7.3
+	check	vm-6.1
+	check	vm-6.12
+	check	build-7.3
+	check	build-6.12
+	check	build-6.1
+	check	kunit-debug
+	check	install
+	fast	kunit
+	fast	style-c
+	fast	fuzz
+	full	fuzz-long
+	full	engines-i386
+	full	engines-s390x
+	full	build-i386
+	full	build-s390x
+	full	build-rt
+	full	vm-cfi
+	full	vm-kcsan
+	full	mutate
+	fast	smoke
+	fast	build-um
+	fast	kernel-doc
+	fast	timelyctl
+	fast	tc
+	fast	documents
+	fast	vectors
+	fast	style-sh
+	fast	style-python
+	fast	spelling
+	fast	spdx
+"
 
 # Lines of test cases; in nested (K)TAP a suite's own line repeats its cases'.
 count() {
@@ -30,69 +92,7 @@ count() {
 		END { print n[word] + 0 }' "$2"
 }
 
-is_wanted() {
-	case $wanted in
-	"  "|*" $1 "*) ;;
-	*) return 1 ;;
-	esac
-}
-
-check() {
-	is_wanted "$1" || return 0
-	name=$1
-	shift
-	printf '# %s ...\n' "$name"
-	start=$(date +%s)
-	"$@" >"$logs/$name.log" 2>&1 </dev/null
-	judge "$name" $? $(($(date +%s) - start))
-}
-
-# Like check, but what follows is done meanwhile, up to the await of its name: a
-# guest keeps one processor busy.
-beside() {
-	is_wanted "$1" || return 0
-	printf '# %s, beside what follows ...\n' "$1"
-	rm -f "$logs/$1.status"
-	{
-		name=$1
-		shift
-		start=$(date +%s)
-		"$@" >"$logs/$name.log" 2>&1 </dev/null
-		echo $? $(($(date +%s) - start)) >"$logs/$name.status"
-	} &
-}
-
-await() {
-	is_wanted "$1" || return 0
-	wait
-	read -r status seconds <"$logs/$1.status" || { status=1 seconds=0; }
-	judge "$1" "$status" "$seconds"
-}
-
-# judge NAME STATUS SECONDS
-judge() {
-	name=$1 status=$2 seconds=$3
-	log=$logs/$name.log
-	good=$(count ok "$log")
-	bad=$(count not "$log")
-	if [ $((good + bad)) -eq 0 ] && [ "$status" -eq 0 ]; then
-		good=1
-	elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
-		bad=1
-	fi
-	passed=$((passed + good))
-	failed=$((failed + bad))
-	if [ "$bad" -eq 0 ]; then
-		printf 'ok - %s: %s passed (%s s)\n' "$name" "$good" "$seconds"
-	else
-		printf 'not ok - %s: %s passed, %s failed (%s s), the end of %s:\n' \
-			"$name" "$good" "$bad" "$seconds" "build/check/$name.log"
-		grep -n '^ *not ok ' "$log" | head -n 20
-		tail -n 25 "$log" | sed 's/^/#   /'
-	fi
-}
-
-# ---- the checks ----
+# ---- what the jobs do ----
 
 # Sources of ours, by ending.
 sources() { git ls-files -co --exclude-standard -- "$@"; }
@@ -167,7 +167,6 @@ install_modules() {
 		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		grep '/sch_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		grep '/timely_acker.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
-		grep '/timely_acker.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
 		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ] &&
 		[ -e "$dir/root/usr/local/share/man/man7/timely-onramp.7" ] &&
 		[ -e "$dir/root/usr/local/share/man/man8/tc-timely.8" ] &&
@@ -179,70 +178,216 @@ install_modules() {
 	return $status
 }
 
-# What the documents promise of the default, on the testbed.
+# run_lab SCENARIO [OPTION]...: run cells of a scenario, one guest at a time, and hold
+# them against what the scenario expects.
+run_lab() {
+	scenario=$1
+	shift
+	out=$logs/lab/$job/$scenario
+	rm -rf "$out"
+	tools/lab/lab run "$scenario" --jobs 1 "$@" --out "$out" && tools/lab/lab verify "$out"
+}
+
+# What the documents promise of the default. One seed shows a mistake; the spread over all
+# seeds is for the end of an issue.
 figures() {
-	rm -rf "$logs/figures"
-	tools/lab/lab run table1 --cc timely --out "$logs/figures/table1" &&
-		tools/lab/lab verify "$logs/figures/table1" || return 1
-	tools/lab/lab run qdisc --cc timely,timely-2mtu --out "$logs/figures/qdisc" &&
-		tools/lab/lab verify "$logs/figures/qdisc" || return 1
-	tools/lab/lab run alone --cc timely,own-pacing,sch_timely --seeds 1 \
-		--out "$logs/figures/alone" && tools/lab/lab verify "$logs/figures/alone"
+	run_lab table1 --cc timely "$@" &&
+		run_lab qdisc --cc timely,timely-2mtu "$@" &&
+		run_lab alone --cc timely,own-pacing,sch_timely --seeds 1
 }
 
 # Paths that lose, hold back, fall silent, change.
 hostile() {
-	rm -rf "$logs/hostile"
-	for cell in loss:timely-1,bbr-1 reverse:first limited:app pauses:timely-100 \
-		ack-path:timely-lost-10,timely-held-50,timely-told-held-50,timely-fq-held-50 \
-		route:timely-200 blackout:timely; do
-		out=$logs/hostile/${cell%%:*}
-		tools/lab/lab run "${cell%%:*}" --cc "${cell#*:}" --seeds 1 --out "$out" &&
-			tools/lab/lab verify "$out" || return 1
+	for cell in loss:timely-1 limited:app ack-path:timely-held-50,timely-fq-held-50 \
+		blackout:timely "$@"; do
+		run_lab "${cell%%:*}" --cc "${cell#*:}" --seeds 1 || return 1
 	done
 }
 
-mkdir -p "$logs"
-tools/setup.sh || exit 1
+# Selftests in a guest. Guests that run beside each other have a share of the processors.
+selftests() { selftests/run-in-guest.sh "$@"; }
 
-check style-c style_c
-check style-sh style_sh
-check style-python style_python
-check spelling spelling
-check spdx spdx
-check kernel-base tools/lab/kernel/build.sh base
-check kernel-debug tools/lab/kernel/build.sh debug
-check kernel-doc kernel_doc
-check build-um build_um
-for series in 6.1 6.12 7.3; do
-	check "build-$series" tools/kernels/build-module.sh --werror --sparse "$series" "$top" W=1
-	check "hwnic-$series" tools/kernels/build-module.sh --werror --sparse "$series" selftests/hwnic \
-		W=1 compat="$top/compat-include"
-	check "vm-$series" tools/vm/smoke.sh "$series"
-done
-check install install_modules
-check vectors kunit/reference.py --check
-check fuzz make -s -C kunit/user check
-check tc tools/tc/test.sh
-check timelyctl tools/timelyctl/test/test.sh
-check documents tools/docs/make.sh --check
-check kunit kunit/run.sh base
-check kunit-debug kunit/run.sh debug
-nic="hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
-# shellcheck disable=SC2086 # a list of tests
-{
-	beside selftests selftests/run-in-guest.sh base --without $nic
-	check selftests-nic selftests/run-in-guest.sh base $nic
-	await selftests
-	# The tests with NICs and of On-Ramp's throughput take most of an hour under the
-	# checkers: by hand.
-	beside selftests-debug selftests/run-in-guest.sh debug --without $nic onramp
-	check tdc selftests/tc-testing/run.sh base
-	check tdc-debug selftests/tc-testing/run.sh debug
-	check figures figures
-	check hostile hostile
-	await selftests-debug
+# Kernel modules for one of Debian's kernels. What sparse says does not depend on the
+# kernel: the newest one's headers are the strictest.
+build_debian() {
+	sparse=
+	[ "$1" != 7.3 ] || sparse=--sparse
+	tools/kernels/build-module.sh --werror $sparse "$1" "$top" W=1 &&
+		tools/kernels/build-module.sh --werror $sparse "$1" selftests/hwnic W=1 \
+			compat="$top/compat-include"
 }
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" -eq 0 ]
+# Kernel modules for another architecture, or for a kernel of ours in QEMU. A 32-bit kernel
+# exports no helpers for 64-bit division: what calls one compiles, but does not load.
+build_cross() {
+	kernel=$(tools/vm/kernel.sh "$1") || return 1
+	# shellcheck disable=SC2046 # arguments of make
+	built=$(tools/lab/modules.sh "$kernel" $(cat "$kernel/.timely-make") KBUILD_MODPOST_WARN=1) || return 1
+	find "$built" -name '*.ko' -exec nm {} + >"$logs/$job.symbols" || return 1
+	! grep -E 'U __(u?div|u?mod|u?divmod)[sd]i' "$logs/$job.symbols"
+}
+
+# Functional tests on a kernel of ours with two processors in QEMU: those that do not
+# measure time, which a slow emulator stretches.
+vm_selftests() {
+	kernel=$(tools/vm/kernel.sh "$1") || return 1
+	# shellcheck disable=SC2046 # arguments of make
+	built=$(tools/lab/modules.sh "$kernel" $(cat "$kernel/.timely-make")) || return 1
+	dir=$(mktemp -d) || return 1
+	find "$built" -name '*.ko' -exec cp {} "$dir" \;
+	make -s -C tools/tc OUT="$dir" && make -s -C tools/timelyctl OUT="$dir" &&
+		make -s -C selftests/net/timely OUT="$dir" &&
+		tools/vm/guest.sh -k "$kernel" -t 3600 -e "TC_LIB_DIR=$dir" \
+			selftests/net/timely/run.sh "$dir" @smp
+	status=$?
+	rm -rf "$dir"
+	return $status
+}
+
+headers() {
+	for series in 6.1 6.12 7.3; do
+		tools/kernels/image.sh "$series" || return 1
+	done
+	tools/kernels/sparse.sh
+}
+
+modules() {
+	tools/lab/modules.sh base && selftests/hwnic/build.sh base || return 1
+	[ "$tier" = fast ] || { tools/lab/modules.sh debug && selftests/hwnic/build.sh debug; }
+}
+
+run_job() {
+	job=$1
+	case $job in
+	kernel-base)		tools/lab/kernel/build.sh base ;;
+	kernel-debug)		tools/lab/kernel/build.sh debug ;;
+	headers)		headers ;;
+	modules)		modules ;;
+	style-c)		style_c ;;
+	style-sh)		style_sh ;;
+	style-python)		style_python ;;
+	spelling)		spelling ;;
+	spdx)			spdx ;;
+	kernel-doc)		kernel_doc ;;
+	documents)		tools/docs/make.sh --check ;;
+	build-um)		build_um ;;
+	build-i386|build-s390x|build-rt)
+				build_cross "${job#build-}" ;;
+	vm-cfi|vm-kcsan)	vm_selftests "${job#vm-}" ;;
+	engines-i386)		tools/setup.sh gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user-static &&
+					make -s -C kunit/user check-i386 ;;
+	engines-s390x)		tools/setup.sh gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static &&
+					make -s -C kunit/user check-s390x ;;
+	build-*)		build_debian "${job#build-}" ;;
+	vm-*)			tools/vm/smoke.sh "${job#vm-}" ;;
+	install)		install_modules ;;
+	vectors)		kunit/reference.py --check ;;
+	fuzz)			make -s -C kunit/user check ;;
+	fuzz-long)		make -s -C kunit/user check SETS=400000 ROUNDS=50000 SEED=7 \
+					O="$top/build/kunit-user-long" ;;
+	mutate)			make -s -C kunit/user mutate ;;
+	tc)			tools/tc/test.sh ;;
+	timelyctl)		tools/timelyctl/test/test.sh ;;
+	kunit)			kunit/run.sh base ;;
+	kunit-debug)		kunit/run.sh debug ;;
+	smoke)			selftests base load transfer qdisc_tcp onramp_ctl ;;
+	selftests-debug-core)	selftests debug @core ;;
+	selftests-debug-*)	selftests debug "@${job#selftests-debug-}" ;;
+	selftests-*)		selftests base "@${job#selftests-}" ;;
+	tdc)			selftests/tc-testing/run.sh base ;;
+	tdc-debug)		selftests/tc-testing/run.sh debug ;;
+	figures)		figures --seeds 1 ;;
+	figures-all)		figures ;;
+	hostile)		hostile ;;
+	hostile-all)		hostile reverse:first pauses:timely-100 route:timely-200 \
+					loss:bbr-1 ack-path:timely-lost-10,timely-told-held-50 ;;
+	*)			echo "no job '$job'"; return 1 ;;
+	esac
+}
+
+# ---- running them ----
+
+# Run a job, judge its output, and leave "PASSED FAILED SECONDS" in JOB.result.
+judged() {
+	name=$1
+	log=$logs/$name.log
+	start=$(date +%s)
+	run_job "$name" >"$log" 2>&1 </dev/null
+	status=$?
+	seconds=$(($(date +%s) - start))
+	good=$(count ok "$log")
+	bad=$(count not "$log")
+	if [ $((good + bad)) -eq 0 ] && [ "$status" -eq 0 ]; then
+		good=1
+	elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+		bad=1
+	fi
+	echo "$good $bad $seconds" >"$logs/$name.result"
+	if [ "$bad" -eq 0 ]; then
+		printf 'ok - %s: %s passed (%s s)\n' "$name" "$good" "$seconds"
+		return
+	fi
+	# In one piece, as other jobs print meanwhile.
+	end=$(grep -n '^ *not ok ' "$log" | head -n 20; tail -n 25 "$log" | sed 's/^/#   /')
+	printf 'not ok - %s: %s passed, %s failed (%s s), the end of %s:\n%s\n' "$name" "$good" \
+		"$bad" "$seconds" "build/check/$name.log" "$end"
+}
+
+# Jobs of a list that are wanted, one a line.
+wanted() {
+	echo "$1" | while read -r job_tier job; do
+		[ "$job" ] || continue
+		if [ "$named" ]; then
+			case " $named " in *" $job "*) echo "$job" ;; esac
+		else
+			case $tier:$job_tier in
+			full:*|check:fast|check:check|fast:fast) echo "$job" ;;
+			esac
+		fi
+	done
+}
+
+usage() {
+	echo "usage: check.sh fast|check|full [JOB]..." >&2
+	exit 2
+}
+
+if [ "${1-}" = --job ]; then
+	tier=$2
+	judged "$3"
+	exit 0
+fi
+
+tier=${1:-check}
+case $tier in
+fast|check|full) ;;
+*)	usage ;;
+esac
+[ $# -eq 0 ] || shift
+named="$*"
+for job; do
+	printf '%s %s' "$preparations" "$jobs" | grep -qw -- "$job" || {
+		echo "check.sh: no job '$job'; the jobs are:" >&2
+		echo "$preparations$jobs" | awk 'NF == 2 { print "  " $2 " (" $1 ")" }' >&2
+		exit 2
+	}
+done
+
+mkdir -p "$logs"
+rm -f "$logs"/*.result
+tools/setup.sh || exit 1
+began=$(date +%s)
+wanted "$preparations" | xargs -r -n 1 "$top/tools/check.sh" --job "$tier"
+wanted "$jobs" | xargs -r -n 1 -P "$JOBS" "$top/tools/check.sh" --job "$tier"
+
+# A job that was cut short has left no result, and has failed.
+{ wanted "$preparations"; wanted "$jobs"; } | while read -r job; do
+	[ -s "$logs/$job.result" ] || { echo "not ok - $job: cut short" >&2; echo 0 1 0 >"$logs/$job.result"; }
+done
+printf '%s s in all, with %s jobs at a time\n' $(($(date +%s) - began)) "$JOBS"
+cat "$logs"/*.result 2>/dev/null | awk '
+	{ passed += $1; failed += $2 }
+	END {
+		printf "%d passed, %d failed\n", passed, failed
+		exit failed > 0 || passed == 0
+	}'

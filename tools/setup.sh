@@ -3,6 +3,8 @@
 #
 # Install what the project's commands need and this machine lacks: Debian
 # packages only. Does nothing, quickly, when all is there.
+#
+#	setup.sh [PACKAGE]...	these packages instead, for jobs that few people run
 
 set -eu
 
@@ -13,6 +15,7 @@ packages="
 	sparse shellcheck codespell libmnl-dev
 	qemu-system-x86 busybox-static cpio
 "
+[ $# -eq 0 ] || packages="$*"
 
 missing=
 for package in $packages; do

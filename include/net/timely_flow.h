@@ -16,6 +16,7 @@
 
 #include <net/timely_law.h>
 #include <net/timely_orack.h>
+#include <net/timely_owd.h>
 #include <net/timely_pause.h>
 #include <uapi/linux/timely.h>
 
@@ -93,6 +94,7 @@ struct timely_peer;
  * @peer: its destination, NULL if there are too many
  * @pause: the controller's state; under the flow's lock
  * @resume: how fast it may send between holds; likewise
+ * @timeline: which receive times of OR-ACKs can be true; likewise
  * @bytes: that have departed
  * @green_ns: departure of the packet that the last signal was about
  * @green_seq: its sequence number
@@ -111,6 +113,7 @@ struct timely_onramp {
 	struct timely_peer *peer;
 	struct timely_pause pause;
 	struct timely_resume resume;
+	struct timely_timeline timeline;
 	u64 bytes;
 	u64 green_ns;
 	u32 green_seq;
@@ -148,7 +151,8 @@ struct timely_waiter {
  * @waiter: who holds packets of it, NULL for nobody
  * @queue: the waiter's own name for it
  * @lock: guards @waiter, so that it is not woken after it has gone, and @onramp
- * @onramp: what On-Ramp knows of it, NULL while it does not care
+ * @onramp: what On-Ramp knows of it, NULL while it does not care; see
+ *	timely_flow_onramp()
  * @key: the socket, only as a number; NULL if no congestion control asked for it
  * @hash: anchor in the table of all
  * @ref: references: the congestion control's, each qdisc's, a list's
@@ -217,6 +221,21 @@ static inline bool timely_flow_wanted(const struct sock *sk)
 {
 	return static_branch_unlikely(&timely_flow_key) &&
 	       timely_flow_wanted_slow(sk);
+}
+
+/**
+ * timely_flow_onramp() - what On-Ramp knows of a flow
+ * @flow: the record, of which the caller has a reference
+ *
+ * Set once, at any time, by whoever sees the flow's first data. Readers with @flow->lock
+ * held may read the member instead.
+ *
+ * Return: that, with all members set; NULL while On-Ramp does not know the flow.
+ */
+static inline struct timely_onramp *timely_flow_onramp(const struct timely_flow *flow)
+{
+	/* Pairs with timely_onramp_add(). */
+	return smp_load_acquire(&flow->onramp);
 }
 
 /**

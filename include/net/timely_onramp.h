@@ -33,8 +33,12 @@ struct timely_onramp;
 	X(no_flow, "OR-ACKs of no flow that is alive here")		\
 	X(not_in_flight, "OR-ACKs of no packet in flight")		\
 	X(old, "OR-ACKs replayed, or overtaken by later ones")		\
-	X(bad_time, "OR-ACKs of before the packet left, or of a second later") \
-	X(rtts, "RTTs that counted, without a receiver")
+	X(bad_time, "OR-ACKs of a time that cannot be: replayed, or a clock was stepped") \
+	X(rtts, "RTTs that counted, without a receiver")		\
+	X(out_of_step, "OR-ACKs that counted by their RTT only: clocks are out of step") \
+	X(clock_steps, "steps of a clock, and clocks out of step, as flows noticed")	\
+	X(peers_evicted, "destinations forgotten early to make room for others") \
+	X(peers_refused, "flows without a destination: too many in use, or no memory")
 
 #define TIMELY_ONRAMP_ENUM(name, doc)	TIMELY_ONRAMP_##name,
 

@@ -43,10 +43,10 @@
  * @family: AF_INET or AF_INET6
  * @protocol: IPPROTO_TCP or IPPROTO_UDP
  *
- * Without gaps, to be hashed and compared as bytes.
+ * Without gaps on 32-bit and 64-bit processors, as the struct is hashed as bytes.
  */
 struct timely_tuple {
-	unsigned long net;
+	u64 net;
 	__be32 saddr[4];
 	__be32 daddr[4];
 	__be16 sport;

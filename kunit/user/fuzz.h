@@ -51,7 +51,7 @@ static u64 roll(void)
 	x ^= x << 25;
 	x ^= x >> 27;
 	dice.state = x;
-	return (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL) >> 16;
+	return x * 0x2545f4914f6cdd1dULL >> 16;
 }
 
 static u32 below(u32 n)

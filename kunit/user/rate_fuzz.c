@@ -45,7 +45,7 @@ static u64 roll(void)
 	x ^= x << 25;
 	x ^= x >> 27;
 	dice.state = x;
-	x = (u64)((__uint128_t)x * 0x2545f4914f6cdd1dULL);
+	x = x * 0x2545f4914f6cdd1dULL;
 #endif
 	return x;
 }

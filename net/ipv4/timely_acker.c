@@ -833,7 +833,7 @@ static int acker_send6(struct net *net, struct acker_answer *answer)
  */
 static void acker_send(struct acker_answer *answer)
 {
-	struct net *net = (struct net *)answer->orack.tuple.net;
+	struct net *net = (struct net *)(unsigned long)answer->orack.tuple.net;
 	struct acker_net *an;
 	int err;
 
@@ -1057,7 +1057,7 @@ static void acker_forget(struct acker_cpu *cpu)
 		answer = &cpu->ring[i % ACKER_RING];
 		if (!answer->orack.tuple.net)
 			continue;
-		an = net_generic((struct net *)answer->orack.tuple.net, acker_net_id);
+		an = net_generic((struct net *)(unsigned long)answer->orack.tuple.net, acker_net_id);
 		if (!rcu_access_pointer(an->config))
 			answer->orack.tuple.net = 0;
 	}
@@ -1412,7 +1412,7 @@ static int __init acker_load(void)
 {
 	int err;
 
-	BUILD_BUG_ON(sizeof(struct acker_flow) > SMP_CACHE_BYTES);
+	BUILD_BUG_ON(sizeof(struct acker_flow) > 64);
 
 	acker_seed = get_random_u32();
 	acker_find_points();

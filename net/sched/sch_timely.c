@@ -840,7 +840,7 @@ static bool tq_has_record(struct tq_sched *q, struct tq_flow *f, bool wanted, bo
 		tq_forget_record(q, f);
 		return false;
 	}
-	return !onramp || f->record->onramp;
+	return !onramp || timely_flow_onramp(f->record);
 }
 
 /* The record is made when a connection is established, the flow with its first
@@ -889,6 +889,7 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 		.time_ns = now,
 		.bytes = qdisc_pkt_len(skb),
 	};
+	struct timely_onramp *onramp;
 	u32 payload = 0;
 
 	if (tq_cb(skb)->tcp) {
@@ -899,8 +900,9 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	} else {
 		departure.end_seq = tq_udp_digest(skb);
 	}
-	if (f->record->onramp)
-		timely_onramp_depart(f->record->onramp, &departure, payload);
+	onramp = timely_flow_onramp(f->record);
+	if (onramp)
+		timely_onramp_depart(onramp, &departure, payload);
 	/* The congestion control goes by segments. */
 	if (f->driven && !tq_cb(skb)->more)
 		timely_flow_depart(f->record, &departure);
@@ -912,7 +914,7 @@ static bool tq_departs(const struct tq_flow *f, const struct sk_buff *skb)
 {
 	if (!f->recorded || !(tq_cb(skb)->tcp | tq_cb(skb)->udp))
 		return false;
-	return !tq_cb(skb)->more || f->record->onramp;
+	return !tq_cb(skb)->more || timely_flow_onramp(f->record);
 }
 
 static void tq_wake(struct timely_waiter *waiter)
@@ -1513,7 +1515,8 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 
 	if (now - f->node.due_ns > q->config.refill_ns)
 		f->credit = max_t(s32, f->credit, q->config.quantum);
-	if (unlikely(q->config.onramp) && f->recorded && tq_cb(skb)->data && f->record->onramp)
+	if (unlikely(q->config.onramp) && f->recorded && tq_cb(skb)->data &&
+	    timely_flow_onramp(f->record))
 		timely_onramp_recall(f->record, now);
 	due = tq_due(q, f, skb);
 	if (due <= ahead) {
@@ -1611,7 +1614,7 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	f = tq_classify(sch, skb, key, bucket, now);
 	if (!f)
 		return tq_bypass(sch, q, skb);
-	if (unlikely(q->config.onramp) && f->recorded && f->record->onramp &&
+	if (unlikely(q->config.onramp) && f->recorded && timely_flow_onramp(f->record) &&
 	    READ_ONCE(f->record->resume_Bps) != TIMELY_RESUME_UNLIMITED)
 		timely_onramp_unheard(f->record, now);
 	if (unlikely(tq_passes(q, f, skb, now))) {

@@ -20,6 +20,7 @@
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
 #include <net/timely_orack.h>
+#include <net/timely_owd.h>
 #include <net/timely_path.h>
 #include <net/timely_pause.h>
 #include <net/timely_rtt.h>
@@ -81,6 +82,10 @@ EXPORT_SYMBOL_GPL(timely_resume_go_on);
 EXPORT_SYMBOL_GPL(timely_floor_init);
 EXPORT_SYMBOL_GPL(timely_floor_add);
 EXPORT_SYMBOL_GPL(timely_floor_shift);
+
+EXPORT_SYMBOL_GPL(timely_owd_init);
+EXPORT_SYMBOL_GPL(timely_owd_relative);
+EXPORT_SYMBOL_GPL(timely_owd_absolute);
 
 EXPORT_SYMBOL_GPL(timely_orack_encode);
 EXPORT_SYMBOL_GPL(timely_orack_decode);

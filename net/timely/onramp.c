@@ -34,7 +34,6 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
-#include <linux/workqueue.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -44,20 +43,14 @@
 #include <net/timely_clock.h>
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
+#include <net/timely_owd.h>
+#include <net/timely_peer.h>
 #include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 
 #include <timely_lookup.h>
 #include <timely_memcg.h>
 #include <timely_socket.h>
-
-/* The least of a path's delays is that of so long, twice. */
-#define ONRAMP_FLOOR_HALF_NS	(5ULL * NSEC_PER_SEC)
-
-/* By clocks in step nothing arrives before it was sent, or after it was heard of,
- * but for so much; what does is by clocks that are not.
- */
-#define ONRAMP_SLACK_NS		((u64)NSEC_PER_MSEC)
 
 /* A flow of which nothing that it sent since was heard has had a rest. */
 #define ONRAMP_REST_NS		NSEC_PER_MSEC
@@ -68,10 +61,6 @@
  * entries are two milliseconds of the fastest flow.
  */
 #define ONRAMP_AT_ONCE_NS	(16 * NSEC_PER_USEC)
-
-/* Destinations remembered, and for how long after their last flow. */
-#define ONRAMP_PEERS		4096
-#define ONRAMP_PEER_AGE		(60 * HZ)
 
 /* OR-ACKs that do not count, from one of so many groups of addresses, in each period:
  * about a tenth of a processor's time is what all of them together may cost. One that
@@ -129,50 +118,6 @@ struct onramp_net {
 	struct onramp_key __rcu *keys[256];
 };
 
-/**
- * struct onramp_peer_key - what a destination is known by
- * @net: network namespace, only as a number
- * @addr: address, as in struct timely_tuple
- * @family: AF_INET or AF_INET6
- *
- * Without gaps, to be hashed and compared as bytes.
- */
-struct onramp_peer_key {
-	unsigned long net;
-	__be32 addr[4];
-	unsigned long family;
-};
-
-/**
- * struct timely_peer - a destination
- * @key: what it is known by
- * @hash: anchor in the table
- * @list: anchor in the list of all
- * @flows: how many refer to it
- * @left: jiffies when the last of them left
- * @lock: of what follows
- * @delay_ns: last delay measured by any flow
- * @heard_ns: when
- * @floor: least raw delay
- * @batch: of pairs for @clock
- * @clock: the destination's clock in our time, NULL until it is wanted
- * @rcu: readers of the table may still look at it
- */
-struct timely_peer {
-	struct onramp_peer_key key;
-	struct rhash_head hash;
-	struct list_head list;
-	u32 flows;
-	unsigned long left;
-	spinlock_t lock; /* of what follows */
-	u64 delay_ns;
-	u64 heard_ns;
-	struct timely_floor floor;
-	struct timely_clock_batch batch;
-	struct timely_clock *clock;
-	struct rcu_head rcu;
-};
-
 static int onramp_compare(struct rhashtable_compare_arg *arg, const void *object)
 {
 	const struct timely_onramp *onramp = object;
@@ -188,21 +133,9 @@ static const struct rhashtable_params onramp_tuples_params = {
 	.automatic_shrinking = true,
 };
 
-static const struct rhashtable_params onramp_peers_params = {
-	.key_len	= sizeof_field(struct timely_peer, key),
-	.key_offset	= offsetof(struct timely_peer, key),
-	.head_offset	= offsetof(struct timely_peer, hash),
-	.automatic_shrinking = true,
-};
-
 /* 3.3 KB each: in one of a power of two a fifth of the memory would be lost. */
 static struct kmem_cache *onramp_cache;
 static struct rhashtable onramp_tuples;
-static struct rhashtable onramp_peers;
-/* Of @list, @flows and @left of peers, and their number. */
-static DEFINE_SPINLOCK(onramp_peers_lock);
-static LIST_HEAD(onramp_peer_list);
-static u32 onramp_peer_count;
 
 static unsigned int onramp_net_id __read_mostly;
 static u32 onramp_seed __read_mostly;
@@ -247,105 +180,6 @@ u16 timely_onramp_port(void)
 	return orack_port;
 }
 EXPORT_SYMBOL_GPL(timely_onramp_port);
-
-/* ---- destinations ---- */
-
-static void onramp_peer_free(struct rcu_head *rcu)
-{
-	struct timely_peer *peer = container_of(rcu, struct timely_peer, rcu);
-
-	kfree(peer->clock);
-	kfree(peer);
-}
-
-/* Under the lock of all. */
-static void onramp_peer_forget(struct timely_peer *peer)
-{
-	rhashtable_remove_fast(&onramp_peers, &peer->hash, onramp_peers_params);
-	list_del(&peer->list);
-	onramp_peer_count--;
-	call_rcu(&peer->rcu, onramp_peer_free);
-}
-
-/* Those that had no flow for a while; all, if nobody refers to any. */
-static void onramp_peers_sweep(bool all)
-{
-	struct timely_peer *peer, *next;
-
-	spin_lock_bh(&onramp_peers_lock);
-	list_for_each_entry_safe(peer, next, &onramp_peer_list, list)
-		if (!peer->flows && (all || time_after(jiffies, peer->left + ONRAMP_PEER_AGE)))
-			onramp_peer_forget(peer);
-	spin_unlock_bh(&onramp_peers_lock);
-}
-
-static void onramp_peers_work(struct work_struct *work);
-static DECLARE_DELAYED_WORK(onramp_sweep, onramp_peers_work);
-
-static void onramp_peers_work(struct work_struct *work)
-{
-	onramp_peers_sweep(false);
-	if (READ_ONCE(onramp_peer_count))
-		schedule_delayed_work(&onramp_sweep, ONRAMP_PEER_AGE / 4);
-}
-
-static struct onramp_peer_key onramp_peer_key(const struct timely_tuple *tuple)
-{
-	struct onramp_peer_key key = { .net = tuple->net, .family = tuple->family };
-
-	memcpy(key.addr, tuple->daddr, sizeof(key.addr));
-	return key;
-}
-
-/* Under the lock of all. */
-static struct timely_peer *onramp_peer_new(const struct timely_tuple *tuple)
-{
-	struct timely_peer *peer;
-
-	if (onramp_peer_count >= ONRAMP_PEERS)
-		return NULL;
-	peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_NOWARN);
-	if (!peer)
-		return NULL;
-	peer->key = onramp_peer_key(tuple);
-	spin_lock_init(&peer->lock);
-	timely_floor_init(&peer->floor);
-	if (rhashtable_insert_fast(&onramp_peers, &peer->hash, onramp_peers_params)) {
-		kfree(peer);
-		return NULL;
-	}
-	list_add(&peer->list, &onramp_peer_list);
-	if (!onramp_peer_count++)
-		schedule_delayed_work(&onramp_sweep, ONRAMP_PEER_AGE / 4);
-	return peer;
-}
-
-static struct timely_peer *onramp_peer_get(const struct timely_tuple *tuple)
-{
-	struct onramp_peer_key key = onramp_peer_key(tuple);
-	struct timely_peer *peer;
-
-	spin_lock_bh(&onramp_peers_lock);
-	rcu_read_lock();
-	peer = rhashtable_lookup(&onramp_peers, &key, onramp_peers_params);
-	rcu_read_unlock();
-	if (!peer)
-		peer = onramp_peer_new(tuple);
-	if (peer)
-		peer->flows++;
-	spin_unlock_bh(&onramp_peers_lock);
-	return peer;
-}
-
-static void onramp_peer_put(struct timely_peer *peer)
-{
-	if (!peer)
-		return;
-	spin_lock_bh(&onramp_peers_lock);
-	peer->left = jiffies;
-	peer->flows--;
-	spin_unlock_bh(&onramp_peers_lock);
-}
 
 /* ---- flows ---- */
 
@@ -402,6 +236,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 		       const struct sock *sk)
 {
 	struct timely_onramp *onramp = onramp_new(sk);
+	struct mem_cgroup *before;
 	struct timely_onramp *old;
 	bool there;
 
@@ -411,16 +246,21 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
+	before = timely_charge_begin(sk);
+	onramp->peer = timely_peer_get(sock_net(sk), tuple);
+	timely_charge_end(before);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
-	if (!there)
-		WRITE_ONCE(flow->onramp, onramp);
+	if (!there) {
+		/* Pairs with timely_flow_onramp(): who sees the pointer sees all members. */
+		smp_store_release(&flow->onramp, onramp);
+	}
 	spin_unlock_bh(&flow->lock);
 	if (there) {
+		timely_peer_put(onramp->peer);
 		timely_onramp_free(onramp);
 		return true;
 	}
-	onramp->peer = onramp_peer_get(tuple);
 	rcu_read_lock();
 	old = onramp_lookup(tuple);
 	if (old)
@@ -469,7 +309,7 @@ EXPORT_SYMBOL_GPL(timely_onramp_flow);
 void timely_onramp_drop(struct timely_onramp *onramp)
 {
 	rhashtable_remove_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
-	onramp_peer_put(onramp->peer);
+	timely_peer_put(onramp->peer);
 }
 
 /* May the packet be noted with the one before, as more of the same? */
@@ -563,6 +403,8 @@ static u64 onramp_departure(const struct timely_onramp *onramp, u32 seq, bool wh
  * @asserted_ns: pauses asserted until then, the low bits
  * @received_ns: when it was received, by the receiver's clock; 0: this is an RTT
  * @turnaround_ns: of the receiver
+ * @noticed: how often a clock was found to be wrong; set by onramp_delay()
+ * @doubted: the round trip shows that clocks are out of step; set by onramp_hear()
  */
 struct onramp_news {
 	u64 now_ns;
@@ -571,88 +413,47 @@ struct onramp_news {
 	u32 asserted_ns;
 	u64 received_ns;
 	u32 turnaround_ns;
+	u32 noticed;
+	bool doubted;
 };
 
-/* What the line says of the way there; TIMELY_CLOCK_NOWHERE if it is not known well. */
-static s64 onramp_on_line(const struct timely_clock_line *line, const struct onramp_news *news)
+/* The delay that the controller is to act on. */
+static enum timely_owd_verdict onramp_delay(struct timely_onramp *onramp,
+					    const struct timely_onramp_law *law,
+					    struct onramp_news *news, u64 *delay_ns)
 {
-	if (timely_clock_uncertainty_ns(line, news->now_ns) == U32_MAX)
-		return TIMELY_CLOCK_NOWHERE;
-	return timely_clock_residual(line, news->received_ns, news->sent_ns);
-}
-
-/* Note the way back, which the line of the receiver's clock is fitted to. When that
- * moves, what is remembered of the way there moves with it: else an error that the
- * line had once is a queue for as long as the least delay is remembered.
- */
-static void onramp_note_clock(struct timely_peer *peer, const struct onramp_news *news)
-{
-	u64 left_ns = news->received_ns + news->turnaround_ns;
-	struct timely_clock *clock = peer->clock;
-	s64 residual, before, after;
-
-	residual = timely_clock_residual(&clock->line, left_ns, news->now_ns);
-	if (!timely_clock_batch_note(&peer->batch, &clock->line, residual, left_ns, news->now_ns))
-		return;
-	before = onramp_on_line(&clock->line, news);
-	timely_clock_take(clock, &peer->batch);
-	after = onramp_on_line(&clock->line, news);
-	if (before != TIMELY_CLOCK_NOWHERE && after != TIMELY_CLOCK_NOWHERE)
-		timely_floor_shift(&peer->floor, before - after);
-}
-
-/* The way there with the least way back, by the receiver's clock if that is known
- * well, else with this one's.
- */
-static u64 onramp_raw_ns(struct timely_peer *peer, const struct onramp_news *news)
-{
-	u64 rtt_ns = news->now_ns - news->sent_ns - news->turnaround_ns;
-	s64 residual;
-
-	if (!news->received_ns)
-		return rtt_ns;
-	if (!peer->clock) {
-		peer->clock = kmalloc(sizeof(*peer->clock), GFP_ATOMIC | __GFP_NOWARN);
-		if (!peer->clock)
-			return rtt_ns;
-		timely_clock_init(peer->clock);
-	}
-	onramp_note_clock(peer, news);
-	residual = onramp_on_line(&peer->clock->line, news);
-	return min_t(u64, max(-residual, 0LL), rtt_ns);
-}
-
-/* By clocks in step: the sum may be negative by their error. */
-static s64 onramp_absolute_ns(const struct onramp_news *news)
-{
-	return news->received_ns - (news->sent_ns + ktime_to_ns(ktime_mono_to_real(0)));
-}
-
-/* Return: false if it makes no sense. */
-static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onramp_law *law,
-			 const struct onramp_news *news, u64 *delay_ns)
-{
-	s64 rtt_ns = news->now_ns - news->sent_ns - news->turnaround_ns;
-	s64 slack_ns = max(READ_ONCE(law->clock_error_ns), ONRAMP_SLACK_NS);
+	struct timely_owd_signal signal = {
+		.now_ns = news->now_ns,
+		.sent_ns = news->sent_ns,
+		.received_ns = news->received_ns,
+		.turnaround_ns = news->turnaround_ns,
+		.real_ns = ktime_to_ns(ktime_mono_to_real(0)),
+	};
+	u64 error_ns = READ_ONCE(law->clock_error_ns), threshold_ns;
+	enum timely_owd_verdict verdict = TIMELY_OWD_GOOD;
 	struct timely_peer *peer = onramp->peer;
-	s64 delay;
-	u64 raw;
+	u8 owd = READ_ONCE(law->owd);
+	u32 noticed;
 
-	if (law->owd == TIMELY_OWD_ABSOLUTE) {
-		delay = onramp_absolute_ns(news);
-		if (delay < -slack_ns || delay > rtt_ns + slack_ns)
-			return false;
-		*delay_ns = clamp(delay, 0LL, rtt_ns);
+	threshold_ns = READ_ONCE(law->pause.threshold_ns) + error_ns;
+	if (!peer)
+		return owd == TIMELY_OWD_ABSOLUTE ?
+		       timely_owd_absolute(NULL, &onramp->timeline, &signal, error_ns,
+					   threshold_ns, delay_ns) : TIMELY_OWD_BAD;
+	spin_lock(&peer->lock);
+	noticed = peer->owd.noticed;
+	if (owd == TIMELY_OWD_ABSOLUTE) {
+		verdict = timely_owd_absolute(&peer->owd, &onramp->timeline, &signal, error_ns,
+					      threshold_ns, delay_ns);
+	} else if (news->received_ns) {
+		timely_peer_want_clock(peer);
+		verdict = timely_owd_relative(&peer->owd, &onramp->timeline, &signal, delay_ns);
 	} else {
-		if (!peer)
-			return false;
-		spin_lock(&peer->lock);
-		raw = onramp_raw_ns(peer, news);
-		*delay_ns = raw - timely_floor_add(&peer->floor, news->now_ns,
-						   ONRAMP_FLOOR_HALF_NS, raw);
-		spin_unlock(&peer->lock);
+		*delay_ns = timely_owd_rtt(&peer->owd, &signal);
 	}
-	return *delay_ns <= TIMELY_PAUSE_DELAY_MAX_NS;
+	news->noticed = peer->owd.noticed - noticed;
+	spin_unlock(&peer->lock);
+	return verdict;
 }
 
 /**
@@ -667,12 +468,12 @@ static bool onramp_delay(struct timely_onramp *onramp, const struct timely_onram
  */
 void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns)
 {
-	struct timely_peer *peer = flow->onramp->peer;
+	struct timely_peer *peer = timely_flow_onramp(flow)->peer;
 
 	if (!peer || rtt_ns == U64_MAX)
 		return;
 	spin_lock_bh(&peer->lock);
-	timely_floor_add(&peer->floor, now_ns, ONRAMP_FLOOR_HALF_NS, rtt_ns);
+	timely_owd_least(&peer->owd, now_ns, rtt_ns);
 	spin_unlock_bh(&peer->lock);
 }
 EXPORT_SYMBOL_GPL(timely_onramp_least);
@@ -773,9 +574,10 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 {
 	struct timely_onramp *onramp = flow->onramp;
 	enum timely_onramp_counter result = TIMELY_ONRAMP_accepted;
+	enum timely_owd_verdict verdict = TIMELY_OWD_BAD;
 	struct timely_onramp_law *law;
 	bool changed = false;
-	u64 delay_ns;
+	u64 delay_ns = 0;
 
 	spin_lock_bh(&flow->lock);
 	law = flow->waiter ? &flow->waiter->onramp : NULL;
@@ -784,12 +586,14 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 		result = TIMELY_ONRAMP_no_flow;
 	else if (!onramp_is_later(onramp, news))
 		result = TIMELY_ONRAMP_old;
-	else if (news->now_ns - news->sent_ns > TIMELY_PAUSE_DELAY_MAX_NS ||
-		 news->turnaround_ns > news->now_ns - news->sent_ns ||
-		 !onramp_delay(onramp, law, news, &delay_ns))
+	else if (news->now_ns - news->sent_ns <= TIMELY_PAUSE_DELAY_MAX_NS &&
+		 news->turnaround_ns <= news->now_ns - news->sent_ns)
+		verdict = onramp_delay(onramp, law, news, &delay_ns);
+	if (result == TIMELY_ONRAMP_accepted && verdict == TIMELY_OWD_BAD)
 		result = TIMELY_ONRAMP_bad_time;
-	else
+	else if (result == TIMELY_ONRAMP_accepted)
 		changed = onramp_control(flow, law, news, delay_ns);
+	news->doubted = verdict == TIMELY_OWD_DOUBTED;
 	spin_unlock_bh(&flow->lock);
 	if (changed)
 		timely_flow_changed(flow);
@@ -799,13 +603,14 @@ static enum timely_onramp_counter onramp_hear(struct timely_flow *flow, struct o
 /* A flow of which nothing was heard for so long is not limited by what it sent before. */
 static void onramp_rest(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
 {
-	u64 heard_ns = max(READ_ONCE(flow->onramp->green_ns), READ_ONCE(flow->pause_until_ns));
+	struct timely_onramp *onramp = timely_flow_onramp(flow);
+	u64 heard_ns = max(READ_ONCE(onramp->green_ns), READ_ONCE(flow->pause_until_ns));
 
 	if ((s64)(now_ns - heard_ns) < silence_ns ||
 	    READ_ONCE(flow->resume_Bps) == TIMELY_RESUME_UNLIMITED)
 		return;
 	spin_lock_bh(&flow->lock);
-	timely_resume_init(&flow->onramp->resume);
+	timely_resume_init(&onramp->resume);
 	WRITE_ONCE(flow->resume_Bps, TIMELY_RESUME_UNLIMITED);
 	spin_unlock_bh(&flow->lock);
 }
@@ -834,7 +639,7 @@ EXPORT_SYMBOL_GPL(timely_onramp_unheard);
  */
 void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 {
-	struct timely_onramp *onramp = flow->onramp;
+	struct timely_onramp *onramp = timely_flow_onramp(flow);
 	struct timely_peer *peer = onramp->peer;
 	struct timely_pause_signal signal = {
 		.now_ns = now_ns,
@@ -942,7 +747,12 @@ static enum timely_onramp_counter onramp_take(struct net *net, const struct time
 					&news.asserted_ns);
 	if (!news.sent_ns)
 		return TIMELY_ONRAMP_not_in_flight;
-	return onramp_hear(onramp->flow, &news);
+	result = onramp_hear(onramp->flow, &news);
+	if (unlikely(news.doubted))
+		timely_onramp_count(net, TIMELY_ONRAMP_out_of_step);
+	if (unlikely(news.noticed))
+		timely_onramp_count(net, TIMELY_ONRAMP_clock_steps);
+	return result;
 }
 
 static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *skb)
@@ -1468,7 +1278,7 @@ int timely_onramp_init(void)
 	err = rhashtable_init(&onramp_tuples, &onramp_tuples_params);
 	if (err)
 		goto no_tuples;
-	err = rhashtable_init(&onramp_peers, &onramp_peers_params);
+	err = timely_peer_init();
 	if (err)
 		goto no_peers;
 	err = register_pernet_subsys(&onramp_net_ops);
@@ -1477,7 +1287,7 @@ int timely_onramp_init(void)
 	return 0;
 
 no_net:
-	rhashtable_destroy(&onramp_peers);
+	timely_peer_exit();
 no_peers:
 	rhashtable_destroy(&onramp_tuples);
 no_tuples:
@@ -1488,11 +1298,9 @@ no_tuples:
 /** timely_onramp_exit() - all qdiscs have gone, and all flows been put */
 void timely_onramp_exit(void)
 {
+	timely_peer_exit();
 	unregister_pernet_subsys(&onramp_net_ops);
-	cancel_delayed_work_sync(&onramp_sweep);
-	onramp_peers_sweep(true);
 	rcu_barrier();
-	rhashtable_destroy(&onramp_peers);
 	rhashtable_destroy(&onramp_tuples);
 	kmem_cache_destroy(onramp_cache);
 }

@@ -26,7 +26,8 @@ static bool tenants;
 module_param(tenants, bool, 0644);
 MODULE_PARM_DESC(tenants, "administrators of network namespaces may switch on what all namespaces pay for: On-Ramp by RTTs, On-Ramp's receiver [0 or 1]");
 
-#define TIMELY_BUDGET_LIMIT(name, limit, doc)	[TIMELY_BUDGET_##name] = limit,
+#define TIMELY_BUDGET_LIMIT(name, limit, doc)	\
+	[TIMELY_BUDGET_##name] = limit,
 static uint timely_limits[TIMELY_BUDGET_COUNT] = { TIMELY_BUDGETS(TIMELY_BUDGET_LIMIT) };
 
 /* References are counted in an int. A lower limit than what exists refuses new objects,

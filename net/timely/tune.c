@@ -95,7 +95,7 @@ static u32 tune_ns(u64 bytes, u32 kbps)
 
 static u32 tune_packets(u32 ns, u32 kbps, u32 packet)
 {
-	return div_u64((u64)ns * kbps, 8000000) / packet;
+	return div_u64(div_u64((u64)ns * kbps, 8000000), packet);
 }
 
 /* Packets of a segment: an even number, as every second one is acknowledged. */
@@ -118,7 +118,8 @@ static void tune_queue(struct timely_params *params, u32 kbps, u32 mss,
 		       enum timely_lateness late)
 {
 	u32 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
-	u32 segment_ns = tune_ns((u64)params->segment_bytes * (mss + TUNE_HEADERS) / mss, kbps);
+	u64 wire_bytes = div_u64((u64)params->segment_bytes * (mss + TUNE_HEADERS), mss);
+	u32 segment_ns = tune_ns(wire_bytes, kbps);
 	u64 base_ns = params->min_rtt_ns;
 	u32 root = int_sqrt(kbps);	/* 1000 for 1 Gb/s */
 

@@ -8,7 +8,7 @@
 # The guest's root is the host's, through hostfs; /run, /dev/shm and
 # $TIMELY_WORK are its own. The script starts in the caller's directory, as
 # root, with lo up; its output appears as it is written and its exit status
-# becomes ours. The real-time clock begins with 2026, and what is random is drawn with SEED
+# becomes ours. $TIMELY_GUEST_WRAP is a command that gets the script as its arguments. The real-time clock begins with 2026, and what is random is drawn with SEED
 # (default $TIMELY_SEED, or 1): what a script does repeats. Statuses that are ours alone:
 #   125  the kernel complained (BUG, WARNING, KASAN, lockdep...) though the
 #        script was content; -w tolerates that
@@ -101,7 +101,7 @@ cat >"$work/init" <<-INIT
 	(
 		. $(quote "$work/env")
 		cd $(quote "$PWD")
-		exec $runner $command
+		exec ${TIMELY_GUEST_WRAP-} $runner $command
 	)
 	status=\$?
 	dmesg >$(quote "$work/dmesg")

@@ -24,8 +24,8 @@ esac
 
 [ $# -eq 0 ] || shift
 
-# Two checkouts must not share a copy either.
-out=$cache/modules-$(basename "$kernel")-$(printf %s "$top" | sha256sum | cut -c1-8)
+# Two checkouts must not share a copy either, nor builds with other arguments.
+out=$cache/modules-$(basename "$kernel")-$(printf %s "$top" "$@" | sha256sum | cut -c1-8)
 mkdir -p "$out"
 exec 9>"$out/.lock"
 flock 9

@@ -155,6 +155,10 @@ static void hint_onramp(struct hints *hints, const struct onramp *onramp)
 		hint_info(hints, "some OR-ACKs did not come with a key of this host: do all hosts have the same keys? If so they were forged");
 	if (counter_value(counters, "bad_time"))
 		hint_info(hints, "some OR-ACKs told impossible times: are the clocks in step? If not: owd relative, see timely-onramp(7)");
+	if (counter_value(counters, "out_of_step"))
+		hint_info(hints, "some absolute delays contradict round trips: clocks are or were out of step; if the count grows: owd relative, see timely-onramp(7)");
+	if (counter_value(counters, "peers_refused"))
+		hint_info(hints, "some flows have no destination: there are too many in use, or no memory: raise the module parameter timely.max_peers");
 }
 
 static void print_keys(const struct onramp *onramp)

@@ -4,8 +4,12 @@
 # TIMELY's functional tests, all or those named, as root in a guest that may be
 # thrown away:
 #
-#	run.sh DIRECTORY [TEST]...
+#	run.sh DIRECTORY [TEST|@GROUP]...
 #	run.sh DIRECTORY --without TEST...
+#
+# A group is one of tcp, qdisc, onramp, tenant, nic; core: the tests of several groups
+# that load, unload, reconfigure and fuzz, which is what the debug kernel is for; smp: those
+# that run in an emulator with real clocks, too.
 #
 # DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, the test NIC hwnic.ko,
 # tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
@@ -22,26 +26,43 @@ TIMELY_INDENT="    "
 TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
-all="load sysctl unload restricted transfer cap mss loss blackout idle
-	app_limited rpc switch many fairness share out_of_step
-	qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
-	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
-	acker onramp_ctl onramp onramp_forged onramp_options onramp_raw onramp_unload tenant_memory
-	hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+tcp="load sysctl unload restricted transfer cap mss loss blackout idle
+	app_limited rpc switch many fairness share out_of_step"
+qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
+	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz"
+onramp="acker onramp_ctl onramp onramp_clock onramp_forged onramp_options onramp_raw
+	onramp_unload"
+tenant="onramp_peers tenant_memory"
+nic="hwnic hw_rtt hw_paths hw_line hw_unload timelyctl"
+smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
+	onramp_options onramp_unload"
+core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload"
+all="$tcp $qdisc $onramp $tenant $nic"
+
 without=
 if [ "${1-}" = --without ]; then
 	shift
 	without=" $* "
 	set --
 fi
-if [ $# -eq 0 ]; then
-	for test in $all; do
-		case $without in
-		*" $test "*) ;;
-		*)	set -- "$@" "$test" ;;
-		esac
-	done
-fi
+[ $# -gt 0 ] || set -- $all
+wanted=
+for test; do
+	case $test in
+	@tcp|@qdisc|@onramp|@tenant|@nic|@core|@smp)
+		eval "wanted=\"$wanted \$${test#@}\"" ;;
+	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic, core or smp"
+		exit 2 ;;
+	*)	wanted="$wanted $test" ;;
+	esac
+done
+set --
+for test in $wanted; do
+	case $without in
+	*" $test "*) ;;
+	*)	set -- "$@" "$test" ;;
+	esac
+done
 set -- "$@" kernel_log
 
 echo "KTAP version 1"

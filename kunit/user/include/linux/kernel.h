@@ -13,7 +13,7 @@
 
 static inline unsigned long int_sqrt(unsigned long x)
 {
-	unsigned long root = 0, bit = 1UL << 62;
+	unsigned long root = 0, bit = 1UL << (8 * sizeof(x) - 2);
 
 	for (; bit; bit >>= 2) {
 		if (x >= root + bit) {

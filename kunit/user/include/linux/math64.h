@@ -24,15 +24,24 @@ static inline s64 div64_s64(s64 dividend, s64 divisor)
 	return dividend / divisor;
 }
 
-/* Like the kernel's these lose what does not fit: the tests' business. */
-static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
-{
-	return (u64)(((__uint128_t)a * mul) >> shift);
-}
-
+/* As the kernel's, the products lose what does not fit into 64 bits. */
 static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
 {
-	return (u64)(((__uint128_t)a * mul) >> shift);
+	u64 low = (u64)(u32)a * (u32)mul, high = (a >> 32) * (mul >> 32);
+	u64 mid1 = (a >> 32) * (u32)mul, mid2 = (u32)a * (mul >> 32);
+	u64 carry = (low >> 32) + (u32)mid1 + (u32)mid2;
+
+	low = (u32)low | carry << 32;
+	high += (mid1 >> 32) + (mid2 >> 32) + (carry >> 32);
+	if (!shift)
+		return low;
+	return shift < 64 ? low >> shift | high << (64 - shift) : high >> (shift - 64);
+}
+
+/* 32-bit kernels shift by 32 at most. */
+static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
+{
+	return mul_u64_u64_shr(a, mul, shift);
 }
 
 #endif /* _USER_LINUX_MATH64_H */

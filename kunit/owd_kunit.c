@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of On-Ramp's delays: a path with two directions, a receiver whose clock is set and
+ * slewed, and somebody who repeats what the receiver said. What a wrong clock may do to
+ * the delay is bounded, for how long, too. Cases are named function__case.
+ */
+#include <kunit/test.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+
+#include <net/timely_owd.h>
+
+#define US		1000LL
+#define MS		1000000LL
+#define S		1000000000LL
+/* CLOCK_REALTIME less CLOCK_MONOTONIC of the sender. */
+#define REAL_NS		1700000000000000000ULL
+/* Of an absolute delay, above that of the idle path. */
+#define THRESHOLD_NS	(20 * US)
+/* An OR-ACK in so long. */
+#define EVERY_NS	(100 * US)
+
+/**
+ * struct path - a sender, a receiver, and two ways between them
+ * @owd: what the sender knows of the receiver
+ * @timeline: and of one flow
+ * @clock: memory for @owd
+ * @signal: the OR-ACK that came last
+ * @relative: which delay is asked for
+ * @now_ns: the sender's CLOCK_MONOTONIC
+ * @there_ns: least delay of the way there
+ * @back_ns: and of the way back
+ * @queue_ns: queue on the way there
+ * @back_queue_ns: queue on the way back, anything from 0 to this
+ * @jitter_ns: noise of either way
+ * @offset_ns: the receiver's clock less the sender's CLOCK_REALTIME
+ * @drift_ppm: how fast that grows
+ * @dice: state of the random numbers
+ * @bad: signals that were ignored
+ * @doubted: signals whose delay the round trip has bounded
+ * @most_ns: greatest delay since reset()
+ * @least_ns: smallest delay since reset()
+ */
+struct path {
+	struct timely_owd owd;
+	struct timely_timeline timeline;
+	struct timely_clock clock;
+	struct timely_owd_signal signal;
+	bool relative;
+	u64 now_ns;
+	s64 there_ns;
+	s64 back_ns;
+	s64 queue_ns;
+	u32 back_queue_ns;
+	u32 jitter_ns;
+	s64 offset_ns;
+	s32 drift_ppm;
+	u32 dice;
+	u32 bad;
+	u32 doubted;
+	u64 most_ns;
+	u64 least_ns;
+};
+
+static u32 roll(struct path *p, u32 below)
+{
+	p->dice = p->dice * 1664525 + 1013904223;
+	return below ? (p->dice >> 8) % below : 0;
+}
+
+static void reset(struct path *p)
+{
+	p->bad = 0;
+	p->doubted = 0;
+	p->most_ns = 0;
+	p->least_ns = U64_MAX;
+}
+
+static void restart(struct path *p, bool relative, s64 base_ns)
+{
+	memset(p, 0, sizeof(*p));
+	timely_owd_init(&p->owd);
+	timely_clock_init(&p->clock);
+	p->owd.clock = relative ? &p->clock : NULL;
+	p->relative = relative;
+	p->now_ns = 1000 * S;
+	p->there_ns = base_ns / 2;
+	p->back_ns = base_ns - base_ns / 2;
+	p->jitter_ns = 2 * US;
+	reset(p);
+}
+
+static struct path *start(struct kunit *test, bool relative, s64 base_ns)
+{
+	struct path *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	restart(p, relative, base_ns);
+	return p;
+}
+
+static u64 threshold(const struct path *p)
+{
+	return p->there_ns + THRESHOLD_NS;
+}
+
+/* What comes of a signal. */
+static enum timely_owd_verdict judge(struct path *p, const struct timely_owd_signal *signal,
+				     u64 *delay_ns)
+{
+	return p->relative ?
+	       timely_owd_relative(&p->owd, &p->timeline, signal, delay_ns) :
+	       timely_owd_absolute(&p->owd, &p->timeline, signal, 0, threshold(p),
+				   delay_ns);
+}
+
+/* The next packet, and its OR-ACK. */
+static enum timely_owd_verdict next(struct path *p, u64 *delay_ns)
+{
+	struct timely_owd_signal *signal = &p->signal;
+	enum timely_owd_verdict verdict;
+	u64 arrived_ns;
+
+	p->now_ns += EVERY_NS;
+	p->offset_ns += p->drift_ppm * (EVERY_NS / 1000) / 1000;
+	signal->sent_ns = p->now_ns;
+	arrived_ns = signal->sent_ns + p->there_ns + p->queue_ns + roll(p, p->jitter_ns);
+	signal->now_ns = arrived_ns + p->back_ns + roll(p, p->jitter_ns) +
+			 roll(p, p->back_queue_ns) + 500;
+	signal->turnaround_ns = 500;
+	signal->received_ns = arrived_ns + REAL_NS + p->offset_ns;
+	signal->real_ns = REAL_NS;
+	verdict = judge(p, signal, delay_ns);
+	p->bad += verdict == TIMELY_OWD_BAD;
+	p->doubted += verdict == TIMELY_OWD_DOUBTED;
+	if (verdict != TIMELY_OWD_BAD) {
+		p->most_ns = max(p->most_ns, *delay_ns);
+		p->least_ns = min(p->least_ns, *delay_ns);
+	}
+	return verdict;
+}
+
+static void run(struct path *p, u64 ns)
+{
+	u64 end_ns = p->now_ns + ns, delay_ns;
+
+	reset(p);
+	while (p->now_ns < end_ns)
+		next(p, &delay_ns);
+}
+
+/* ---- relative ---- */
+
+static const s64 steps_ns[] = {
+	-3600 * S, -S, -MS, -200 * US, -100 * US, -50 * US, -20 * US, -US,
+	US, 20 * US, 50 * US, 200 * US, MS, S, 3600 * S
+};
+
+static const s64 bases_ns[] = { 10 * US, 120 * US, 2 * MS };
+
+/* No step makes a queue of an idle path, at any time, nor hides one for long. */
+static void relative__steps(struct kunit *test)
+{
+	struct path *p = start(test, false, 0);
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(bases_ns); i++) {
+		for (j = 0; j < ARRAY_SIZE(steps_ns); j++) {
+			restart(p, true, bases_ns[i]);
+			p->offset_ns = 7200 * S;
+			run(p, 300 * MS);
+			KUNIT_EXPECT_EQ(test, p->bad, 0U);
+			p->offset_ns += steps_ns[j];
+			run(p, 2 * S);
+			KUNIT_EXPECT_LE_MSG(test, p->most_ns, (u64)(10 * US),
+					    "step %lld on %lld", steps_ns[j], bases_ns[i]);
+			/* 20 ms of each 100 us, and what is said twice. */
+			KUNIT_EXPECT_LE_MSG(test, p->bad, 210U, "step %lld on %lld", steps_ns[j],
+					    bases_ns[i]);
+			p->queue_ns = 300 * US;
+			run(p, 100 * MS);
+			KUNIT_EXPECT_GE_MSG(test, p->least_ns, (u64)(290 * US), "step %lld on %lld",
+					    steps_ns[j], bases_ns[i]);
+			KUNIT_EXPECT_LE_MSG(test, p->most_ns, (u64)(310 * US), "step %lld on %lld",
+					    steps_ns[j], bases_ns[i]);
+			KUNIT_EXPECT_EQ(test, p->bad, 0U);
+		}
+	}
+}
+
+/* Seen before and after the step, a queue on the way back does not count. */
+static void relative__a_queue_on_the_way_back(struct kunit *test)
+{
+	struct path *p = start(test, true, 120 * US);
+
+	run(p, 300 * MS);
+	p->back_queue_ns = 200 * US;
+	/* Until the line is trusted again. */
+	run(p, 300 * MS);
+	run(p, 300 * MS);
+	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
+	p->back_queue_ns = 0;
+	p->offset_ns = -200 * US;
+	run(p, 300 * MS);
+	p->back_queue_ns = 200 * US;
+	/* Until the line is trusted again. */
+	run(p, 300 * MS);
+	run(p, 300 * MS);
+	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
+}
+
+static void relative__slews(struct kunit *test)
+{
+	struct path *p = start(test, true, 0);
+	s32 ppm;
+
+	for (ppm = -500; ppm <= 500; ppm += 1000) {
+		restart(p, true, 120 * US);
+		run(p, 300 * MS);
+		p->drift_ppm = ppm;
+		run(p, S);
+		KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
+		p->drift_ppm = 0;
+		run(p, S);
+		KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
+		KUNIT_EXPECT_EQ(test, p->bad, 0U);
+	}
+}
+
+/* Without memory for a clock a relative delay is that of the round trip. */
+static void relative__without_a_clock(struct kunit *test)
+{
+	struct path *p = start(test, true, 120 * US);
+
+	p->owd.clock = NULL;
+	run(p, 10 * MS);
+	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(5 * US));
+	p->queue_ns = 100 * US;
+	run(p, 10 * MS);
+	KUNIT_EXPECT_GE(test, p->least_ns, (u64)(95 * US));
+	p->back_queue_ns = 100 * US;
+	run(p, 10 * MS);
+	KUNIT_EXPECT_GE(test, p->most_ns, (u64)(180 * US));
+}
+
+/* ---- absolute ---- */
+
+static void absolute__in_step(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+
+	run(p, 100 * MS);
+	KUNIT_EXPECT_GE(test, p->least_ns, (u64)(60 * US));
+	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(65 * US));
+	p->queue_ns = 300 * US;
+	run(p, 100 * MS);
+	KUNIT_EXPECT_GE(test, p->least_ns, (u64)(360 * US));
+	KUNIT_EXPECT_EQ(test, p->doubted, 0U);
+	KUNIT_EXPECT_EQ(test, p->bad, 0U);
+}
+
+/* A path that has a queue when the first packet leaves: an absolute delay sees all of it. */
+static void absolute__a_queue_from_the_beginning(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	p->queue_ns = 300 * US;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_GE(test, delay_ns, (u64)(360 * US));
+	/* It drains as senders pause. */
+	for (; p->queue_ns > 0; p->queue_ns -= 10 * US)
+		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+}
+
+/* Clocks are out of step: an idle path is above the threshold for 30 ms at most, and when
+ * clocks are in step again delays count again.
+ */
+static void absolute__steps(struct kunit *test)
+{
+	struct path *p = start(test, false, 0);
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(bases_ns); i++) {
+		for (j = 0; j < ARRAY_SIZE(steps_ns); j++) {
+			restart(p, false, bases_ns[i]);
+			run(p, 300 * MS);
+			p->offset_ns = steps_ns[j];
+			run(p, 35 * MS);
+			run(p, 2 * S);
+			KUNIT_EXPECT_LE_MSG(test, p->bad ? 0 : p->most_ns, threshold(p) + 2 * US,
+					    "step %lld on %lld", steps_ns[j], bases_ns[i]);
+			p->offset_ns = 0;
+			run(p, 35 * MS);
+			p->queue_ns = 300 * US;
+			run(p, 100 * MS);
+			KUNIT_EXPECT_GE_MSG(test, p->least_ns, (u64)(p->there_ns + 300 * US),
+					    "step %lld on %lld", steps_ns[j], bases_ns[i]);
+			KUNIT_EXPECT_EQ(test, p->bad, 0U);
+			KUNIT_EXPECT_EQ(test, p->doubted, 0U);
+		}
+	}
+}
+
+/* While clocks are out of step a queue still shows, by the round trip. */
+static void absolute__a_queue_out_of_step(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+
+	run(p, 300 * MS);
+	p->offset_ns = 100 * US;
+	run(p, 300 * MS);
+	KUNIT_EXPECT_GE(test, p->doubted, 2000U);
+	p->queue_ns = 300 * US;
+	run(p, 100 * MS);
+	KUNIT_EXPECT_GE(test, p->least_ns, (u64)(295 * US));
+	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(310 * US));
+}
+
+/* Without a destination the clocks are all there is. */
+static void absolute__without_a_destination(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	next(p, &delay_ns);
+	p->signal.now_ns += US;
+	KUNIT_EXPECT_EQ(test, timely_owd_absolute(NULL, &p->timeline, &p->signal, 0,
+						  threshold(p), &delay_ns), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_GE(test, delay_ns, (u64)(60 * US));
+}
+
+static void absolute__beyond_the_slack(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	p->offset_ns = -MS - 63 * US;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_BAD);
+	p->offset_ns = MS + 65 * US;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_BAD);
+}
+
+/* ---- replays ---- */
+
+/* A genuine OR-ACK that was recorded, whose sequence number names a later packet now. */
+static void replay__does_not_count(struct kunit *test)
+{
+	static const s64 ages_ns[] = { MS, 340 * MS, 3400 * MS, 3600 * S };
+	struct path *p = start(test, true, 0);
+	struct timely_owd_signal recorded;
+	u64 delay_ns;
+	u32 i, j, how;
+
+	for (how = 0; how < 2; how++) {
+		for (i = 0; i < ARRAY_SIZE(ages_ns); i++) {
+			restart(p, how, 120 * US);
+			run(p, 300 * MS);
+			recorded = p->signal;
+			/* All of these signals would take too long. */
+			p->now_ns += max(ages_ns[i] - S, 0LL);
+			run(p, min(ages_ns[i], S));
+			for (j = 0; j < 1000; j++) {
+				next(p, &delay_ns);
+				recorded.sent_ns = p->signal.sent_ns;
+				recorded.now_ns = p->signal.now_ns + j * US;
+				KUNIT_EXPECT_EQ(test, judge(p, &recorded, &delay_ns),
+						TIMELY_OWD_BAD);
+			}
+			run(p, 100 * MS);
+			KUNIT_EXPECT_EQ(test, p->bad, 0U);
+			KUNIT_EXPECT_EQ(test, p->doubted, 0U);
+		}
+	}
+}
+
+/* Nor is it the first OR-ACK of another flow to the destination that counts. */
+static void replay__to_a_new_flow(struct kunit *test)
+{
+	struct timely_owd_signal recorded;
+	struct path *p = start(test, true, 120 * US);
+	u64 delay_ns;
+
+	run(p, 300 * MS);
+	recorded = p->signal;
+	run(p, 300 * MS);
+	memset(&p->timeline, 0, sizeof(p->timeline));
+	recorded.sent_ns = p->signal.sent_ns;
+	recorded.now_ns = p->signal.now_ns;
+	KUNIT_EXPECT_EQ(test, judge(p, &recorded, &delay_ns), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+}
+
+/* Only replays come, for long: that is the same as a clock that was set back. Not before
+ * 20 ms of them that agree.
+ */
+static void replay__and_nothing_else(struct kunit *test)
+{
+	struct path *p = start(test, true, 120 * US);
+	u64 delay_ns, began_ns;
+	u32 bad = 0;
+
+	run(p, 300 * MS);
+	p->offset_ns = -S;
+	began_ns = p->now_ns;
+	while (next(p, &delay_ns) == TIMELY_OWD_BAD)
+		bad++;
+	KUNIT_EXPECT_GE(test, p->now_ns - began_ns, (u64)(20 * MS));
+	KUNIT_EXPECT_LE(test, p->now_ns - began_ns, (u64)(21 * MS));
+	KUNIT_EXPECT_GE(test, bad, 8U);
+}
+
+/* Times that mean nothing: no overflow, no delay beyond the round trip. */
+static void hostile__numbers(struct kunit *test)
+{
+	static const u64 edges[] = {
+		0, 1, U32_MAX, 1ULL << 62, (1ULL << 63) - 1, 1ULL << 63, U64_MAX
+	};
+	struct path *p = start(test, true, 120 * US);
+	u64 delay_ns, rtt_ns;
+	u32 i;
+
+	for (i = 0; i < 100000; i++) {
+		roll(p, 0);
+		p->relative = p->dice & 0x10000;
+		p->signal.now_ns = 2 * S + edges[(p->dice >> 20) % ARRAY_SIZE(edges)] / 2 + i;
+		rtt_ns = (p->dice >> 8) % S;
+		p->signal.sent_ns = p->signal.now_ns - rtt_ns;
+		p->signal.turnaround_ns = p->dice & 0x20000 ? (p->dice >> 12) % (rtt_ns + 1) : 0;
+		roll(p, 0);
+		p->signal.received_ns = edges[(p->dice >> 20) % ARRAY_SIZE(edges)] - (p->dice & 1);
+		if (judge(p, &p->signal, &delay_ns) != TIMELY_OWD_BAD)
+			KUNIT_EXPECT_LE(test, delay_ns, rtt_ns);
+	}
+}
+
+static struct kunit_case owd_cases[] = {
+	KUNIT_CASE(relative__steps),
+	KUNIT_CASE(relative__a_queue_on_the_way_back),
+	KUNIT_CASE(relative__slews),
+	KUNIT_CASE(relative__without_a_clock),
+	KUNIT_CASE(absolute__in_step),
+	KUNIT_CASE(absolute__a_queue_from_the_beginning),
+	KUNIT_CASE(absolute__steps),
+	KUNIT_CASE(absolute__a_queue_out_of_step),
+	KUNIT_CASE(absolute__without_a_destination),
+	KUNIT_CASE(absolute__beyond_the_slack),
+	KUNIT_CASE(replay__does_not_count),
+	KUNIT_CASE(replay__to_a_new_flow),
+	KUNIT_CASE(replay__and_nothing_else),
+	KUNIT_CASE(hostile__numbers),
+	{}
+};
+
+static struct kunit_suite owd_suite = {
+	.name = "timely_owd",
+	.test_cases = owd_cases,
+};
+
+kunit_test_suite(owd_suite);

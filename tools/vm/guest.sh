@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run a script in a QEMU guest with several processors. Unlike tools/lab/guest.sh, clocks
+# are real and processors interleave: for races, not for figures.
+#
+#	guest.sh [-k FLAVOUR|DIR] [-c CPUS] [-m MEM] [-t SECONDS] [-w] [-e KEY=VALUE]... [-q QEMU-OPTION]... SCRIPT [ARG]...
+#
+# FLAVOUR is one of kernel.sh's, DIR a build directory. The guest's root is the host's, with
+# a layer of its own for what is written; $TIMELY_WORK is shared with the host and kept until
+# the guest has ended. The script runs as root, and its exit status becomes ours, except for
+#	125  the kernel complained (-w tolerates that)
+#	126  the guest crashed or never started
+#	124  the guest was stopped after SECONDS (default 1800)
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+flavour=debug
+cpus=2
+mem=2048
+limit=1800
+tolerant=
+env=
+qemu=
+
+say() { echo "guest: $*" >&2; }
+die() { say "$*"; exit 126; }
+quote() { printf "'%s'" "$(printf %s "$1" | sed "s/'/'\\\\''/g")"; }
+
+while getopts k:c:m:t:we:q: opt; do
+	case $opt in
+	k)	flavour=$OPTARG ;;
+	c)	cpus=$OPTARG ;;
+	m)	mem=$OPTARG ;;
+	t)	limit=$OPTARG ;;
+	w)	tolerant=1 ;;
+	e)	env="$env
+export ${OPTARG%%=*}=$(quote "${OPTARG#*=}")" ;;
+	q)	qemu="$qemu $OPTARG" ;;
+	*)	sed -n '7p' "$0" >&2; exit 126 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ $# -gt 0 ] || die "no script to run"
+[ -f "$1" ] || die "no such script: $1"
+script=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+shift
+
+case $flavour in
+/*)	kernel=$flavour ;;
+*)	kernel=$("$here/kernel.sh" "$flavour") || die "no $flavour kernel" ;;
+esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/timely-vm.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+mkdir -p "$work/root/bin" "$work/share"
+share=$work/share
+
+command=$(quote "$script")
+for arg; do command="$command $(quote "$arg")"; done
+runner=
+[ -x "$script" ] || runner=/bin/sh
+
+# From the first process on: the host's root below, memory above.
+cp "$(command -v busybox)" "$work/root/bin/busybox"
+cat >"$work/root/init" <<-INIT
+	#!/bin/busybox sh
+	/bin/busybox mkdir -p /proc /sys /dev /lower /rw /new
+	/bin/busybox mount -t devtmpfs dev /dev
+	/bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L,ro,cache=loose,msize=524288 root /lower
+	/bin/busybox mount -t tmpfs rw /rw
+	/bin/busybox mkdir /rw/up /rw/work
+	/bin/busybox mount -t overlay -o lowerdir=/lower,upperdir=/rw/up,workdir=/rw/work overlay /new
+	/bin/busybox mkdir -p /new$share
+	/bin/busybox mount -t 9p -o trans=virtio,version=9p2000.L,cache=none work /new$share
+	exec /bin/busybox switch_root /new $share/init
+INIT
+cat >"$share/init" <<-INIT
+	#!/bin/sh
+	export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+	mount -t proc proc /proc
+	mount -t sysfs sys /sys
+	mount -t debugfs debug /sys/kernel/debug
+	mount -t devtmpfs dev /dev
+	mkdir -p /dev/shm /dev/pts
+	mount -t tmpfs shm /dev/shm
+	mount -t devpts pts /dev/pts
+	[ -e /dev/fd ] || ln -s /proc/self/fd /dev/fd
+	mount -t tmpfs run /run
+	ip link set lo up
+	exec </dev/null >/dev/console 2>&1
+	stty -opost </dev/console
+	echo "guest: up"
+	(
+		export HOME=/root LC_ALL=C.UTF-8 TIMELY_WORK=$(quote "$share")$env
+		cd $(quote "$PWD")
+		exec $runner $command
+	)
+	status=\$?
+	dmesg >$share/dmesg
+	echo \$status >$share/status
+	sync
+	perl -e 'syscall 169, 0xfee1dead, 672274793, 0x1234567'
+INIT
+chmod +x "$work/root/init" "$share/init"
+(cd "$work/root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
+
+# One thread for all processors: see smoke.sh.
+accel=tcg,thread=single
+! grep -qwE 'svm|vmx' /proc/cpuinfo || accel=kvm
+# shellcheck disable=SC2086 # options
+timeout -k 10 "$limit" qemu-system-x86_64 -accel $accel -cpu max -smp "$cpus" -m "$mem" \
+	-kernel "$kernel/arch/x86/boot/bzImage" -initrd "$work/initrd" \
+	-append "console=ttyS0 panic=-1 oops=panic quiet" -nographic -no-reboot -nic none \
+	-device virtio-rng-pci \
+	-fsdev local,id=root,path=/,security_model=none,readonly=on,multidevs=remap \
+	-device virtio-9p-pci,fsdev=root,mount_tag=root \
+	-fsdev local,id=work,path="$share",security_model=none \
+	-device virtio-9p-pci,fsdev=work,mount_tag=work \
+	$qemu </dev/null 2>&1 | tr -d '\r' | tee "$work/log" | sed -u '1,/guest: up/d' || :
+
+complaint='BUG:|WARNING:|Oops|KASAN:|KCSAN:|UBSAN:|INFO: (possible|task|suspicious)|ODEBUG:|kmemleak: [0-9]+ new|CFI failure'
+if [ ! -s "$share/status" ]; then
+	say "crashed, or was stopped after $limit s; the end of its console:"
+	tail -n 60 "$work/log" >&2
+	exit 126
+fi
+status=$(cat "$share/status")
+if [ -z "$tolerant" ] && grep -Eq "$complaint" "$share/dmesg"; then
+	say "the kernel complained:"
+	grep -E -A 40 "$complaint" "$share/dmesg" | head -n 120 >&2
+	[ "$status" -ne 0 ] || status=125
+fi
+exit "$status"
