@@ -932,6 +932,29 @@ static void reap__frees_flows_and_buckets(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
+/* Flows that fall idle one after the other, in a table that becomes smaller meanwhile. */
+static void reap__in_time(struct kunit *test)
+{
+	u32 batch, i, batches = 60, each = 500;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	for (batch = 0; batch < batches; batch++) {
+		/* More and more of them sleep. */
+		for (i = batch; i < 40; i++) {
+			give_flows(test, 1 + i * each, (i + 1) * each);
+			while (bench_wait())
+				;
+		}
+		bench_reap(SECOND);
+		if (batch >= 8)
+			KUNIT_EXPECT_LE(test, bench.q->flows, each * (40 + 8 - min(batch, 48U)));
+		EXPECT_AUDIT(test);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 2);
+}
+
 static void reap__leaves_flows_with_packets(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -2468,6 +2491,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(grow__by_a_change),
 	KUNIT_CASE(merge__keeps_every_flow),
 	KUNIT_CASE(reap__frees_flows_and_buckets),
+	KUNIT_CASE(reap__in_time),
 	KUNIT_CASE(reap__leaves_flows_with_packets),
 	KUNIT_CASE(reap__frees_flows_in_turn),
 	KUNIT_CASE(reap__puts_closed_records),
