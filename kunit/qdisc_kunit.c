@@ -932,6 +932,27 @@ static void reap__frees_flows_and_buckets(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
+/* Flows fall idle one after the other, and the table becomes smaller meanwhile: buckets
+ * are merged with some that have been looked through.
+ */
+static void reap__in_time(struct kunit *test)
+{
+	u32 i, each = 500;
+
+	bench_anew(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED, TCA_TIMELY_BUCKETS_LOG, 1,
+		   TCA_TIMELY_ORPHAN_MASK, U32_MAX);
+	for (i = 0; i < 28; i++) {
+		give_flows(test, 1 + i * each, (i + 1) * each);
+		while (bench_wait())
+			;
+		bench.now_ns += 100 * MS;
+	}
+	bench_reap(6 * SECOND);
+	EXPECT_AUDIT(test);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
+	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 2);
+}
+
 static void reap__leaves_flows_with_packets(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -2945,6 +2966,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(grow__by_a_change),
 	KUNIT_CASE(merge__keeps_every_flow),
 	KUNIT_CASE(reap__frees_flows_and_buckets),
+	KUNIT_CASE(reap__in_time),
 	KUNIT_CASE(reap__leaves_flows_with_packets),
 	KUNIT_CASE(reap__frees_flows_in_turn),
 	KUNIT_CASE(reap__puts_closed_records),

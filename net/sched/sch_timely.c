@@ -82,7 +82,7 @@ static inline u64 timely_clock_ns(void)
 
 /* Idle flows are looked for in the background: once in a second in a third of the table,
  * or in 1024 buckets if that is more. The qdisc is locked for so many buckets at a time,
- * some 10 us. So an idle flow is freed within seven seconds.
+ * some 10 us. So an idle flow is freed within eight seconds.
  */
 #define TQ_REAP_TICK		HZ
 #define TQ_REAP_RUNS		3
@@ -1294,8 +1294,11 @@ static bool tq_reap_part(struct tq_sched *q, u32 *left)
 			q->reap_at = 0;
 		tq_reap_bucket(q, q->reap_at++, now);
 	}
-	for (i = 0; i < TQ_REAP_BUCKETS && q->table.buckets > wanted; i++)
+	for (i = 0; i < TQ_REAP_BUCKETS && q->table.buckets > wanted; i++) {
+		/* Its flows may go where this round has been already. */
+		tq_reap_bucket(q, q->table.buckets - 1, now);
 		tq_table_merge(&q->table, q->reserved);
+	}
 	if (*left || q->table.buckets > wanted)
 		return true;
 	q->reaping = q->flows || q->table.buckets > least;

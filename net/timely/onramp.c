@@ -249,6 +249,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 		       const struct sock *sk)
 {
 	struct timely_onramp *onramp = onramp_new(sk);
+	struct mem_cgroup *before;
 	struct timely_onramp *old;
 	bool there;
 
@@ -258,7 +259,9 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
-	onramp->peer = timely_peer_get((struct net *)(unsigned long)tuple->net, tuple);
+	before = timely_charge_begin(sk);
+	onramp->peer = timely_peer_get(sock_net(sk), tuple);
+	timely_charge_end(before);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
 	if (!there) {

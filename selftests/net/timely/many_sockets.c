@@ -61,7 +61,8 @@ static int open_tcp(int *fds)
 	fds[0] = socket(AF_INET, SOCK_STREAM, 0);
 	if (fds[0] < 0)
 		return -1;
-	if ((control && setsockopt(fds[0], IPPROTO_TCP, TCP_CONGESTION, control, strlen(control))) ||
+	if ((control &&
+	     setsockopt(fds[0], IPPROTO_TCP, TCP_CONGESTION, control, strlen(control))) ||
 	    connect(fds[0], (struct sockaddr *)&peer, sizeof(peer)))
 		goto fail;
 	fds[1] = accept(listener, NULL, NULL);

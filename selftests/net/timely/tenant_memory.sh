@@ -17,9 +17,15 @@ nobody=10.7.2.99
 # case than sockets that die for good; both are here.
 chunk=25000
 
-# On the debug kernel a socket takes ten times as long.
+# On the debug kernel a socket takes ten times as long, and its checkers keep notes of
+# memory that has been freed (KASAN's quarantine, kmemleak): no object of ours is left, but
+# the kernel's memory tells less.
 rounds=10
-[ ! -w /sys/kernel/debug/kmemleak ] || rounds=1
+slack_kb=1024
+if [ -w /sys/kernel/debug/kmemleak ]; then
+	rounds=1
+	slack_kb=8192
+fi
 
 storm() { ip netns exec h1 "$modules/many_sockets" "$@"; }
 
@@ -81,7 +87,7 @@ comes_back() {
 		"10 s later $left objects, $more kB more"
 	expect made -ge $chunk
 	expect left -eq 0
-	expect more -lt 1024
+	expect more -lt $slack_kb
 }
 
 memory_comes_back() {
