@@ -743,6 +743,28 @@ static void hai__zero_sample_keeps_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.rate.hai, 4);
 }
 
+/* ---- the age of the rate ---- */
+
+static void age__is_the_time_since_the_last_completion(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns), 0);
+	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns + 1), 1);
+	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns + T_HIGH_NS), T_HIGH_NS);
+}
+
+/* TCP's time in microseconds is up to 999 ns behind that of the ACK it has just processed. */
+static void age__of_a_clock_behind_is_none(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &plain, MIDDLE_NS);
+	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns - 1), 0);
+	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns - 999), 0);
+}
+
 /* ---- an application that does not use its rate ---- */
 
 static void may_rise__holds_the_rate(struct kunit *test)
@@ -1143,6 +1165,8 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(hai__saturates),
 	KUNIT_CASE(hai__zero_threshold_is_never),
 	KUNIT_CASE(hai__zero_sample_keeps_it),
+	KUNIT_CASE(age__is_the_time_since_the_last_completion),
+	KUNIT_CASE(age__of_a_clock_behind_is_none),
 	KUNIT_CASE(may_rise__holds_the_rate),
 	KUNIT_CASE(may_rise__lets_it_fall),
 	KUNIT_CASE(may_rise__ends_hai),

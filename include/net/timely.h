@@ -219,4 +219,20 @@ static inline u64 timely_rate_Bps(const struct timely_rate *r)
 	return r->rate_fp >> TIMELY_RATE_SHIFT;
 }
 
+/**
+ * timely_rate_age_ns() - the time since the rate was last computed
+ * @r: the flow's state
+ * @now_ns: the present time, on the clock of struct timely_completion
+ *
+ * A caller's clock may be coarser than that of completions, and then be behind it.
+ *
+ * Return: ns; 0 if @now_ns is before the last computation.
+ */
+static inline u64 timely_rate_age_ns(const struct timely_rate *r, u64 now_ns)
+{
+	s64 age_ns = now_ns - r->updated_ns;
+
+	return age_ns > 0 ? age_ns : 0;
+}
+
 #endif /* _NET_TIMELY_H */

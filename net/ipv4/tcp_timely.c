@@ -954,7 +954,7 @@ static void timely_tx_start(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
-	u64 idle_ns = tp->tcp_mstamp * NSEC_PER_USEC - ts->rate.updated_ns;
+	u64 idle_ns = timely_rate_age_ns(&ts->rate, tp->tcp_clock_cache);
 	const struct timely_law *law;
 
 	if (unlikely(!timely_has_begun(ts)))
