@@ -71,7 +71,9 @@
 	P(loss_beta_ppm, "ppm", 0, 500000, GIVEN,				\
 	  "decrease for losses, once a window, and at ECN echo")		\
 	P(loss_free_ppm, "ppm", 0, 500000, GIVEN,				\
-	  "losses up to this share of the packets are not answered, 0: all are")
+	  "losses up to this share of the packets are not answered, 0: all are") \
+	P(linear_timeouts, "timeouts", 0, 20, GIVEN,				\
+	  "timeouts in a row after the first that do not double TCP's timer (see tcp_timely(7))")
 
 #define TIMELY_PARAM_ENUM(field, unit, min, max, source, doc) TIMELY_P_##field,
 enum timely_param_index { TIMELY_PARAMS(TIMELY_PARAM_ENUM) TIMELY_P_COUNT };

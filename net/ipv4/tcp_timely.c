@@ -27,9 +27,13 @@
  *    time. They are few, see timely_pacing_shift().
  *  - Losses beyond a share of the packets, a timeout and ECN echo halve the rate
  *    once a window; the paper is silent.
+ *  - The retransmission timer is TCP's, but for a random part at the first back-off and,
+ *    on request (linear_timeouts), a number of timeouts that do not double it.
  */
 
+#include <linux/kernel.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/timekeeping.h>
 #include <linux/tracepoint.h>
 #include <net/busy_poll.h>
@@ -74,12 +78,8 @@
 /* A packet does not wait longer for its socket; what says so is a wrong stamp. */
 #define TIMELY_BACKLOG_MAX_NS	NSEC_PER_SEC
 
-/* After a timeout the next tries come so much apart, that many of them, but on a long
- * path so many of its round trips.
- */
-#define TIMELY_RETRY_MS		50U
-#define TIMELY_RETRY_RTTS	4U
-#define TIMELY_RETRIES		20
+/* The first back-off makes the timer longer by up to 2^-2 of it, at random. */
+#define TIMELY_SPREAD_SHIFT	2
 
 /* A longer interval counts as this one; up to it, a rate times the interval fits
  * 64 bits.
@@ -974,39 +974,13 @@ static void timely_tx_start(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* A timeout, and the timer is about to be doubled. In the datacenter a silence ends
- * at once: a link that comes up again, a new route. Whoever then waits for a timer
- * that was doubled into the silence waits as long again. A packet each
- * TIMELY_RETRY_MS congests nothing; but no sooner than on a longer path an answer is
- * due, and not for ever.
- */
-static void timely_retry_soon(struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 rtts_us = max(TIMELY_RETRY_RTTS * (tp->srtt_us >> 3),
-			  TIMELY_RETRY_MS * USEC_PER_MSEC);
-
-	/* A SYN's tries are counted, and it has no round trip yet. A receiver without
-	 * room answers: that is no silence.
-	 */
-	if (!tp->srtt_us || !tp->snd_wnd || icsk->icsk_retransmits >= TIMELY_RETRIES)
-		return;
-	icsk->icsk_rto = min_t(u32, icsk->icsk_rto, usecs_to_jiffies(rtts_us / 2));
-	/* There is no doubling for a router's word to take back: TCP would reckon what
-	 * remains of it from its full timer.
-	 */
-	icsk->icsk_backoff = 0;
-}
-
-/* The first of a silence. What is known of the path may no longer be true, however
- * little was lost.
+/* A timeout halves the rate once, however few packets TCP takes for lost: what is known of
+ * the path may no longer be true.
  */
 static void timely_timeout(struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	timely_retry_soon(sk);
 	if (ts->cut || !timely_has_begun(ts))
 		return;
 	rcu_read_lock();
@@ -1014,16 +988,66 @@ static void timely_timeout(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* The timer's others show as that only, and so does one while losses are repaired, of
- * which nothing but the timer that has just run out tells. They cut nothing more: the
- * rate is for when the silence ends.
+/* ---- the retransmission timer ----
+ *
+ * The timer is TCP's own: RFC 6298 as the kernel has it, with tcp_rto_min and the route's
+ * rto_min, and doubled at each timeout. TCP calls timely_set_state() at each timeout and
+ * doubles icsk_rto afterwards. The two functions below change icsk_rto in between; neither
+ * makes a timer shorter than the one that has just run out.
+ */
+
+/* Connections over the same link time out together when it fails. Their doubled timers would
+ * run out together again. The first back-off adds a random part to the timer, and later
+ * back-offs double the part too. A longer timer is within RFC 6298 and RFC 8961.
+ */
+static void timely_spread_timer(struct inet_connection_sock *icsk)
+{
+	u32 most = max(icsk->icsk_rto >> TIMELY_SPREAD_SHIFT, 1U);
+
+	icsk->icsk_rto += reciprocal_scale(get_random_u32(), most + 1);
+}
+
+/* Half of the timer, which TCP's doubling makes the same timer again, but never less than
+ * TCP computes without any back-off. icsk_backoff has to agree with icsk_rto: an ICMP message
+ * makes TCP take one back-off back (RFC 6069), and TCP computes the timer from the count then.
+ */
+static void timely_hold_timer(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	u32 base = max(__tcp_set_rto(tcp_sk(sk)), tcp_rto_min(sk));
+
+	icsk->icsk_rto = max(DIV_ROUND_UP(icsk->icsk_rto, 2), base);
+	icsk->icsk_backoff--;
+}
+
+/* How many timeouts in a row, after the first, leave the timer as it is? */
+static u32 timely_linear_timeouts(const struct sock *sk)
+{
+	u32 timeouts;
+
+	rcu_read_lock();
+	timeouts = timely_setting(sk)->params.linear_timeouts;
+	rcu_read_unlock();
+	return timeouts;
+}
+
+/* TCP tells of the loss state at each timeout, and where a path takes smaller packets only.
+ * Of the two, only a timeout leaves no timer pending. SYNs have no RTT yet, and few
+ * retransmissions: their timer is left alone. A receiver without room answers each
+ * retransmission: its timer is always doubled.
  */
 static void timely_set_state(struct sock *sk, u8 state)
 {
-	const struct inet_connection_sock *icsk = inet_csk(sk);
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 
-	if (state == TCP_CA_Loss && (icsk->icsk_retransmits || !icsk->icsk_pending))
-		timely_retry_soon(sk);
+	if (state != TCP_CA_Loss || icsk->icsk_pending || !tp->srtt_us)
+		return;
+	if (!icsk->icsk_backoff)
+		timely_spread_timer(icsk);
+	else if (tp->snd_wnd && icsk->icsk_retransmits &&
+		 icsk->icsk_retransmits <= timely_linear_timeouts(sk))
+		timely_hold_timer(sk);
 }
 
 DEFINE_CWND_EVENTS(timely_cwnd_event, timely_tx_start, timely_timeout)
