@@ -68,6 +68,7 @@ long_pause_raises_nothing() {
 # Nor is there a pause between requests that follow each other at once: completions are counted
 # across them, and from the fifth in a row on the rate rises five times as fast.
 requests_without_a_pause_are_one_burst() {
+	wire_to_h2 "rate 1gbit delay 10us"
 	must rmmod tcp_timely
 	must rmmod timely
 	load_timely $gig t_low_ns=400000 app_limited_percent=0 scale_step=0 delta_kbps=1000 \
@@ -82,6 +83,10 @@ requests_without_a_pause_are_one_burst() {
 		    server.sendall(b"x")
 		    client.recv(1)
 		result(rate=rate(client))
+		# The namespaces go at once.
+		client.close()
+		server.close()
+		time.sleep(0.1)
 	END
 	# 50 Mb/s and 100 steps of 1 Mb/s, nearly all of them five times.
 	expect rate -ge 450000
