@@ -101,7 +101,7 @@ undisturbed() {
 	usual=$sum
 	usual_least=$least
 	say "$1, $base_us us, undisturbed:$shown"
-	expect usual -ge $((4 * 900000)) "throughput without a fault"
+	expect usual -ge $((4 * 850000)) "throughput without a fault"
 	expect c_bad_time -eq 0
 	expect c_out_of_step -eq 0
 	expect c_clock_steps -eq 0
@@ -156,8 +156,8 @@ other_path() {
 
 short_and_long_paths() {
 	other_path relative 10 50us -1000000
-	other_path relative 2000 200us -3000000
-	other_path absolute 2000 1200us 900000
+	other_path relative 2000 1ms -3000000
+	other_path absolute 2000 1800us 900000
 }
 
 # CLOCK_REALTIME of both hosts, as an administrator or a leap second sets it: they agree
