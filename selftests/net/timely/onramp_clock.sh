@@ -198,4 +198,4 @@ goodbye() {
 	unload_timely
 }
 
-run_cases hosts relative_steps absolute_steps short_and_long_paths real_time_steps slews goodbye
+run_cases hosts short_and_long_paths relative_steps absolute_steps real_time_steps slews goodbye
