@@ -416,6 +416,20 @@ static void replay__to_a_new_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
+/* The clock was stepped while no flow was heard of: the next flow believes it at once. */
+static void replay__not_what_comes_after_a_silence(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	p->offset_ns = 50 * US;
+	run(p, 300 * MS);
+	p->now_ns += 1100 * MS;
+	p->offset_ns = -900 * US;
+	memset(&p->timeline, 0, sizeof(p->timeline));
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+}
+
 /* Only replays come, for long: that is the same as a clock that was set back. Not before
  * 20 ms of them that agree.
  */
@@ -473,6 +487,7 @@ static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(absolute__beyond_the_slack),
 	KUNIT_CASE(replay__does_not_count),
 	KUNIT_CASE(replay__to_a_new_flow),
+	KUNIT_CASE(replay__not_what_comes_after_a_silence),
 	KUNIT_CASE(replay__and_nothing_else),
 	KUNIT_CASE(hostile__numbers),
 	{}

@@ -49,6 +49,11 @@
 #define OWD_STEP_SIGNALS	8
 #define OWD_STEP_NS		(20 * NSEC_PER_MSEC)
 
+/* What other flows have shown of the clock counts for a new flow for this long. Later the
+ * clock may have been stepped, and the flow's first OR-ACK is believed.
+ */
+#define OWD_FRESH_NS		((u64)NSEC_PER_SEC)
+
 /* Clocks are out of step after so many absolute delays, over this long, that round trips
  * do not explain. A flow is held for nothing meanwhile.
  */
@@ -130,6 +135,13 @@ static bool owd_offset_meets(struct timely_offset *known, const struct timely_of
 	return true;
 }
 
+/* Have other flows to the destination told of its clock just now? */
+static bool owd_is_fresh(const struct timely_owd *owd, u64 now_ns)
+{
+	return owd && owd->offset.at_ns &&
+	       (s64)(now_ns - owd->offset.at_ns) < (s64)OWD_FRESH_NS;
+}
+
 /* Can the receive time be true, by the OR-ACKs of the flow before, or, for a flow's first
  * one, by those of other flows to the destination?
  */
@@ -143,7 +155,7 @@ static bool owd_believes(struct timely_owd *owd, struct timely_timeline *timelin
 	};
 
 	if (!timeline->known.at_ns)
-		timeline->known = owd && owd->offset.at_ns ? owd->offset : news;
+		timeline->known = owd_is_fresh(owd, signal->now_ns) ? owd->offset : news;
 	if (owd_offset_meets(&timeline->known, &news)) {
 		timeline->count = 0;
 	} else {

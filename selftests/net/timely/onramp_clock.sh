@@ -11,6 +11,9 @@
 # What the receiver's clock is set to between two runs.
 nominal=1000
 windows="2 3 4 5"
+# A limit of each connection, and kbit/s that both reach.
+capped=
+enough=850000
 
 hosts() {
 	hosts_up "delay 10us"
@@ -48,8 +51,8 @@ fault() {
 	END
 	shift
 	{
-		echo "0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic"
-		echo "0	flow b from=h1 to=h2 addr=$h2_v4 cc=cubic"
+		echo "0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic $capped"
+		echo "0	flow b from=h1 to=h2 addr=$h2_v4 cc=cubic $capped"
 		echo "0.2	run $*"
 		for window in $windows; do
 			for flow in a b; do
@@ -101,7 +104,7 @@ undisturbed() {
 	usual=$sum
 	usual_least=$least
 	say "$1, $base_us us, undisturbed:$shown"
-	expect usual -ge $((4 * 900000)) "throughput without a fault"
+	expect usual -ge $((4 * enough)) "throughput without a fault"
 	expect c_bad_time -eq 0
 	expect c_out_of_step -eq 0
 	expect c_clock_steps -eq 0
@@ -156,8 +159,11 @@ other_path() {
 
 short_and_long_paths() {
 	other_path relative 10 50us -1000000
+	# On a long path CUBIC takes seconds to find the rate: here the application has one.
+	capped="cap=300000"
+	enough=560000
 	other_path relative 2000 200us -3000000
-	other_path absolute 2000 1200us 900000
+	other_path absolute 2000 1100us 900000
 }
 
 # CLOCK_REALTIME of both hosts, as an administrator or a leap second sets it: they agree
@@ -192,4 +198,4 @@ goodbye() {
 	unload_timely
 }
 
-run_cases hosts relative_steps absolute_steps short_and_long_paths real_time_steps slews goodbye
+run_cases hosts short_and_long_paths relative_steps absolute_steps real_time_steps slews goodbye
