@@ -64,9 +64,10 @@ tenants_may_if_the_host_says_so() {
 default_qdisc_affects_nobody() {
 	read -r before </proc/sys/net/core/default_qdisc
 	echo timely >/proc/sys/net/core/default_qdisc
-	must tenant "ip link add d type dummy && ip link set d up && tc qdisc show dev d"
-	must tenant "ip link add d numtxqueues 2 type dummy && ip link set d up &&
-		! tc qdisc show dev d | grep onramp"
+	must tenant "ip link add name dum0 type dummy && ip link set dum0 up &&
+		tc qdisc show dev dum0"
+	must tenant "ip link add name dum0 numtxqueues 2 type dummy &&
+		ip link set dum0 up && ! tc qdisc show dev dum0 | grep onramp"
 	echo "$before" >/proc/sys/net/core/default_qdisc
 }
 
@@ -78,20 +79,20 @@ others_are_not_looked_up() {
 		flow = TcpFlow()
 		before = counters("h1"), counters("h2")
 		for _ in range(50):
-		    flow.send(4)
+		    flow.send(1, 6000)
 		    flow.receiver.send(bytes(4000))
 		    wait(200 * US)
 		    flow.sender.recv(1 << 16)
 		    flow.receiver.recv(1 << 16)
-		here, there = grown(before[0], counters("h1")), grown(before[1], counters("h2"))
-		say("h1", here, "h2", there)
-		result(here=here.get("rtt_lookups", 0), counted=here.get("rtts", 0),
-		       there=there.get("rtt_lookups", 0))
+		mine, others = grown(before[0], counters("h1")), grown(before[1], counters("h2"))
+		say("h1", mine, "h2", others)
+		result(mine=mine.get("rtt_lookups", 0), counted=mine.get("rtts", 0),
+		       others=others.get("rtt_lookups", 0))
 		flow.close()
 	END
-	expect here -ge 50
+	expect mine -ge 50
 	expect counted -ge 50
-	expect there -eq 0 "ACKs of another namespace are looked up"
+	expect others -eq 0 "ACKs of another namespace are looked up"
 	must tc -n h2 qdisc del dev eth0 root
 }
 
@@ -120,7 +121,7 @@ rtt_comes_back() {
 			flow = TcpFlow()
 			before = counters()
 			for _ in range(10):
-			    flow.send(4)
+			    flow.send(1, 6000)
 			    wait(200 * US)
 			result(counted=grown(before, counters()).get("rtts", 0))
 			flow.close()
