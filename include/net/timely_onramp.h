@@ -15,6 +15,7 @@ struct sock;
 struct timely_departure;
 struct timely_flow;
 struct timely_onramp;
+struct timely_onramp_walk;
 
 /* UDP port of OR-ACKs, unless timely.orack_port says otherwise: "OR". */
 #define TIMELY_ORACK_PORT	20306
@@ -121,7 +122,8 @@ int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticat
  * tell() returns other than 0 that is returned at once, and *position stands for
  * the flow that it refused: a dump goes on there.
  */
-int timely_onramp_walk(struct net *net, unsigned long *position, timely_onramp_tell tell,
-		       void *arg);
+struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net);
+void timely_onramp_walk_end(struct timely_onramp_walk *walk);
+int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

@@ -548,8 +548,9 @@ static noinline void timely_real_changed(struct timely_real *real)
 
 	write_seqlock_bh(&timely_real_lock);
 	offset_ns = timely_real_offset_ns();
+	/* The clock is the host's. */
 	if (timely_real_look(&timely_real, offset_ns, ktime_get_ns()))
-		timely_rtt_count(TIMELY_RTT_real_set);
+		this_cpu_inc(timely_rtt_counters_of(&init_net)->count[TIMELY_RTT_real_set]);
 	*real = timely_real;
 	write_sequnlock_bh(&timely_real_lock);
 }
@@ -597,7 +598,7 @@ static void timely_watch_drain(struct sock *sk, const struct timely_completion *
 
 	own->drain.before_ns = 0;
 	if (timely_path_drained(sk, &drain))
-		timely_rtt_count(TIMELY_RTT_drains_apart);
+		timely_count_ack(sk, TIMELY_RTT_drains_apart);
 }
 
 /* A round trip in a drain: in its second half, when no queue is left of the time before, it
@@ -781,7 +782,7 @@ static void timely_want_driver_stamps(struct timely_sock *ts, bool want)
 }
 
 /* When did the packet arrive, by the driver's stamp? 0 if the stamp does not tell. */
-static u64 timely_driver_ns(u64 stamp_ns, u64 now_ns)
+static u64 timely_driver_ns(const struct sock *sk, u64 stamp_ns, u64 now_ns)
 {
 	struct timely_real real;
 	u64 arrived_ns;
@@ -789,7 +790,7 @@ static u64 timely_driver_ns(u64 stamp_ns, u64 now_ns)
 	timely_look_at_real(&real);
 	arrived_ns = timely_real_arrival_ns(&real, stamp_ns, now_ns);
 	if (unlikely(!arrived_ns))
-		timely_rtt_count(TIMELY_RTT_driver_unsure);
+		timely_count_ack(sk, TIMELY_RTT_driver_unsure);
 	return arrived_ns;
 }
 
@@ -833,12 +834,12 @@ static void timely_arrival(struct sock *sk, struct timely_ack *ack)
 				timely_want_driver_stamps(ts, false);
 			return;
 		}
-		timely_rtt_count(ack->source);
+		timely_count_ack(sk, ack->source);
 	}
 	timely_want_driver_stamps(ts, true);
 	ack->source = TIMELY_RTT_driver;
 	if (ts->driver_ns)
-		ack->arrived_ns = timely_driver_ns(ts->driver_ns, ack->now_ns);
+		ack->arrived_ns = timely_driver_ns(sk, ts->driver_ns, ack->now_ns);
 }
 
 /* ---- completions ---- */
@@ -937,7 +938,7 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 
 	timely_look(sk, law, rs, &ack);
 	result = timely_rtt_measure(&ts->rtt, &ack, &completion);
-	timely_rtt_count(result);
+	timely_count_ack(sk, result);
 	if (result <= TIMELY_RTT_tcp) {
 		/* It has no predecessor of its kind to be compared with. */
 		if (ts->source != result)

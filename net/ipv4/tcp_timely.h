@@ -9,6 +9,7 @@
 #include <net/netns/generic.h>
 #include <net/sock.h>
 
+#include <net/timely_counters.h>
 #include <net/timely_law.h>
 
 /**
@@ -31,12 +32,14 @@ struct timely_setting {
 
 /**
  * struct timely_net - what belongs to a network namespace
+ * @counters: what became of the ACKs of its connections
  * @setting: its parameters, for readers under RCU
  * @sysctl: its files in /proc/sys/net/ipv4/timely
  * @senders: connections that have something to send, by rules that count them, on lines
  *	that are not known
  */
 struct timely_net {
+	struct timely_rtt_counters __percpu *counters;
 	struct timely_setting __rcu *setting;
 	struct ctl_table_header *sysctl;
 	atomic_t senders ____cacheline_aligned_in_smp;
@@ -68,6 +71,20 @@ static inline const struct timely_setting *timely_net_setting(const struct sock 
 		return &timely_loaded;
 	ours = net_generic(net, timely_net_id);
 	return rcu_dereference(ours->setting);
+}
+
+/* Count what became of an ACK of a connection, or of the driver's timestamp of an ACK. A socket
+ * that does not hold its namespace is counted in the first one, as for its parameters.
+ */
+static inline void timely_count_ack(const struct sock *sk, enum timely_rtt_result index)
+{
+	const struct net *net = sock_net(sk);
+	const struct timely_net *ours;
+
+	if (unlikely(!sk->sk_net_refcnt))
+		net = &init_net;
+	ours = net_generic(net, timely_net_id);
+	this_cpu_inc(ours->counters->count[index]);
 }
 
 /* Of the namespace's connections. Only for sockets that hold it. */

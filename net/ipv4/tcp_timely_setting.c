@@ -11,13 +11,17 @@
  * up its namespace's set each time. See timely_net_setting() for how long that lives.
  */
 
+#include <linux/cred.h>
 #include <linux/kstrtox.h>
 #include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysctl.h>
+#include <linux/user_namespace.h>
 
+#include <net/timely_counters.h>
 #include <net/timely_tune.h>
 #include <timely_sysctl.h>
 
@@ -98,22 +102,33 @@ static int timely_print(char *text, size_t size, u32 value)
 	return scnprintf(text, size, "%u", value);
 }
 
-/* What an operator has to know to do better; a namespace's may be anybody. */
-#define timely_refuse(format, ...)	\
-	pr_err_ratelimited("tcp_timely: " format "\n", ##__VA_ARGS__)
+/* Tell the host's operator why a value is refused. The administrator of a namespace that is
+ * not the host's may be anybody, and gets EINVAL only: neither the host's log nor the limit of
+ * its rate is for tenants to fill.
+ */
+#define timely_refuse(format, ...)						\
+do {										\
+	if (current_user_ns() == &init_user_ns)					\
+		pr_err_ratelimited("tcp_timely: " format "\n", ##__VA_ARGS__);	\
+} while (0)
+
+/* Text of a user's, with what is not printable escaped. */
+#define TIMELY_ESCAPED		"%*pE"
+#define timely_escaped(text)	(int)strlen(text), (text)
 
 static void timely_refuse_value(u32 index, const char *text)
 {
 	const struct timely_param_desc *desc = &timely_param_descs[index];
 
-	timely_refuse("%s=%s refused: allowed are %u to %u (%s)%s", desc->name, text,
-		      desc->min, desc->max, desc->unit,
+	timely_refuse("%s=" TIMELY_ESCAPED " refused: allowed are %u to %u (%s)%s", desc->name,
+		      timely_escaped(text), desc->min, desc->max, desc->unit,
 		      desc->may_be_auto ? " and " TIMELY_AUTO_TEXT : "");
 }
 
 static void timely_refuse_preset(const char *name)
 {
-	timely_refuse("preset=%s refused: allowed are " TIMELY_PRESET_NAMES, name);
+	timely_refuse("preset=" TIMELY_ESCAPED " refused: allowed are " TIMELY_PRESET_NAMES,
+		      timely_escaped(name));
 }
 
 /* Each is allowed alone: do they go together? */
@@ -353,6 +368,7 @@ static int __net_init timely_net_init(struct net *net)
 	table = timely_sysctl_table(ours);
 	if (!setting || !table)
 		goto no_memory;
+	ours->counters = timely_rtt_counters_of(net);
 	RCU_INIT_POINTER(ours->setting, setting);
 	ours->sysctl = timely_register_sysctl(net, "net/ipv4/timely", table,
 					      TIMELY_SYSCTLS);

@@ -138,25 +138,6 @@ const char * const timely_rtt_counter_docs[TIMELY_RTT_COUNTER_COUNT] = {
 	TIMELY_RTT_COUNTERS(TIMELY_RTT_DOC)
 };
 
-DEFINE_PER_CPU(struct timely_rtt_counters, timely_rtt_counters);
-EXPORT_PER_CPU_SYMBOL_GPL(timely_rtt_counters);
-
-/**
- * timely_rtt_counter() - one of the counters, over all CPUs
- * @index: which
- *
- * Return: how often that became of an ACK since the module was loaded.
- */
-u64 timely_rtt_counter(enum timely_rtt_result index)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu(timely_rtt_counters, cpu).count[index]);
-	return sum;
-}
-
 /* ---- loading ---- */
 
 static int __init timely_load(void)

@@ -298,14 +298,14 @@ static size_t tn_counters_bytes(const char * const *names, const char * const *d
 	return bytes;
 }
 
-static int tn_put_rtt(struct sk_buff *skb)
+static int tn_put_rtt(struct sk_buff *skb, const struct net *net)
 {
 	unsigned int i;
 	int err = 0;
 
 	for (i = 0; !err && i < TIMELY_RTT_COUNTER_COUNT; i++)
 		err = tn_put_counter(skb, timely_rtt_counter_names[i],
-				     timely_rtt_counter_docs[i], timely_rtt_counter(i));
+				     timely_rtt_counter_docs[i], timely_rtt_counter(net, i));
 	return err;
 }
 
@@ -320,7 +320,7 @@ static int tn_rtt_get(struct sk_buff *request, struct genl_info *info)
 	if (!reply)
 		return -ENOMEM;
 	header = genlmsg_put_reply(reply, info, &tn_family, 0, TIMELY_CMD_RTT_GET);
-	if (!header || tn_put_rtt(reply)) {
+	if (!header || tn_put_rtt(reply, genl_info_net(info))) {
 		nlmsg_free(reply);
 		return -EMSGSIZE;
 	}
@@ -470,10 +470,10 @@ static int tn_key_del(struct sk_buff *request, struct genl_info *info)
 
 /**
  * struct tn_flows - where a dump of flows goes on, in netlink_callback's ctx
- * @position: timely_onramp_walk()'s
+ * @walk: timely_onramp_walk()'s
  */
 struct tn_flows {
-	unsigned long position;
+	struct timely_onramp_walk *walk;
 };
 
 /**
@@ -531,10 +531,22 @@ static int tn_tell_flow(const struct timely_onramp_flow_status *status, void *ar
 
 static int tn_flow_dump_start(struct netlink_callback *cb)
 {
-	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
-		return 0;
-	NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all flows: give no attribute");
-	return -EINVAL;
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+
+	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
+		NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all flows: give no attribute");
+		return -EINVAL;
+	}
+	flows->walk = timely_onramp_walk_begin(sock_net(cb->skb->sk));
+	return flows->walk ? 0 : -ENOMEM;
+}
+
+static int tn_flow_dump_done(struct netlink_callback *cb)
+{
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+
+	timely_onramp_walk_end(flows->walk);
+	return 0;
 }
 
 /* Flows come and go meanwhile: one may be missed or told twice then. */
@@ -543,7 +555,7 @@ static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 	struct tn_dump_to to = { .skb = skb, .cb = cb };
 
-	timely_onramp_walk(sock_net(skb->sk), &flows->position, tn_tell_flow, &to);
+	timely_onramp_walk(flows->walk, tn_tell_flow, &to);
 	return skb->len;
 }
 
@@ -652,6 +664,7 @@ static const struct genl_ops tn_ops[] = {
 		.flags = GENL_UNS_ADMIN_PERM,
 		.start = tn_flow_dump_start,
 		.dumpit = tn_flow_dump,
+		.done = tn_flow_dump_done,
 	},
 	{
 		.cmd = TIMELY_CMD_LIMITS_GET,

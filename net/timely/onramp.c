@@ -1340,42 +1340,91 @@ static void onramp_flow_status(struct timely_onramp *onramp,
 }
 
 /**
- * timely_onramp_walk() - tell of the flows of a network namespace
+ * struct timely_onramp_walk - a walk through the flows of a network namespace
  * @net: the namespace
- * @position: where to begin, 0 at first; set to the flow that @tell refused
- * @tell: called for each, under RCU
- * @arg: for @tell
- *
- * Flows that come or go between two calls may be told of twice or not at all.
- *
- * Return: 0 at the end, or what @tell returned other than 0.
+ * @iter: where the walk is in the table of all flows
+ * @again: the flow at @iter was refused and is to be told of again
  */
-int timely_onramp_walk(struct net *net, unsigned long *position, timely_onramp_tell tell,
-		       void *arg)
+struct timely_onramp_walk {
+	const struct net *net;
+	struct rhashtable_iter iter;
+	bool again;
+};
+
+/* Flows of all namespaces are looked at; after so many the processor is offered to others. */
+#define ONRAMP_WALK_TURN	1024
+
+/**
+ * timely_onramp_walk_begin() - begin a walk through the flows of a network namespace
+ * @net: the namespace, which outlives the walk
+ *
+ * Return: the walk, to be given to timely_onramp_walk_end(); NULL if there is no memory.
+ */
+struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net)
+{
+	struct timely_onramp_walk *walk = kzalloc(sizeof(*walk), GFP_KERNEL_ACCOUNT);
+
+	if (!walk)
+		return NULL;
+	walk->net = net;
+	rhashtable_walk_enter(&onramp_tuples, &walk->iter);
+	return walk;
+}
+
+/**
+ * timely_onramp_walk_end() - end a walk
+ * @walk: the walk; NULL is allowed
+ */
+void timely_onramp_walk_end(struct timely_onramp_walk *walk)
+{
+	if (!walk)
+		return;
+	rhashtable_walk_exit(&walk->iter);
+	kfree(walk);
+}
+
+/* Tell of some flows. Return: 0 at the end; -EAGAIN to go on; what @tell returned. */
+static int onramp_walk_some(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg)
 {
 	struct timely_onramp_flow_status status;
-	struct rhashtable_iter iter;
 	struct timely_onramp *onramp;
-	unsigned long at = 0;
-	int err = 0;
+	int i, err = 0;
 
-	rhashtable_walk_enter(&onramp_tuples, &iter);
-	rhashtable_walk_start(&iter);
-	while (!err && (onramp = rhashtable_walk_next(&iter))) {
-		/* The table is being resized: begun again, some come twice. */
-		if (IS_ERR(onramp)) {
-			if (PTR_ERR(onramp) == -EAGAIN)
-				continue;
+	rhashtable_walk_start(&walk->iter);
+	for (i = 0; !err && i < ONRAMP_WALK_TURN; i++) {
+		onramp = walk->again ? rhashtable_walk_peek(&walk->iter) :
+				       rhashtable_walk_next(&walk->iter);
+		walk->again = false;
+		if (!onramp)
 			break;
-		}
-		if (onramp->tuple.net != (unsigned long)net || at++ < *position)
+		/* The table is being resized: begun again, some come twice. */
+		if (IS_ERR(onramp) || onramp->tuple.net != (unsigned long)walk->net)
 			continue;
 		onramp_flow_status(onramp, &status);
 		err = tell(&status, arg);
+		walk->again = err;
 	}
-	*position = err ? at - 1 : at;
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
+	rhashtable_walk_stop(&walk->iter);
+	return err ? : i == ONRAMP_WALK_TURN ? -EAGAIN : 0;
+}
+
+/**
+ * timely_onramp_walk() - tell of the flows of a network namespace, from where the walk is
+ * @walk: the walk
+ * @tell: called for each flow, under RCU; a flow that @tell refuses is the first of the next
+ *	call
+ * @arg: for @tell
+ *
+ * Flows that come or go meanwhile may be told of twice or not at all. May sleep.
+ *
+ * Return: 0 at the end, or what @tell returned other than 0.
+ */
+int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg)
+{
+	int err;
+
+	while ((err = onramp_walk_some(walk, tell, arg)) == -EAGAIN)
+		cond_resched();
 	return err;
 }
 

@@ -16,10 +16,12 @@
 #include <linux/export.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
+#include <net/timely_counters.h>
 #include <net/timely_tenant.h>
 
 static bool tenants;
@@ -65,10 +67,12 @@ const char * const timely_budget_docs[TIMELY_BUDGET_COUNT] = {
 };
 
 /**
- * struct tenant_net - budgets of a network namespace
+ * struct tenant_net - what is counted for a network namespace
+ * @rtt: what became of the ACKs of the namespace's connections
  * @budgets: by enum timely_budget_kind
  */
 struct tenant_net {
+	struct timely_rtt_counters __percpu *rtt;
 	struct timely_budget *budgets[TIMELY_BUDGET_COUNT];
 };
 
@@ -152,10 +156,45 @@ bool timely_may_affect_host(void)
 }
 EXPORT_SYMBOL_GPL(timely_may_affect_host);
 
+/**
+ * timely_rtt_counters_of() - where the ACKs of a network namespace are counted
+ * @net: network namespace
+ *
+ * Return: counters of each CPU, for as long as the namespace exists.
+ */
+struct timely_rtt_counters __percpu *timely_rtt_counters_of(const struct net *net)
+{
+	const struct tenant_net *tenant = net_generic(net, tenant_net_id);
+
+	return tenant->rtt;
+}
+EXPORT_SYMBOL_GPL(timely_rtt_counters_of);
+
+/**
+ * timely_rtt_counter() - one of the counters of ACKs, over all CPUs
+ * @net: network namespace
+ * @index: which counter
+ *
+ * Return: how many ACKs since the namespace or the module came.
+ */
+u64 timely_rtt_counter(const struct net *net, enum timely_rtt_result index)
+{
+	struct timely_rtt_counters __percpu *counters = timely_rtt_counters_of(net);
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(counters, cpu)->count[index]);
+	return sum;
+}
+EXPORT_SYMBOL_GPL(timely_rtt_counter);
+
 static void __net_exit tenant_net_exit(struct net *net)
 {
 	struct tenant_net *tenant = net_generic(net, tenant_net_id);
 	u32 kind;
+
+	free_percpu(tenant->rtt);
 
 	for (kind = 0; kind < TIMELY_BUDGET_COUNT; kind++)
 		timely_budget_return(tenant->budgets[kind]);
@@ -167,6 +206,9 @@ static int __net_init tenant_net_init(struct net *net)
 	struct timely_budget *budget;
 	u32 kind;
 
+	tenant->rtt = alloc_percpu_gfp(struct timely_rtt_counters, GFP_KERNEL_ACCOUNT);
+	if (!tenant->rtt)
+		return -ENOMEM;
 	for (kind = 0; kind < TIMELY_BUDGET_COUNT; kind++) {
 		budget = kzalloc(sizeof(*budget), GFP_KERNEL_ACCOUNT);
 		if (!budget) {

@@ -864,15 +864,14 @@ static void ab_step(struct ab_run *run)
 /* Timely's own count, of all flows; 0 if it does not count. */
 static u64 ab_hardware_rtts(void)
 {
-	struct timely_rtt_counters *counters = symbol_get(timely_rtt_counters);
-	u64 sum = 0;
-	int cpu;
+	u64 (*counter)(const struct net *net, enum timely_rtt_result index);
+	u64 sum;
 
-	if (!counters)
+	counter = symbol_get(timely_rtt_counter);
+	if (!counter)
 		return 0;
-	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(counters, cpu)->count[TIMELY_RTT_hardware];
-	symbol_put(timely_rtt_counters);
+	sum = counter(&init_net, TIMELY_RTT_hardware);
+	symbol_put(timely_rtt_counter);
 	return sum;
 }
 
