@@ -371,8 +371,9 @@ while_the_receiver_has_no_room() {
 	expect tries -le 10
 }
 
-run_cases hosts after_all_is_lost after_the_link_was_down after_no_ack_came \
-	soon_after_all_is_lost soon_after_the_link_was_down soon_after_no_ack_came \
+# A link that goes down takes its IPv6 addresses along: what needs them comes first.
+run_cases hosts after_all_is_lost soon_after_all_is_lost \
+	after_the_link_was_down after_no_ack_came soon_after_the_link_was_down soon_after_no_ack_came \
 	after_losses after_a_router_said_so after_a_router_said_so_to_a_held_timer \
 	timer_doubles timer_is_held timer_is_held_above_the_route_s timer_of_presets_is_not_held \
 	a_thousand_spread while_the_receiver_has_no_room \
