@@ -591,8 +591,7 @@ static void timely_watch_drain(struct sock *sk, const struct timely_completion *
 	struct timely_path_drain drain = {
 		.before_ns = own->drain.before_ns,
 		.rtt_ns = completion->rtt_ns,
-		/* Receivers that hold ACKs do so in drains, too. */
-		.base_ns = own->law.rate.min_rtt_ns + own->noise_ns,
+		.base_ns = own->law.rate.min_rtt_ns,
 		.due_ns = due_ns,
 	};
 
@@ -704,8 +703,6 @@ static void timely_begin(struct sock *sk, const struct timely_law *law)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets;
 
-	if (ts->own)
-		timely_look_for_drain(sk, &ts->flow->own);
 	timely_apply(sk, law);
 	packets = timely_packets(ts, bytes) + TIMELY_BEGIN_SEGMENTS * ts->gso_segs;
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
