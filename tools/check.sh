@@ -35,7 +35,7 @@ jobs="
 	full	selftests-debug-nic
 	full	selftests-debug-qdisc
 	full	selftests-debug-tcp
-	check	selftests-debug-tenant
+	full	selftests-debug-tenant
 	check	selftests-debug-core
 	check	selftests-nic
 	check	selftests-tcp
@@ -68,6 +68,7 @@ jobs="
 	full	vm-cfi
 	full	vm-kcsan
 	full	mutate
+	check	noipv6
 	fast	smoke
 	fast	build-um
 	fast	kernel-doc
@@ -199,7 +200,7 @@ figures() {
 # Paths that lose, hold back, fall silent, change.
 hostile() {
 	for cell in loss:timely-1 limited:app ack-path:timely-held-50,timely-fq-held-50 \
-		blackout:timely "$@"; do
+		blackout:timely,timely-linear "$@"; do
 		run_lab "${cell%%:*}" --cc "${cell#*:}" --seeds 1 || return 1
 	done
 }
@@ -291,6 +292,7 @@ run_job() {
 	kunit)			kunit/run.sh base ;;
 	kunit-debug)		kunit/run.sh debug ;;
 	smoke)			selftests base load transfer qdisc_tcp onramp_ctl ;;
+	noipv6)			TIMELY_KERNEL_ARGUMENTS=ipv6.disable=1 selftests base onramp_noipv6 ;;
 	selftests-debug-core)	selftests debug @core ;;
 	selftests-debug-*)	selftests debug "@${job#selftests-debug-}" ;;
 	selftests-*)		selftests base "@${job#selftests-}" ;;

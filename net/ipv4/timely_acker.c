@@ -63,6 +63,7 @@
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
 #include <net/timely_orack.h>
+#include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 #include <trace/events/net.h>
 #include <uapi/linux/timely.h>
@@ -251,6 +252,7 @@ static u32 acker_seed __ro_after_init;
 /* Guards what follows, and each namespace's config against other writers. */
 static DEFINE_MUTEX(acker_mutex);
 static unsigned int acker_users; /* namespaces with rules */
+static bool acker_joined; /* the probe is on the tracepoints */
 static u32 acker_generation;
 
 /* ---- rules ---- */
@@ -934,7 +936,7 @@ static int acker_alloc_cpus(void)
 	int i;
 
 	for_each_possible_cpu(i) {
-		cpu = kvzalloc_node(sizeof(*cpu), GFP_KERNEL, cpu_to_node(i));
+		cpu = kvzalloc_node(sizeof(*cpu), GFP_KERNEL_ACCOUNT, cpu_to_node(i));
 		if (!cpu) {
 			acker_free_cpus();
 			return -ENOMEM;
@@ -962,9 +964,11 @@ static void acker_leave_points(int count)
 
 static int acker_join(void)
 {
-	int err = acker_alloc_cpus();
-	int i;
+	int err, i;
 
+	if (acker_joined)
+		return 0;
+	err = acker_alloc_cpus();
 	for (i = 0; !err && i < ARRAY_SIZE(acker_points); i++) {
 		if (!acker_points[i])
 			continue;
@@ -975,14 +979,33 @@ static int acker_join(void)
 			acker_free_cpus();
 		}
 	}
+	acker_joined = !err;
 	return err;
 }
 
 static void acker_leave(void)
 {
+	if (!acker_joined)
+		return;
+	acker_joined = false;
 	acker_leave_points(ARRAY_SIZE(acker_points));
 	acker_free_cpus();
 }
+
+/* Rules that come and go in a loop do not patch the kernel's text each time: the probe leaves
+ * when no namespace has had a rule for so long.
+ */
+#define ACKER_IDLE	(5 * HZ)
+
+static void acker_idle(struct work_struct *work)
+{
+	mutex_lock(&acker_mutex);
+	if (!acker_users)
+		acker_leave();
+	mutex_unlock(&acker_mutex);
+}
+
+static DECLARE_DELAYED_WORK(acker_idle_work, acker_idle);
 
 /* ---- namespaces ---- */
 
@@ -1004,7 +1027,7 @@ static const struct acker_config *acker_config_of(struct net *net)
 /* A copy to be changed, with room for so many rules; it has no more of them. */
 static struct acker_config *acker_copy(const struct acker_config *config, u32 count)
 {
-	struct acker_config *copy = kzalloc(struct_size(copy, rules, count), GFP_KERNEL);
+	struct acker_config *copy = kzalloc(struct_size(copy, rules, count), GFP_KERNEL_ACCOUNT);
 
 	if (!copy)
 		return NULL;
@@ -1037,7 +1060,7 @@ static int acker_replace(struct net *net, struct acker_config *config)
 	if (old)
 		kfree_rcu(old, rcu);
 	if (had && !has && !acker_users)
-		acker_leave();
+		mod_delayed_work(system_wq, &acker_idle_work, ACKER_IDLE);
 	return 0;
 }
 
@@ -1368,6 +1391,10 @@ static int acker_change_rule(struct sk_buff *request, struct genl_info *info)
 
 	if (err)
 		return err;
+	/* The probe sees the packets of all namespaces, and the tables are each processor's. */
+	if (info->genlhdr->cmd == TIMELY_CMD_RULE_ADD && !timely_may_affect_host())
+		return acker_refuse(info, NULL, -EPERM,
+				    "a rule makes all packets that the host receives pass a probe: needs CAP_NET_ADMIN of the host, or its administrator sets timely.tenants=1");
 	mutex_lock(&acker_mutex);
 	err = info->genlhdr->cmd == TIMELY_CMD_RULE_ADD ? acker_add(info, &rule) :
 							  acker_del(info, &rule);
@@ -1431,11 +1458,15 @@ static int __init acker_load(void)
 	return err;
 }
 
-/* The last namespace with a rule takes us off the tracepoints. */
+/* Off the tracepoints before the namespaces' parts go, which the probe looks at. */
 static void __exit acker_unload(void)
 {
 	genl_unregister_family(&acker_family);
+	mutex_lock(&acker_mutex);
+	acker_leave();
+	mutex_unlock(&acker_mutex);
 	unregister_pernet_subsys(&acker_net_ops);
+	cancel_delayed_work_sync(&acker_idle_work);
 }
 
 module_init(acker_load);

@@ -70,10 +70,13 @@ static bool open_module(struct family *family)
 
 static int failed(const struct family *family, const char *verb, int err)
 {
-	if (err == -EPERM || err == -EACCES)
+	/* The kernel's own words say more than that root is needed. */
+	if (family->talk.why[0])
+		tell_err("%s", family->talk.why);
+	else if (err == -EPERM || err == -EACCES)
 		tell_err("it takes root (CAP_NET_ADMIN): sudo timelyctl acker %s ...", verb);
 	else
-		tell_err("%s", family->talk.why[0] ? family->talk.why : error_text(err));
+		tell_err("%s", error_text(err));
 	return STATUS_FAILED;
 }
 
