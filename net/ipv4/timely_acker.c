@@ -1079,6 +1079,7 @@ static void acker_forget(struct acker_cpu *cpu)
 {
 	struct acker_answer *answer;
 	struct acker_net *an;
+	struct net *net;
 	u32 i;
 
 	tasklet_disable(&cpu->tasklet);
@@ -1086,7 +1087,8 @@ static void acker_forget(struct acker_cpu *cpu)
 		answer = &cpu->ring[i % ACKER_RING];
 		if (!answer->orack.tuple.net)
 			continue;
-		an = net_generic((struct net *)(unsigned long)answer->orack.tuple.net, acker_net_id);
+		net = (struct net *)(unsigned long)answer->orack.tuple.net;
+		an = net_generic(net, acker_net_id);
 		if (!rcu_access_pointer(an->config))
 			answer->orack.tuple.net = 0;
 	}
