@@ -28,7 +28,7 @@ hosts() {
 	done
 	tracing_up
 	cat >"$work/look" <<-EOF
-		$timelyctl -j rtt >"\$1" 2>&1
+		ip netns exec h1 $timelyctl -j rtt >"\$1" 2>&1
 		[ -z "\$2" ] || ip netns exec h3 sh -c "echo \$2 >$of_h3/min_rtt_ns"
 	EOF
 }
