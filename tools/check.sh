@@ -199,7 +199,7 @@ figures() {
 
 # Paths that lose, hold back, fall silent, change.
 hostile() {
-	for cell in loss:timely-1,bbr-1 limited:app ack-path:timely-held-50,timely-fq-held-50 \
+	for cell in loss:timely-1,bbr-1 limited:app ack-path:timely-held-50 \
 		blackout:timely,timely-linear "$@"; do
 		run_lab "${cell%%:*}" --cc "${cell#*:}" --seeds 1 || return 1
 	done
@@ -302,7 +302,7 @@ run_job() {
 	figures-all)		figures ;;
 	hostile)		hostile ;;
 	hostile-all)		hostile reverse:first pauses:timely-100 route:timely-200 \
-					ack-path:timely-lost-10,timely-told-held-50 ;;
+					ack-path:timely-lost-10,timely-told-held-50,timely-fq-held-50 ;;
 	*)			echo "no job '$job'"; return 1 ;;
 	esac
 }
