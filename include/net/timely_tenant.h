@@ -15,6 +15,7 @@
 #endif
 
 struct net;
+struct sk_buff;
 
 /*
  * Kinds of objects that are counted for each network namespace:
@@ -77,6 +78,7 @@ void timely_budget_return(struct timely_budget *budget);
 void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
 			  struct timely_budget_status *status);
 bool timely_may_affect_host(void);
+bool timely_request_may_affect_host(const struct sk_buff *request);
 
 int timely_tenant_init(void);
 void timely_tenant_exit(void);

@@ -1394,7 +1394,8 @@ static int acker_change_rule(struct sk_buff *request, struct genl_info *info)
 	if (err)
 		return err;
 	/* The probe sees the packets of all namespaces, and the tables are each processor's. */
-	if (info->genlhdr->cmd == TIMELY_CMD_RULE_ADD && !timely_may_affect_host())
+	if (info->genlhdr->cmd == TIMELY_CMD_RULE_ADD &&
+	    !timely_request_may_affect_host(request))
 		return acker_refuse(info, NULL, -EPERM,
 				    "a rule makes all packets that the host receives pass a probe: needs CAP_NET_ADMIN of the host, or its administrator sets timely.tenants=1");
 	mutex_lock(&acker_mutex);

@@ -16,6 +16,7 @@
 #include <linux/export.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/netlink.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
@@ -155,6 +156,22 @@ bool timely_may_affect_host(void)
 	return READ_ONCE(tenants) || capable(CAP_NET_ADMIN);
 }
 EXPORT_SYMBOL_GPL(timely_may_affect_host);
+
+/**
+ * timely_request_may_affect_host() - may a netlink request switch on what all namespaces pay for?
+ * @request: the netlink message
+ *
+ * The task that opened the socket needs the capability as well as the task that sends: a tenant
+ * may hand its socket to a privileged program as a file to write to.
+ *
+ * Return: true if both have CAP_NET_ADMIN in the initial user namespace, or if the host's
+ * administrator has set tenants=1.
+ */
+bool timely_request_may_affect_host(const struct sk_buff *request)
+{
+	return READ_ONCE(tenants) || netlink_capable(request, CAP_NET_ADMIN);
+}
+EXPORT_SYMBOL_GPL(timely_request_may_affect_host);
 
 /**
  * timely_rtt_counters_of() - where the ACKs of a network namespace are counted

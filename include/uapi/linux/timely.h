@@ -169,7 +169,7 @@ enum {
 	TIMELY_CMD_UNSPEC,
 	TIMELY_CMD_NIC_GET,	/* one by IFINDEX or IFNAME, or dump: all known here */
 	TIMELY_CMD_NIC_SET,	/* IFINDEX or IFNAME; LINE_OVERRIDE_KBPS, NIC_USE */
-	TIMELY_CMD_RTT_GET,	/* counters of RTT measurement, of all namespaces */
+	TIMELY_CMD_RTT_GET,	/* counters of RTT measurement in this namespace */
 	TIMELY_CMD_ONRAMP_GET,	/* On-Ramp in this namespace: settings, keys, counters */
 	TIMELY_CMD_ONRAMP_SET,	/* UNAUTHENTICATED, KEY_USED */
 	TIMELY_CMD_KEY_SET,	/* KEY, KEY_SECRET: a key to verify OR-ACKs with */
