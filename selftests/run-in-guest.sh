@@ -9,6 +9,7 @@
 # from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
 # see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured; what is random
 # repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz,
+# TIMELY_FUZZ_PACKETS and the seed for packet_fuzz,
 # TIMELY_CLOCKS=full for clock_steps; words of TIMELY_KERNEL_ARGUMENTS are added to the kernel's command line.
 
 set -eu
@@ -56,7 +57,7 @@ status=$together/status
 	# shellcheck disable=SC2086 # a list of words
 	"$lab/guest.sh" $arguments -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
 		-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
-		-e "TIMELY_CLOCKS=${TIMELY_CLOCKS-}" \
+		-e "TIMELY_FUZZ_PACKETS=${TIMELY_FUZZ_PACKETS-}" -e "TIMELY_CLOCKS=${TIMELY_CLOCKS-}" \
 		"$here/net/timely/run.sh" "$together" "$@" || rc=$?
 	echo $rc >"$status"
 } | durations
