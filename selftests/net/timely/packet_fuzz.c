@@ -979,7 +979,7 @@ static bool parse_secret(const char *text, struct secret *secret)
 	return true;
 }
 
-static int usage(void)
+static int refuse_arguments(void)
 {
 	fputs("usage: packet_fuzz data SEED PACKETS DEVICE...\n"
 	      "       packet_fuzz oracks SEED PACKETS DEVICE SENDER [SECRET]\n", stderr);
@@ -992,7 +992,7 @@ int main(int argc, char **argv)
 	unsigned long long seed, packets;
 
 	if (argc < 5)
-		return usage();
+		return refuse_arguments();
 	seed = strtoull(argv[2], NULL, 0);
 	packets = strtoull(argv[3], NULL, 0);
 	chance_state = seed;
@@ -1002,7 +1002,7 @@ int main(int argc, char **argv)
 		 (argc == 6 || parse_secret(argv[6], &secret)))
 		fuzz_oracks(packets, argv[4], argv[5], argc == 7 ? &secret : NULL);
 	else
-		return usage();
+		return refuse_arguments();
 	printf("# %llu packets, %llu refused by the socket, seed %llu\n", packets, refused, seed);
 	return 0;
 }

@@ -32,7 +32,7 @@ qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segme
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz"
 onramp="acker onramp_ctl onramp onramp_clock onramp_forged onramp_host onramp_options onramp_raw onramp_unload
 	packet_fuzz"
-tenant="tenant_host tenant_memory onramp_peers"
+tenant="tenant_host tenant_fuzz tenant_memory onramp_peers"
 nic="hwnic onramp_waits hw_rtt clock_steps hw_paths hw_line hw_links hw_unload timelyctl"
 smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
 	onramp_options onramp_unload"

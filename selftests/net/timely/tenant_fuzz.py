@@ -1,0 +1,230 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""A tenant, root in user and network namespaces of its own, tries everything.
+
+    tenant_fuzz.py nic SEED MESSAGES IFINDEX          NICs' settings: the device has none
+    tenant_fuzz.py acker SEED MESSAGES may|may-not    the netlink family "timely_acker"
+    tenant_fuzz.py sysctl SEED WRITES                 the files of net.ipv4.timely
+    tenant_fuzz.py deputy                             a rule, asked for by another process
+
+acker: a refused message changes nothing, and no rule appears where none may be added.
+sysctl: a refused write changes no file, and each file can be read afterwards.
+deputy is run as the host's root: a socket that a tenant opened is no way to use the
+privileges of a process that happens to write to it. It prints the errno and the words.
+"""
+
+import ctypes
+import errno
+import os
+import random
+import socket
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from timelyctl_genl import (  # noqa: E402
+    ACK, DUMP, ERROR, REQUEST, Family, any_message as any_nic_message, attr, u32)
+
+ACKER_GET, ACKER_SET, RULE_ADD, RULE_DEL = 9, 10, 11, 12
+DIRECTORY = "/proc/sys/net/ipv4/timely/"
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+NOBODY = 65534
+
+
+def uapi_attributes():
+    """TIMELY_A_*, numbered as in the header, a copy of which is beside this file."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    with open(os.path.join(here, "timely.h"), encoding="ascii") as file:
+        text = file.read()
+    body = text[text.index("TIMELY_A_UNSPEC,"):text.index("__TIMELY_A_MAX")]
+    words = body.replace("\t", " ").split("\n")[1:]
+    names = [word.split(",")[0].strip() for word in words if word.strip().startswith("TIMELY_A_")]
+    return {name[len("TIMELY_A_"):]: number for number, name in enumerate(names, 1)}
+
+
+class Acker(Family):
+    def __init__(self):
+        super().__init__()
+        error, _, answers = self.ask(3, attr(2, b"timely_acker\0"), family=16)
+        assert not error, error
+        self.id = struct.unpack("=H", answers[0][1])[0]
+
+    def state(self):
+        """All that the family tells, as bytes."""
+        self.sock.send(self.message(ACKER_GET, b"", REQUEST))
+        return self.sock.recv(1 << 17)[20:]
+
+
+# ---- the receiver's family ----
+
+def right_body(rng, number, command):
+    if command in (RULE_ADD, RULE_DEL):
+        length = rng.choice([0, 8, 24])
+        prefix = bytes([10, 7, rng.randrange(4)])[:length // 8].ljust(rng.choice([4, 16]), b"\0")
+        return attr(number["RULE_PREFIX"], prefix) + attr(number["RULE_LENGTH"], bytes([length]))
+    if command == ACKER_SET:
+        return rng.choice([u32(number["ACKER_EVERY"], rng.choice([1500, 15000, 0, 1499, 10**7 + 1])),
+                           u32(number["ACKER_RATE"], rng.choice([1, 10**6, 0, 10**8 + 1]))])
+    return b""
+
+
+def any_attr(rng, number):
+    kind = rng.choice([*number.values(), rng.randrange(60), rng.randrange(1 << 16)])
+    data = rng.randbytes(rng.choice([0, 1, 2, 4, 4, 8, 16, rng.randrange(300)]))
+    if rng.random() < 0.1:
+        data = attr(rng.choice([*number.values()]), data)
+        kind |= 0x8000
+    whole = attr(kind, data)
+    if rng.random() < 0.05:
+        whole = struct.pack("=H", rng.choice([0, 1, 3, 0xFFFF, rng.randrange(400)])) + whole[2:]
+    return whole
+
+
+def any_message(rng, family, number):
+    command = rng.choice([ACKER_GET, ACKER_SET, RULE_ADD, RULE_ADD, RULE_DEL, rng.randrange(256)])
+    flags = REQUEST | ACK | rng.choice([0, 0, 0, DUMP, rng.getrandbits(16)])
+    body = right_body(rng, number, command)
+    if rng.random() < 0.5:
+        body = b"".join(any_attr(rng, number) for _ in range(rng.randrange(5)))
+    message = bytearray(family.message(command, body, flags, version=rng.choice([0, 1, 1, 255])))
+    if rng.random() < 0.1:
+        message[rng.randrange(16, len(message))] ^= 1 << rng.randrange(8)
+    return bytes(message)
+
+
+def answers_to(family, sent):
+    errors = []
+    while True:
+        try:
+            errors += [struct.unpack_from("=i", payload)[0]
+                       for kind, _, seq, payload in family.hear(socket.MSG_DONTWAIT)
+                       if kind == ERROR and seq == sent]
+        except BlockingIOError:
+            return errors
+
+
+def acker(seed, count, right):
+    rng = random.Random(int(seed))
+    family, listener, number = Acker(), Acker(), uapi_attributes()
+    rule = struct.pack("=H", number["RULE"] | 0x8000)
+    before = listener.state()
+    refused = changed = 0
+    for at in range(int(count)):
+        message = any_message(rng, family, number)
+        sent = family.seq
+        family.sock.send(message)
+        errors = answers_to(family, sent)
+        after = listener.state()
+        refused += any(errors)
+        changed += after != before
+        assert after == before or 0 in errors, (at, message, errors, before, after)
+        assert right == "may" or rule not in after, (at, message, after)
+        before = after
+    print(f"# {count} messages, {refused} refused, {changed} changes, seed {seed}")
+    assert refused and changed
+
+
+# ---- the family of NICs ----
+
+def nic(seed, count, index):
+    rng = random.Random(int(seed))
+    family, listener = Family(), Family()
+    refused = 0
+    for at in range(int(count)):
+        message = any_nic_message(rng, family, int(index))
+        sent = family.seq
+        family.sock.send(message)
+        refused += any(answers_to(family, sent))
+        error, _, answers = listener.ask(1, b"", REQUEST | DUMP)
+        assert not error and not answers, (at, message, error, answers)
+    print(f"# {count} messages, {refused} refused, seed {seed}")
+    assert refused
+
+
+# ---- sysctls ----
+
+def read_all(names):
+    values = []
+    for name in names:
+        with open(DIRECTORY + name, "rb") as file:
+            values.append(file.read())
+    return values
+
+
+def any_value(rng):
+    return rng.choice([
+        str(rng.randrange(100)), str(rng.getrandbits(rng.randrange(1, 70))), "auto", "paper", "linux",
+        "-1", "0x10", "", " ", "\n", "\0", "%s%n%p", "\x1b[2J", "x" * rng.randrange(1, 5000),
+        "1\n2\n", "12 34", str(1 << 32), str(1 << 64),
+    ]).encode() + rng.choice([b"\n", b"", rng.randbytes(rng.randrange(6))])
+
+
+def sysctl(seed, count):
+    rng = random.Random(int(seed))
+    names = sorted(os.listdir(DIRECTORY))
+    before = read_all(names)
+    refused = 0
+    for at in range(int(count)):
+        name, value = rng.choice(names), any_value(rng)
+        fd = os.open(DIRECTORY + name, os.O_WRONLY)
+        error = None
+        try:
+            # Not from the beginning: such a write means nothing.
+            if rng.random() < 0.05:
+                os.pwrite(fd, value, rng.randrange(1, 1 << 20))
+            else:
+                os.write(fd, value)
+        except OSError as wrong:
+            error = wrong.errno
+        finally:
+            os.close(fd)
+        after = read_all(names)
+        assert error is None or after == before, (at, name, value, error)
+        assert all(text.endswith(b"\n") for text in after), (at, name, value, after)
+        refused += error is not None
+        before = after
+    print(f"# {count} writes, {refused} refused, seed {seed}")
+    assert 0 < refused < int(count)
+
+
+# ---- a deputy ----
+
+def tenants_socket():
+    """A generic netlink socket that nobody opened in user and network namespaces of its own."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    child = os.fork()
+    if not child:
+        ours.close()
+        libc = ctypes.CDLL(None, use_errno=True)
+        os.setgroups([])
+        os.setresgid(NOBODY, NOBODY, NOBODY)
+        os.setresuid(NOBODY, NOBODY, NOBODY)
+        if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET):
+            os._exit(1)
+        family = Acker()
+        socket.send_fds(theirs, [struct.pack("=H", family.id)], [family.sock.fileno()])
+        # The socket's owner must live: its namespace is asked for its privileges.
+        theirs.recv(1)
+        os._exit(0)
+    theirs.close()
+    data, fds, _, _ = socket.recv_fds(ours, 2, 1)
+    assert fds, "the tenant has failed"
+    return ours, child, struct.unpack("=H", data)[0], fds[0]
+
+
+def deputy():
+    number = uapi_attributes()
+    ours, child, family_id, fd = tenants_socket()
+    family = Acker.__new__(Acker)
+    family.sock, family.seq, family.id = socket.socket(fileno=fd), 0, family_id
+    body = attr(number["RULE_PREFIX"], bytes(4)) + attr(number["RULE_LENGTH"], b"\0")
+    error, words, _ = family.ask(RULE_ADD, body)
+    print(errno.errorcode.get(error, error), words)
+    ours.close()
+    os.waitpid(child, 0)
+
+
+if __name__ == "__main__":
+    {"nic": nic, "acker": acker, "sysctl": sysctl, "deputy": deputy}[sys.argv[1]](*sys.argv[2:])
