@@ -42,6 +42,8 @@
 #include <linux/timely.h>
 #include <net/timely_qdisc.h>
 
+#include "chance.h"
+
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Of a message and the question behind it; ours are shorter. */
@@ -82,30 +84,6 @@ static const struct range *range_of(unsigned int attr)
 static bool allowed(const struct range *r, __u64 value)
 {
 	return (value >= r->min && value <= r->max) || value == r->value;
-}
-
-/* ---- chance ---- */
-
-static __u64 chance_state;
-
-/* splitmix64 */
-static __u64 chance(void)
-{
-	__u64 z = chance_state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-static unsigned int below(unsigned int n)
-{
-	return chance() % n;
-}
-
-static bool one_in(unsigned int n)
-{
-	return below(n) == 0;
 }
 
 /* ---- who we are ---- */

@@ -41,6 +41,8 @@
 #include <linux/types.h>
 #include <linux/virtio_net.h>
 
+#include "chance.h"
+
 /* Since Linux 6.2. */
 #ifndef VIRTIO_NET_HDR_GSO_UDP_L4
 #define VIRTIO_NET_HDR_GSO_UDP_L4	5
@@ -54,30 +56,6 @@
 #define ORACK_BYTES	36
 #define VXLAN_PORT	4789
 #define IN_FLIGHT	8	/* datagrams that OR-ACKs tell of */
-
-/* ---- chance ---- */
-
-static __u64 chance_state;
-
-/* splitmix64 */
-static __u64 chance(void)
-{
-	__u64 z = chance_state += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
-}
-
-static unsigned int below(unsigned int n)
-{
-	return chance() % n;
-}
-
-static bool one_in(unsigned int n)
-{
-	return below(n) == 0;
-}
 
 static void give_up(const char *what)
 {
