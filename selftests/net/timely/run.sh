@@ -36,7 +36,7 @@ tenant="tenant_host tenant_fuzz tenant_memory onramp_peers"
 nic="hwnic onramp_waits hw_rtt clock_steps hw_paths hw_line hw_links hw_unload timelyctl"
 smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
 	onramp_options onramp_unload"
-core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz
+core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload
 	onramp_raw onramp_host tenant_host onramp_peers"
 all="$tcp $qdisc $onramp $tenant $nic"
 
