@@ -77,7 +77,7 @@ struct timely_budget *timely_budget_take(const struct net *net, enum timely_budg
 void timely_budget_return(struct timely_budget *budget);
 void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
 			  struct timely_budget_status *status);
-bool timely_may_affect_host(void);
+bool timely_may_affect_host(const struct net *net);
 bool timely_request_may_affect_host(const struct sk_buff *request);
 
 int timely_tenant_init(void);

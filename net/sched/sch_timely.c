@@ -2656,7 +2656,7 @@ static int tq_onramp_join(struct Qdisc *sch, u8 wanted, struct netlink_ext_ack *
 				   timely_onramp_port());
 	else if (err == -EPERM)
 		NL_SET_ERR_MSG_MOD(extack,
-				   "onramp: owd rtt affects the whole host: ask its administrator to set it or timely.tenants=1, or use owd relative");
+				   "onramp: owd rtt affects the whole host: ask its administrator to set timely.tenants=1, or use owd relative");
 	else if (err == -EOPNOTSUPP)
 		NL_SET_ERR_MSG_MOD(extack,
 				   "onramp: no tracepoint tcp_probe in this kernel, as owd rtt takes: use another owd");

@@ -1057,9 +1057,9 @@ static void onramp_probe_work(struct work_struct *work)
 static DECLARE_WORK(onramp_probe_soon, onramp_probe_work);
 static DECLARE_DELAYED_WORK(onramp_probe_later, onramp_probe_work);
 
-static int onramp_rtt_join(struct onramp_net *on)
+static int onramp_rtt_join(const struct net *net, struct onramp_net *on)
 {
-	if (!timely_may_affect_host())
+	if (!timely_may_affect_host(net))
 		return -EPERM;
 	if (!timely_tracepoint_find("tcp_probe"))
 		return -EOPNOTSUPP;
@@ -1167,7 +1167,7 @@ static int onramp_listen_all(struct net *net, struct onramp_net *on)
  *
  * Return: 0; -EADDRINUSE if another socket has the port of OR-ACKs; another error
  * of making one; -EOPNOTSUPP if the kernel has no tracepoint for RTTs; -EPERM if RTTs
- * are wanted by somebody who must not affect the host.
+ * are wanted by somebody who must not affect the host, see timely_may_affect_host().
  */
 int timely_onramp_join(struct net *net, u8 owd)
 {
@@ -1175,7 +1175,7 @@ int timely_onramp_join(struct net *net, u8 owd)
 	int err = 0;
 
 	if (owd == TIMELY_OWD_RTT)
-		return onramp_rtt_join(on);
+		return onramp_rtt_join(net, on);
 	mutex_lock(&on->lock);
 	if (!on->listeners)
 		err = onramp_listen_all(net, on);

@@ -145,15 +145,20 @@ EXPORT_SYMBOL_GPL(timely_budget_status);
 
 /**
  * timely_may_affect_host() - may the current task switch on what all namespaces pay for?
+ * @net: network namespace that the request is about
  *
- * For the context of a netlink request or a system call only.
+ * For the context of a netlink request whose sender and whose socket's opener the kernel has
+ * asked for CAP_NET_ADMIN in the user namespace that owns @net, such as a request about a qdisc.
+ * A tenant may hand its socket to a privileged program as a file to write to: that has the
+ * capability, but the tenant's network namespace does not belong to the initial user namespace.
  *
- * Return: true with CAP_NET_ADMIN in the initial user namespace, or if the host's
- * administrator has set tenants=1.
+ * Return: true with CAP_NET_ADMIN in the initial user namespace, for a network namespace that
+ * this user namespace owns, or if the host's administrator has set tenants=1.
  */
-bool timely_may_affect_host(void)
+bool timely_may_affect_host(const struct net *net)
 {
-	return READ_ONCE(tenants) || capable(CAP_NET_ADMIN);
+	return READ_ONCE(tenants) ||
+	       (net->user_ns == &init_user_ns && capable(CAP_NET_ADMIN));
 }
 EXPORT_SYMBOL_GPL(timely_may_affect_host);
 

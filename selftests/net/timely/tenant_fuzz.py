@@ -5,12 +5,13 @@
     tenant_fuzz.py nic SEED MESSAGES IFINDEX          NICs' settings: the device has none
     tenant_fuzz.py acker SEED MESSAGES may|may-not    the netlink family "timely_acker"
     tenant_fuzz.py sysctl SEED WRITES                 the files of net.ipv4.timely
-    tenant_fuzz.py deputy                             a rule, asked for by another process
+    tenant_fuzz.py deputy rule|rtt                    asked for by another process
 
 acker: a refused message changes nothing, and no rule appears where none may be added.
 sysctl: a refused write changes no file, and each file can be read afterwards.
 deputy is run as the host's root: a socket that a tenant opened is no way to use the
 privileges of a process that happens to write to it. It prints the errno and the words.
+It asks for a rule of the receiver, or for a qdisc with "owd rtt".
 """
 
 import ctypes
@@ -25,23 +26,25 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from timelyctl_genl import (  # noqa: E402
-    ACK, DUMP, ERROR, REQUEST, Family, any_message as any_nic_message, attr, u32)
+    ACK, DUMP, ERROR, REQUEST, Family, any_message as any_nic_message, attr, netlink_socket, u32)
 
+RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TC_H_ROOT, OWD_RTT = 36, 1, 2, 0xFFFFFFFF, 2
+CREATE, REPLACE = 0x400, 0x100
 ACKER_GET, ACKER_SET, RULE_ADD, RULE_DEL = 9, 10, 11, 12
 DIRECTORY = "/proc/sys/net/ipv4/timely/"
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 NOBODY = 65534
 
 
-def uapi_attributes():
-    """TIMELY_A_*, numbered as in the header, a copy of which is beside this file."""
+def uapi_attributes(prefix):
+    """Attributes numbered as in the header, a copy of which is beside this file."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "timely.h"), encoding="ascii") as file:
         text = file.read()
-    body = text[text.index("TIMELY_A_UNSPEC,"):text.index("__TIMELY_A_MAX")]
+    body = text[text.index(f"\t{prefix}UNSPEC,"):text.index(f"__{prefix}MAX")]
     words = body.replace("\t", " ").split("\n")[1:]
-    names = [word.split(",")[0].strip() for word in words if word.strip().startswith("TIMELY_A_")]
-    return {name[len("TIMELY_A_"):]: number for number, name in enumerate(names, 1)}
+    names = [word.split(",")[0].strip() for word in words if word.strip().startswith(prefix)]
+    return {name[len(prefix):]: number for number, name in enumerate(names, 1)}
 
 
 class Acker(Family):
@@ -107,7 +110,7 @@ def answers_to(family, sent):
 
 def acker(seed, count, right):
     rng = random.Random(int(seed))
-    family, listener, number = Acker(), Acker(), uapi_attributes()
+    family, listener, number = Acker(), Acker(), uapi_attributes("TIMELY_A_")
     rule = struct.pack("=H", number["RULE"] | 0x8000)
     before = listener.state()
     refused = changed = 0
@@ -191,8 +194,23 @@ def sysctl(seed, count):
 
 # ---- a deputy ----
 
-def tenants_socket():
-    """A generic netlink socket that nobody opened in user and network namespaces of its own."""
+class Qdiscs(Family):
+    """Messages about qdiscs."""
+
+    def __init__(self):  # pylint: disable=super-init-not-called
+        self.sock = netlink_socket(socket.NETLINK_ROUTE)
+        self.seq = self.id = 0
+
+    def message(self, command, body, flags=REQUEST | ACK, family=None, version=1):
+        self.seq += 1
+        # struct tcmsg: the root of the loopback device
+        body = struct.pack("=BxxxiIII", 0, 1, 0, TC_H_ROOT, 0) + body
+        return struct.pack("=IHHII", 16 + len(body), command, flags | CREATE | REPLACE,
+                           self.seq, 0) + body
+
+
+def tenants_socket(kind):
+    """A family's socket that nobody opened in user and network namespaces of its own."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     child = os.fork()
     if not child:
@@ -203,7 +221,7 @@ def tenants_socket():
         os.setresuid(NOBODY, NOBODY, NOBODY)
         if libc.unshare(CLONE_NEWUSER | CLONE_NEWNET):
             os._exit(1)
-        family = Acker()
+        family = kind()
         socket.send_fds(theirs, [struct.pack("=H", family.id)], [family.sock.fileno()])
         # The socket's owner must live: its namespace is asked for its privileges.
         theirs.recv(1)
@@ -214,13 +232,20 @@ def tenants_socket():
     return ours, child, struct.unpack("=H", data)[0], fds[0]
 
 
-def deputy():
-    number = uapi_attributes()
-    ours, child, family_id, fd = tenants_socket()
-    family = Acker.__new__(Acker)
+def deputy(what):
+    kind = {"rule": Acker, "rtt": Qdiscs}[what]
+    ours, child, family_id, fd = tenants_socket(kind)
+    family = kind.__new__(kind)
     family.sock, family.seq, family.id = socket.socket(fileno=fd), 0, family_id
-    body = attr(number["RULE_PREFIX"], bytes(4)) + attr(number["RULE_LENGTH"], b"\0")
-    error, words, _ = family.ask(RULE_ADD, body)
+    if what == "rule":
+        number = uapi_attributes("TIMELY_A_")
+        error, words, _ = family.ask(RULE_ADD, attr(number["RULE_PREFIX"], bytes(4)) +
+                                     attr(number["RULE_LENGTH"], b"\0"))
+    else:
+        number = uapi_attributes("TCA_TIMELY_")
+        options = u32(number["ONRAMP"], 50000) + attr(number["ONRAMP_OWD"], bytes([OWD_RTT]))
+        error, words, _ = family.ask(RTM_NEWQDISC, attr(TCA_KIND, b"timely\0") +
+                                     attr(TCA_OPTIONS | 0x8000, options))
     print(errno.errorcode.get(error, error), words)
     ours.close()
     os.waitpid(child, 0)

@@ -95,9 +95,12 @@ sysctls() {
 # A process of the host's root writes to a tenant's socket: a privileged program whose
 # output the tenant has redirected. The tenant gains nothing by it.
 no_deputy() {
-	must timeout 10 "$python" -I $shared/tenant_fuzz.py deputy
-	say "$(cat "$work/must")"
-	grep -q '^EPERM ' "$work/must" || fail "a rule was added by a tenant's socket"
+	for what in rule rtt; do
+		must timeout 10 "$python" -I $shared/tenant_fuzz.py deputy $what
+		say "$(cat "$work/must")"
+		grep -q "^EPERM .*timely.tenants=1" "$work/must" ||
+			fail "$what: a tenant's socket was enough"
+	done
 }
 
 goodbye() {

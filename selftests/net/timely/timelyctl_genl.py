@@ -59,14 +59,20 @@ def attrs(data):
     return found
 
 
+def netlink_socket(protocol):
+    """One that is told the kernel's words, and not its own message again."""
+    sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
+    sock.bind((0, 0))
+    sock.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+    sock.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+    return sock
+
+
 class Family:
     """A socket, and the family's number."""
 
     def __init__(self):
-        self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
-        self.sock.bind((0, 0))
-        self.sock.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
-        self.sock.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
+        self.sock = netlink_socket(NETLINK_GENERIC)
         self.seq = 0
         self.id = 0
         error, _, answers = self.ask(3, attr(2, b"timely\0"), family=16)
