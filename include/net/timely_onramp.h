@@ -33,7 +33,7 @@ struct timely_onramp_walk;
 	X(bad_tag, "OR-ACKs whose tag is wrong: forged, or of another key") \
 	X(no_flow, "OR-ACKs of no flow that is alive here")		\
 	X(not_in_flight, "OR-ACKs of no packet in flight")		\
-	X(old, "OR-ACKs replayed, or overtaken by later ones")		\
+	X(old, "OR-ACKs replayed, overtaken, or of no packet sent since the last that counted") \
 	X(bad_time, "OR-ACKs of a time that cannot be: replayed, or a clock was stepped") \
 	X(rtt_lookups, "ACKs whose flow was looked up, without a receiver") \
 	X(rtts, "RTTs that counted, without a receiver")		\

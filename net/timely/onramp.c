@@ -67,9 +67,9 @@
  */
 #define ONRAMP_AT_ONCE_NS	(16 * NSEC_PER_USEC)
 
-/* OR-ACKs whose tag is right but that do not count, replayed ones for example: so many are
- * looked up for each of so many groups of addresses in each period. An OR-ACK whose tag is
- * wrong uses up nothing, as anybody can send it from any address.
+/* OR-ACKs whose tag is right but that do not count, those of an impossible time for example: so
+ * many may try for each of so many groups of addresses in each period. An OR-ACK whose tag is
+ * wrong uses up nothing, as anybody can send it from any address, nor does one that is replayed.
  */
 #define ONRAMP_BAD_GROUPS	256
 #define ONRAMP_BAD_MAX		1024
@@ -382,28 +382,21 @@ static bool onramp_read(const struct timely_sent *entry, struct timely_sent *sen
 	return sent->time_ns && sent->time_ns == READ_ONCE(entry->time_ns);
 }
 
-/* When the packet departed that a byte is in, or, where @whole, that has just that
- * number; if it did more than once, the last time. 0 if that is not known any more.
- */
-static u64 onramp_departure(const struct timely_onramp *onramp, u32 seq, bool whole,
-			    u32 *asserted_ns)
+/* Is a byte among @payload ones before @end_seq, or, where @whole, is that just its number? */
+static bool onramp_contains(u32 end_seq, u32 payload, u32 seq, bool whole)
 {
-	u32 next = READ_ONCE(onramp->next), i, back;
-	struct timely_sent sent;
+	u32 back = end_seq - seq;
 
-	for (i = 1; i <= TIMELY_SENT; i++) {
-		if (!onramp_read(&onramp->sent[(next - i) % TIMELY_SENT], &sent))
-			continue;
-		back = sent.end_seq - seq;
-		if (whole ? back : back - 1 >= sent.payload)
-			continue;
-		*asserted_ns = sent.asserted_ns;
-		if (!sent.span_ns)
-			return sent.time_ns;
-		return sent.time_ns +
-		       div_u64((u64)sent.span_ns * (sent.payload - back), sent.payload);
-	}
-	return 0;
+	return whole ? !back : back - 1 < payload;
+}
+
+/* When the packet departed that a byte of an entry is in: packets are spread evenly. */
+static u64 onramp_departed(const struct timely_sent *sent, u32 seq)
+{
+	if (!sent->span_ns)
+		return sent->time_ns;
+	return sent->time_ns +
+	       div_u64((u64)sent->span_ns * (sent->payload - (sent->end_seq - seq)), sent->payload);
 }
 
 /* ---- a signal ---- */
@@ -549,8 +542,8 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *l
 		.departures = READ_ONCE(onramp->next),
 	};
 
-	onramp->green_ns = news->sent_ns;
-	onramp->green_seq = news->seq;
+	WRITE_ONCE(onramp->green_ns, news->sent_ns);
+	WRITE_ONCE(onramp->green_seq, news->seq);
 	onramp->delay_ns = delay_ns;
 	onramp->signals++;
 	if (onramp->peer) {
@@ -573,13 +566,47 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *l
 }
 
 /* Is the packet one after that of the last signal? Of a segment several packets
- * may be acknowledged.
+ * may be acknowledged. The answer counts with the flow's lock only.
  */
 static bool onramp_is_later(const struct timely_onramp *onramp, const struct onramp_news *news)
 {
-	if (news->sent_ns != onramp->green_ns)
-		return news->sent_ns > onramp->green_ns;
-	return (s32)(news->seq - onramp->green_seq) > 0;
+	u64 green_ns = READ_ONCE(onramp->green_ns);
+
+	if (news->sent_ns != green_ns)
+		return news->sent_ns > green_ns;
+	return (s32)(news->seq - READ_ONCE(onramp->green_seq)) > 0;
+}
+
+/* When the packet departed that the byte news->seq is in, or, where @whole, that has just that
+ * number; if it did more than once, the last time. Packets that departed before what was heard
+ * of last are not looked for. Takes no lock.
+ */
+static enum timely_onramp_counter onramp_departure(const struct timely_onramp *onramp, bool whole,
+						   struct onramp_news *news)
+{
+	u64 green_ns = READ_ONCE(onramp->green_ns), time_ns;
+	u32 next = READ_ONCE(onramp->next), i;
+	const struct timely_sent *entry;
+	struct timely_sent sent;
+
+	for (i = 1; i <= TIMELY_SENT; i++) {
+		entry = &onramp->sent[(next - i) % TIMELY_SENT];
+		/* Most are not read as a whole. */
+		if (onramp_contains(READ_ONCE(entry->end_seq), READ_ONCE(entry->payload),
+				    news->seq, whole) &&
+		    onramp_read(entry, &sent) &&
+		    onramp_contains(sent.end_seq, sent.payload, news->seq, whole)) {
+			news->asserted_ns = sent.asserted_ns;
+			news->sent_ns = onramp_departed(&sent, news->seq);
+			return onramp_is_later(onramp, news) ? TIMELY_ONRAMP_accepted :
+							       TIMELY_ONRAMP_old;
+		}
+		/* 0 while it is written: that is the newest, or never was one. */
+		time_ns = READ_ONCE(entry->time_ns);
+		if (time_ns && time_ns <= green_ns)
+			return TIMELY_ONRAMP_old;
+	}
+	return TIMELY_ONRAMP_not_in_flight;
 }
 
 /* Return: what became of it. */
@@ -684,20 +711,19 @@ EXPORT_SYMBOL_GPL(timely_onramp_recall);
 
 /* ---- OR-ACKs ---- */
 
-static enum timely_onramp_counter onramp_verify(struct onramp_net *on,
-						const struct timely_orack *orack, const u8 *wire)
+/* The key that an OR-ACK is to be verified with, NULL without one. Under RCU. */
+static enum timely_onramp_counter onramp_key(struct onramp_net *on,
+					     const struct timely_orack *orack,
+					     const struct timely_orack_key **key)
 {
-	const struct onramp_key *key = NULL;
+	const struct onramp_key *found = NULL;
 
-	if (orack->key) {
-		key = rcu_dereference(on->keys[orack->key]);
-		if (!key)
-			return TIMELY_ONRAMP_unknown_key;
-	} else if (!READ_ONCE(on->unauthenticated)) {
+	if (orack->key)
+		found = rcu_dereference(on->keys[orack->key]);
+	if (!found && (orack->key || !READ_ONCE(on->unauthenticated)))
 		return TIMELY_ONRAMP_unknown_key;
-	}
-	return timely_orack_verify(orack, wire, key ? &key->key : NULL) ?
-	       TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_bad_tag;
+	*key = found ? &found->key : NULL;
+	return TIMELY_ONRAMP_accepted;
 }
 
 /* The socket that sends the flow, referenced, or NULL. */
@@ -736,34 +762,37 @@ static enum timely_onramp_counter onramp_in_flight(struct net *net,
 	return result;
 }
 
-/* Under RCU. */
-static enum timely_onramp_counter onramp_take(struct net *net, const struct timely_orack *orack,
-					      int iif, u64 now_ns)
+/* Does an OR-ACK tell of a packet that a flow has sent, and that is later than what was heard
+ * of last? This takes less time than to verify the tag, takes no lock and changes nothing: what
+ * anybody can send without having seen a packet, and what is replayed, ends here. Under RCU.
+ */
+static enum timely_onramp_counter onramp_match(const struct timely_orack *orack,
+					       struct timely_onramp **found,
+					       struct onramp_news *news)
 {
-	struct onramp_news news = {
-		.now_ns = now_ns,
-		.seq = orack->seq,
-		.received_ns = orack->received_ns,
-		.turnaround_ns = orack->turnaround_ns,
-	};
 	struct timely_onramp *onramp = onramp_lookup(&orack->tuple);
-	enum timely_onramp_counter result;
 
 	if (!onramp || READ_ONCE(onramp->flow->closed))
 		return TIMELY_ONRAMP_no_flow;
-	result = onramp_in_flight(net, orack, iif);
+	*found = onramp;
+	return onramp_departure(onramp, orack->tuple.protocol == IPPROTO_UDP, news);
+}
+
+/* Let a flow hear what an OR-ACK tells, whose tag is right. Under RCU. */
+static enum timely_onramp_counter onramp_take(struct net *net, const struct timely_orack *orack,
+					      int iif, struct timely_onramp *onramp,
+					      struct onramp_news *news)
+{
+	enum timely_onramp_counter result = onramp_in_flight(net, orack, iif);
+
 	if (result != TIMELY_ONRAMP_accepted)
 		return result;
 	if (!orack->received_ns)
 		return TIMELY_ONRAMP_bad_time;
-	news.sent_ns = onramp_departure(onramp, orack->seq, orack->tuple.protocol == IPPROTO_UDP,
-					&news.asserted_ns);
-	if (!news.sent_ns)
-		return TIMELY_ONRAMP_not_in_flight;
-	result = onramp_hear(onramp->flow, &news);
-	if (unlikely(news.doubted))
+	result = onramp_hear(onramp->flow, news);
+	if (unlikely(news->doubted))
 		timely_onramp_count(net, TIMELY_ONRAMP_out_of_step);
-	if (unlikely(news.noticed))
+	if (unlikely(news->noticed))
 		timely_onramp_count(net, TIMELY_ONRAMP_clock_steps);
 	return result;
 }
@@ -798,29 +827,44 @@ static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, 
 	return READ_ONCE(*bad) < ONRAMP_BAD_MAX ? bad : NULL;
 }
 
-/* Look up an OR-ACK whose tag is right. */
+/* Judge an OR-ACK that has the right form. Nothing that is limited is used up before the tag was
+ * verified: a limit that forged OR-ACKs could use up would silence the peer whose address they
+ * bear.
+ */
 static enum timely_onramp_counter
-onramp_judge_authentic(struct net *net, struct timely_orack *orack, int iif)
+onramp_judge_formed(struct net *net, struct timely_orack *orack, const u8 *wire, int iif)
 {
-	u64 now_ns = ktime_get_ns();
-	u16 *bad = onramp_bad(onramp_net(net), &orack->tuple, now_ns);
+	struct onramp_news news = {
+		.seq = orack->seq,
+		.received_ns = orack->received_ns,
+		.turnaround_ns = orack->turnaround_ns,
+	};
+	struct onramp_net *on = onramp_net(net);
+	const struct timely_orack_key *key;
 	enum timely_onramp_counter result;
+	struct timely_onramp *onramp;
+	u16 *bad;
 
+	result = onramp_key(on, orack, &key);
+	if (result != TIMELY_ONRAMP_accepted)
+		return result;
+	result = onramp_match(orack, &onramp, &news);
+	if (result != TIMELY_ONRAMP_accepted)
+		return result;
+	if (!timely_orack_verify(orack, wire, key))
+		return TIMELY_ONRAMP_bad_tag;
+	news.now_ns = ktime_get_ns();
+	bad = onramp_bad(on, &orack->tuple, news.now_ns);
 	if (!bad)
 		return TIMELY_ONRAMP_flooded;
-	orack->tuple.net = (unsigned long)net;
-	result = onramp_take(net, orack, iif, now_ns);
+	result = onramp_take(net, orack, iif, onramp, &news);
 	if (result != TIMELY_ONRAMP_accepted)
 		WRITE_ONCE(*bad, *bad + 1);
 	return result;
 }
 
-/* The tag comes first: a limit that forged OR-ACKs could use up would silence the peer whose
- * address they bear.
- */
 static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
 {
-	enum timely_onramp_counter result;
 	struct timely_orack orack = { };
 	u8 wire[TIMELY_ORACK_BYTES];
 
@@ -828,10 +872,8 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 	    !timely_orack_decode(&orack, wire, sizeof(wire)))
 		return TIMELY_ONRAMP_malformed;
 	onramp_addresses(&orack.tuple, skb);
-	result = onramp_verify(onramp_net(net), &orack, wire);
-	if (result != TIMELY_ONRAMP_accepted)
-		return result;
-	return onramp_judge_authentic(net, &orack, skb->skb_iif);
+	orack.tuple.net = (unsigned long)net;
+	return onramp_judge_formed(net, &orack, wire, skb->skb_iif);
 }
 
 /* Called in softirq for each packet that the socket is given. */
@@ -971,9 +1013,8 @@ static void onramp_acked(struct sock *sk, const struct sk_buff *skb, u32 ack)
 	onramp_tuple(&tuple, sk);
 	rcu_read_lock();
 	onramp = onramp_lookup(&tuple);
-	if (onramp && READ_ONCE(onramp->flow->waiter))
-		news.sent_ns = onramp_departure(onramp, ack - 1, false, &news.asserted_ns);
-	if (news.sent_ns) {
+	if (onramp && READ_ONCE(onramp->flow->waiter) &&
+	    onramp_departure(onramp, false, &news) == TIMELY_ONRAMP_accepted) {
 		/* As at a receiver, what passes between arrival and processing is not the
 		 * path's.
 		 */
