@@ -1161,6 +1161,7 @@ static int acker_put(struct sk_buff *skb, const struct acker_config *config)
 
 	if (nla_put_u32(skb, TIMELY_A_ACKER_EVERY, config->every) ||
 	    nla_put_u32(skb, TIMELY_A_ACKER_RATE, config->rate) ||
+	    nla_put_u32(skb, TIMELY_A_ACKER_RULES_MAX, ACKER_RULES_MAX) ||
 	    nla_put_s64(skb, TIMELY_A_ACKER_TEST_OFFSET_NS, config->test_offset_ns,
 			TIMELY_A_PAD) ||
 	    nla_put_s32(skb, TIMELY_A_ACKER_TEST_DRIFT_PPB, config->test_drift_ppb))
@@ -1176,7 +1177,7 @@ static size_t acker_answer_bytes(void)
 	size_t rule = nla_total_size(sizeof(struct in6_addr)) +
 		      nla_total_size(sizeof(u8)) + 2 * nla_total_size(sizeof(u16));
 
-	return 3 * nla_total_size(sizeof(u32)) + nla_total_size_64bit(sizeof(s64)) +
+	return 4 * nla_total_size(sizeof(u32)) + nla_total_size_64bit(sizeof(s64)) +
 	       ACKER_RULES_MAX * nla_total_size(rule);
 }
 

@@ -38,6 +38,7 @@ struct rule {
  * struct acker - the receiver in a network namespace
  * @every: bytes of a flow for each OR-ACK
  * @rate: OR-ACKs a second to each peer
+ * @rules_max: rules that there may be, 0 if the module does not tell
  * @offset_ns: the pretended clock is ahead by this
  * @drift_ppb: and goes faster by this
  * @rule: the rules
@@ -46,6 +47,7 @@ struct rule {
 struct acker {
 	__u32 every;
 	__u32 rate;
+	__u32 rules_max;
 	__s64 offset_ns;
 	__s32 drift_ppb;
 	struct rule *rule;
@@ -136,6 +138,9 @@ static void read_acker(const struct nlmsghdr *message, void *data)
 		case TIMELY_A_ACKER_RATE:
 			acker->rate = attr_unsigned(attr);
 			break;
+		case TIMELY_A_ACKER_RULES_MAX:
+			acker->rules_max = attr_unsigned(attr);
+			break;
 		case TIMELY_A_ACKER_TEST_OFFSET_NS:
 			acker->offset_ns = attr_unsigned(attr);
 			break;
@@ -196,6 +201,8 @@ static void print_acker(const struct acker *acker, const struct hints *hints)
 		print_rule(&acker->rule[i]);
 	if (!acker->count)
 		tell_info("    nowhere");
+	if (acker->rules_max)
+		tell_info("rules: %zu of %u", acker->count, acker->rules_max);
 	if (acker->offset_ns || acker->drift_ppb)
 		tell_info("pretended clock: %+lld ns, %+d ppb", (long long)acker->offset_ns,
 			  acker->drift_ppb);
@@ -225,6 +232,7 @@ static void json_acker(const struct acker *acker, const struct hints *hints)
 	json_open(NULL, '{');
 	json_unsigned("every_bytes", acker->every);
 	json_unsigned("rate", acker->rate);
+	json_unsigned("rules_max", acker->rules_max);
 	json_signed("test_clock_offset_ns", acker->offset_ns);
 	json_signed("test_clock_drift_ppb", acker->drift_ppb);
 	json_open("rules", '[');

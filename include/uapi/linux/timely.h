@@ -248,6 +248,7 @@ enum {
 	TIMELY_A_LIMIT_USED,		/* u32: objects of this namespace that exist */
 	TIMELY_A_LIMIT_MAX,		/* u32: objects that may exist */
 	TIMELY_A_LIMIT_REFUSED,		/* u64: times an object was not made: the limit */
+	TIMELY_A_ACKER_RULES_MAX,	/* u32: rules that a namespace may have */
 
 	__TIMELY_A_MAX
 };

@@ -267,7 +267,8 @@ rules() {
 	ctl 1 acker set rate 0
 	ctl 0 acker set every 3000 rate 7 test-clock-offset -5000000000 test-clock-drift -500
 	ctl 0 -j acker
-	json 'n["rules"] == [] and n["every_bytes"] == 3000 and n["rate"] == 7'
+	json 'n["rules"] == [] and n["rules_max"] == 256'
+	json 'n["every_bytes"] == 3000 and n["rate"] == 7'
 	json 'n["test_clock_offset_ns"] == -5000000000 and n["test_clock_drift_ppb"] == -500'
 	ctl 0 acker
 	says 'a wrong time on purpose'

@@ -211,6 +211,7 @@ static void put_acker(struct nlmsghdr *message)
 {
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_EVERY, 15000);
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_RATE, 1000000);
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_RULES_MAX, 256);
 	mnl_attr_put_u64(message, TIMELY_A_ACKER_TEST_OFFSET_NS, *knob("offset"));
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_TEST_DRIFT_PPB, *knob("drift"));
 	for (int i = 0; i < *knob("rules"); i++)

@@ -447,6 +447,7 @@ acker() {
 	onramp "rules=3" 0 '^    10.0.0.0/8$' acker
 	onramp "rules=3" 0 '^    a00::/8 port 80$' acker show
 	onramp "rules=3" 0 '^    10.0.0.0/8 port 80-81$' acker
+	onramp "rules=3" 0 '^rules: 3 of 256$' acker
 	onramp "" 0 'no data is answered: timelyctl acker add' acker
 	onramp "rules=1" 0 'no key is used, so no OR-ACKs are sent' acker
 	onramp "rules=1 unauthenticated=1" 0 'WARNING: OR-ACKs are sent without a key' acker
@@ -457,7 +458,7 @@ acker() {
 	onramp_json "rules=2 used=1 keys=1 offset=-500 drift=-7" \
 		'n["rules"][0] == {"prefix": "10.0.0.0", "length": 8, "port_first": None, "port_last": None}' acker
 	onramp_json "rules=3 used=1 keys=1" '(n["rules"][2]["port_first"], n["rules"][2]["port_last"]) == (80, 81)' acker
-	onramp_json "rules=3 used=1 keys=1" 'n["hints"] == [] and n["every_bytes"] == 15000 and n["rate"] == 1000000' acker
+	onramp_json "rules=3 used=1 keys=1" 'n["hints"] == [] and n["every_bytes"] == 15000 and n["rate"] == 1000000 and n["rules_max"] == 256' acker
 	onramp_json "offset=-500 drift=-7" 'n["test_clock_offset_ns"] == -500 and n["test_clock_drift_ppb"] == -7' acker
 
 	sends "" "rule-add prefix=0a000000 length=08" acker add 10.0.0.0/8
