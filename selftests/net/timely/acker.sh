@@ -426,6 +426,7 @@ once_through_a_bridge() {
 		neighbour add 10.7.2.1 dev eth0 lladdr 02:00:00:00:00:01 nud permanent
 		neighbour replace fd07:2::1 dev eth0 lladdr 02:00:00:00:00:01 nud permanent
 	EOF
+	usable h2 fd07:2::2
 	all_right
 }
 

@@ -288,6 +288,17 @@ hosts_down() {
 	[ ! -s "$work/down" ] || must ip -batch "$work/down"
 }
 
+# Wait until the last address added to a namespace can be used. A work item sees to that,
+# which waits for namespaces that are being removed.
+usable() {
+	tries=0
+	until ip -n "$1" -6 route show table local | grep -q "^local $2 "; do
+		tries=$((tries + 1))
+		[ $tries -lt 100 ] || fail "$2 of $1 cannot be used after a second"
+		sleep .01
+	done
+}
+
 # Plan on standard input; sets what traffic.py prints as variables. What an
 # earlier plan has seen is forgotten.
 traffic() {

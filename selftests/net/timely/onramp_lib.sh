@@ -42,17 +42,6 @@ onramp_pair() {
 	usable h2 fd07:2::4
 }
 
-# Wait until the last address added to a namespace can be used. A work item sees to that,
-# which waits for namespaces that are being removed.
-usable() {
-	tries=0
-	until ip -n "$1" -6 route show table local | grep -q "^local $2 "; do
-		tries=$((tries + 1))
-		[ $tries -lt 100 ] || fail "$2 of $1 cannot be used after a second"
-		sleep .01
-	done
-}
-
 ctl() {
 	ctl_ns=$1
 	shift
