@@ -449,6 +449,237 @@ static void replay__and_nothing_else(struct kunit *test)
 	KUNIT_EXPECT_GE(test, bad, 8U);
 }
 
+/* ---- one signal at a time ---- */
+
+static void init__knows_nothing(struct kunit *test)
+{
+	struct path *p = start(test, false, 0);
+	struct timely_owd_signal signal = { .now_ns = S, .sent_ns = S - 150 * US };
+
+	memset(&p->owd, 0xff, sizeof(p->owd));
+	timely_owd_init(&p->owd);
+	KUNIT_EXPECT_NULL(test, p->owd.clock);
+	KUNIT_EXPECT_EQ(test, p->owd.offset.at_ns, 0ULL);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 0U);
+	KUNIT_EXPECT_FALSE(test, p->owd.doubted);
+	KUNIT_EXPECT_EQ(test, timely_owd_rtt(&p->owd, &signal), 0ULL);
+}
+
+/* A round trip that TCP has measured bounds what an OR-ACK shows. */
+static void least__counts(struct kunit *test)
+{
+	struct path *p = start(test, true, 150 * US);
+	u64 delay_ns;
+
+	p->owd.clock = NULL;
+	p->jitter_ns = 0;
+	timely_owd_least(&p->owd, p->now_ns, 100 * US);
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, delay_ns, (u64)(50 * US));
+}
+
+/* An OR-ACK so long after the one before, whose packet took @there_ns of @rtt_ns: the clocks'
+ * offset is then between @offset_ns - (@rtt_ns - @there_ns) and @offset_ns + @there_ns.
+ */
+static enum timely_owd_verdict tell(struct path *p, s64 after_ns, s64 rtt_ns, s64 there_ns,
+				    s64 offset_ns)
+{
+	u64 delay_ns;
+
+	p->now_ns += after_ns;
+	p->signal.now_ns = p->now_ns;
+	p->signal.sent_ns = p->now_ns - rtt_ns;
+	p->signal.turnaround_ns = 0;
+	p->signal.received_ns = p->signal.sent_ns + there_ns + REAL_NS + offset_ns;
+	p->signal.real_ns = REAL_NS;
+	return judge(p, &p->signal, &delay_ns);
+}
+
+/* A path of which one OR-ACK has confined the offset to -50 to 50 us. */
+static void confine(struct kunit *test, struct path *p)
+{
+	restart(p, true, 0);
+	p->owd.clock = NULL;
+	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+}
+
+static struct path *confined(struct kunit *test)
+{
+	struct path *p = start(test, true, 0);
+
+	confine(test, p);
+	return p;
+}
+
+/* Intervals may miss each other by 16 us and by what clocks drift, 2 us in a millisecond. */
+static void believe__intervals_meet(struct kunit *test)
+{
+	static const struct { s64 offset_ns; enum timely_owd_verdict want; } cases[] = {
+		{ 110 * US, TIMELY_OWD_GOOD }, { -110 * US, TIMELY_OWD_GOOD },
+		{ 125 * US, TIMELY_OWD_BAD }, { -125 * US, TIMELY_OWD_BAD },
+	};
+	struct path *p = start(test, true, 0);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		confine(test, p);
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, cases[i].offset_ns),
+				cases[i].want);
+	}
+}
+
+/* In a second of silence clocks may drift by 1953 us. */
+static void believe__clocks_drift(struct kunit *test)
+{
+	static const struct { s64 offset_ns; enum timely_owd_verdict want; } cases[] = {
+		{ 2000 * US, TIMELY_OWD_GOOD }, { -2000 * US, TIMELY_OWD_GOOD },
+		{ 2100 * US, TIMELY_OWD_BAD }, { -2100 * US, TIMELY_OWD_BAD },
+	};
+	struct path *p = start(test, true, 0);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		confine(test, p);
+		KUNIT_EXPECT_EQ(test, tell(p, S, 100 * US, 50 * US, cases[i].offset_ns),
+				cases[i].want);
+	}
+}
+
+/* A short round trip narrows the interval, from both sides, here to 20 to 40 us. */
+static void believe__intervals_narrow(struct kunit *test)
+{
+	static const s64 offsets_ns[] = { -60 * US, 115 * US };
+	struct path *p = start(test, true, 0);
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(offsets_ns); i++) {
+		confine(test, p);
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, offsets_ns[i]),
+				TIMELY_OWD_GOOD);
+		confine(test, p);
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 20 * US, 10 * US, 30 * US), TIMELY_OWD_GOOD);
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, offsets_ns[i]),
+				TIMELY_OWD_BAD);
+	}
+}
+
+/* Drift counts from the last OR-ACK that counted, not from the first. */
+static void believe__confirmed_each_time(struct kunit *test)
+{
+	struct path *p = confined(test);
+	u32 i;
+
+	for (i = 0; i < 1000; i++)
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 500 * US), TIMELY_OWD_BAD);
+}
+
+/* What other flows told is forgotten after a second. */
+static void believe__after_a_silence(struct kunit *test)
+{
+	struct path *p = confined(test);
+
+	memset(&p->timeline, 0, sizeof(p->timeline));
+	KUNIT_EXPECT_EQ(test, tell(p, 900 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_BAD);
+	memset(&p->timeline, 0, sizeof(p->timeline));
+	KUNIT_EXPECT_EQ(test, tell(p, 200 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_GOOD);
+}
+
+/* A step takes eight OR-ACKs in a row that agree, and 20 ms. */
+static void step__believed(struct kunit *test)
+{
+	struct path *p = confined(test);
+	u32 i;
+
+	for (i = 0; i < 7; i++)
+		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 0U);
+	KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
+	KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
+}
+
+static void step__one_agrees_with_before(struct kunit *test)
+{
+	struct path *p = confined(test);
+	u32 i;
+
+	for (i = 0; i < 7; i++)
+		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+	for (i = 0; i < 7; i++)
+		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+}
+
+static void step__few(struct kunit *test)
+{
+	struct path *p = confined(test);
+
+	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, tell(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, tell(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+}
+
+static void step__contradictions(struct kunit *test)
+{
+	struct path *p = confined(test);
+	u32 i;
+
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, i & 1 ? S : -S),
+				TIMELY_OWD_BAD);
+}
+
+/* Clocks that may be apart by more than the slack. */
+static void absolute__clock_error(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	p->offset_ns = -3 * MS;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, timely_owd_absolute(&p->owd, &p->timeline, &p->signal, 5 * MS,
+						  threshold(p) + 5 * MS, &delay_ns),
+			TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, delay_ns, 0ULL);
+}
+
+/* A queue from the beginning that drains slowly is no sign of clocks out of step. */
+static void absolute__a_queue_that_drains(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	p->jitter_ns = 0;
+	for (p->queue_ns = 300 * US; p->queue_ns > THRESHOLD_NS; p->queue_ns -= US)
+		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+}
+
+/* Doubt takes 16 delays, and 10 ms. */
+static void absolute__not_doubted_soon(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+	u32 i;
+
+	run(p, 100 * MS);
+	p->offset_ns = 100 * US;
+	for (i = 0; i < 10; i++) {
+		p->now_ns += 5 * MS;
+		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	}
+	p->offset_ns = 0;
+	run(p, 100 * MS);
+	p->offset_ns = 100 * US;
+	for (i = 0; i < 99; i++)
+		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 0U);
+	run(p, 100 * MS);
+	KUNIT_EXPECT_GE(test, p->doubted, 990U);
+	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
+}
+
 /* Times that mean nothing: no overflow, no delay beyond the round trip. */
 static void hostile__numbers(struct kunit *test)
 {
@@ -489,6 +720,20 @@ static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(replay__to_a_new_flow),
 	KUNIT_CASE(replay__not_what_comes_after_a_silence),
 	KUNIT_CASE(replay__and_nothing_else),
+	KUNIT_CASE(init__knows_nothing),
+	KUNIT_CASE(least__counts),
+	KUNIT_CASE(believe__intervals_meet),
+	KUNIT_CASE(believe__clocks_drift),
+	KUNIT_CASE(believe__intervals_narrow),
+	KUNIT_CASE(believe__confirmed_each_time),
+	KUNIT_CASE(believe__after_a_silence),
+	KUNIT_CASE(step__believed),
+	KUNIT_CASE(step__one_agrees_with_before),
+	KUNIT_CASE(step__few),
+	KUNIT_CASE(step__contradictions),
+	KUNIT_CASE(absolute__clock_error),
+	KUNIT_CASE(absolute__a_queue_that_drains),
+	KUNIT_CASE(absolute__not_doubted_soon),
 	KUNIT_CASE(hostile__numbers),
 	{}
 };

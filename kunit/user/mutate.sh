@@ -4,7 +4,7 @@
 # Put one fault at a time into a copy of an engine and see whether the tests
 # notice: the reference's vectors, the cases written by hand, the random ones.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock|pause|orack]...]
+#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock|pause|owd|orack]...]
 #
 # Prints TAP. A fault that no longer applies to the source fails too: it has to
 # follow the source.
@@ -14,7 +14,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate wheel rtt clock pause orack
+[ $# -gt 0 ] || set -- rate wheel rtt clock pause owd orack
 include=$(cd "$here/../../include" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -356,6 +356,52 @@ faults_of_pause() {
 	the present half stays|s/floor->least = floor_shifted.*//
 	the half before stays|s/floor->before = floor_shifted.*//
 	the half before does not count|s/return min(floor->least, floor->before);/return floor->least;/
+	FAULTS
+}
+
+faults_of_owd() {
+	cat <<-'FAULTS'
+	nothing is emptied|s/memset(owd, 0, sizeof(\*owd));//
+	the least round trip is 0 at first|s/timely_floor_init(&owd->rtt);//
+	round trips measured otherwise do not count|s/^\ttimely_floor_add(&owd->rtt, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);//
+	ways measured otherwise do not count|s/^\ttimely_floor_add(&owd->raw, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);//
+	the turnaround is part of the round trip|s/signal->now_ns - signal->sent_ns - signal->turnaround_ns;/signal->now_ns - signal->sent_ns;/
+	intervals need not meet from below|s/if (low > (s64)known->width_ns + drift_ns + OWD_OFFSET_SLACK_NS)/if (0)/
+	intervals need not meet from above|s/if (high < -drift_ns - OWD_OFFSET_SLACK_NS)/if (0)/
+	no drift|s/drift_ns = age_ns >> OWD_OFFSET_DRIFT_SHIFT;/drift_ns = 0;/
+	no slack|s/((s64)(16 \* NSEC_PER_USEC))/((s64)0)/
+	intervals are not narrowed from below|s/low = max(low, -drift_ns);/low = -drift_ns;/
+	intervals are not narrowed from above|s/high = min(high, (s64)known->width_ns + drift_ns);/high = (s64)known->width_ns + drift_ns;/
+	an interval stays where it was|s/known->low_ns += (u64)low;//
+	an interval keeps its width|s/known->width_ns = (u64)(high - low);//
+	an interval keeps its time|s/known->at_ns = news->at_ns;//
+	other flows never count|s/timeline->known = owd_is_fresh(owd, signal->now_ns) ? owd->offset : news;/timeline->known = news;/
+	other flows count for ever|s/(s64)(now_ns - owd->offset.at_ns) < (s64)OWD_FRESH_NS/1/
+	one that agrees does not end a doubt|/if (owd_offset_meets(&timeline->known, &news)) {/,/}/s/timeline->count = 0;//
+	any step is believed at once|s/if (timeline->count < OWD_STEP_SIGNALS ||/if (0 \&\& (timeline->count < OWD_STEP_SIGNALS ||/;s/< (s64)OWD_STEP_NS)$/< (s64)OWD_STEP_NS))/
+	a step is never believed|s/timeline->count++;/timeline->count = 1;/
+	a step is believed after eight, however fast|s/(s64)(signal->now_ns - timeline->since_ns) < (s64)OWD_STEP_NS/0/
+	a step is believed after 20 ms, however few|s/timeline->count < OWD_STEP_SIGNALS ||/0 ||/
+	those that disagree on the step count|s/ || !owd_offset_meets(&timeline->other, &news)//
+	a step is not counted|s/^\t\tif (owd)$/\t\tif (0)/
+	what a flow knows is not told|s/^\tif (owd)$/\tif (0)/
+	a line that cannot be right stays|s/^\t\ttimely_clock_forget(owd->clock);//
+	the round trip does not bound a relative delay|s/min(raw_ns - least_ns, excess_ns)/raw_ns - least_ns/
+	a relative delay is the round trip's excess|s/min(raw_ns - least_ns, excess_ns)/excess_ns/
+	receive times of any kind|s/if (!owd_believes(owd, timeline, signal))/if (0)/
+	absolute delays below 0|s/if (delay < -slack_ns || /if (/
+	absolute delays beyond the round trip|s/delay > rtt_ns + slack_ns ||/0 ||/
+	clocks may not be apart|s/max_t(s64, error_ns, OWD_SLACK_NS)/OWD_SLACK_NS/
+	an absolute delay is not clamped|s/(u64)clamp(delay, 0LL, rtt_ns)/(u64)delay/
+	doubt changes nothing|s/\*delay_ns = min(\*delay_ns, excess_ns);//
+	the least round trip ever is doubted|s/!lowest \&\& delay_ns/delay_ns/
+	delays that round trips explain are doubted|s/delay_ns - threshold_ns > excess_ns/1/
+	doubt after one|s/OWD_STRANGE_SIGNALS\t16/OWD_STRANGE_SIGNALS\t1/
+	doubt without waiting|s/(s64)(signal->now_ns - owd->strange_ns) >= (s64)OWD_STRANGE_NS/1/
+	doubt does not end below the threshold|/if (delay_ns <= threshold_ns) {/,/}/s/owd->doubted = false;//
+	doubt does not end after a silence|s/if (silence_ns > (s64)OWD_DOUBT_NS)/if (0)/
+	what is far apart counts together|s/if (silence_ns > (s64)gap_ns)/if (0)/
+	doubt is counted each time|s/owd->noticed += !owd->doubted;/owd->noticed++;/
 	FAULTS
 }
 
