@@ -1050,22 +1050,26 @@ static DEFINE_MUTEX(onramp_probe_lock);
 /* The tracepoint that is joined, or NULL. */
 static struct tracepoint *onramp_tracepoint;
 
-static void onramp_probe_join(void)
+/* Without memory for the probe the work runs again after a second. */
+#define ONRAMP_PROBE_RETRY	HZ
+
+static int onramp_probe_join(void)
 {
 	struct tracepoint *tracepoint = timely_tracepoint_find("tcp_probe");
 	int err;
 
 	check_trace_callback_type_tcp_probe(onramp_probe);
 	if (!tracepoint)
-		return;
+		return -ENOENT;
 	err = tracepoint_probe_register(tracepoint, onramp_probe, NULL);
 	if (err) {
-		pr_err("timely: On-Ramp cannot join the tracepoint tcp_probe (error %d): owd rtt holds no flow\n",
-		       err);
-		return;
+		pr_err_ratelimited("timely: On-Ramp cannot join the tracepoint tcp_probe (error %d): owd rtt holds no flow until it can\n",
+				   err);
+		return err;
 	}
 	net_enable_timestamp();
 	onramp_tracepoint = tracepoint;
+	return 0;
 }
 
 static void onramp_probe_leave(void)
@@ -1081,22 +1085,24 @@ static void onramp_probe_leave(void)
 /* To join and to leave may patch the kernel's text and wait for a grace period: work, as
  * qdiscs come and go under RTNL.
  */
+static void onramp_probe_work(struct work_struct *work);
+
+/* The first user does not wait until the last one's leaving is due. */
+static DECLARE_WORK(onramp_probe_soon, onramp_probe_work);
+static DECLARE_DELAYED_WORK(onramp_probe_later, onramp_probe_work);
+
 static void onramp_probe_work(struct work_struct *work)
 {
 	bool wanted;
 
 	mutex_lock(&onramp_probe_lock);
 	wanted = atomic_read(&onramp_probe_users);
-	if (wanted && !onramp_tracepoint)
-		onramp_probe_join();
+	if (wanted && !onramp_tracepoint && onramp_probe_join() == -ENOMEM)
+		mod_delayed_work(system_wq, &onramp_probe_later, ONRAMP_PROBE_RETRY);
 	else if (!wanted)
 		onramp_probe_leave();
 	mutex_unlock(&onramp_probe_lock);
 }
-
-/* The first user does not wait until the last one's leaving is due. */
-static DECLARE_WORK(onramp_probe_soon, onramp_probe_work);
-static DECLARE_DELAYED_WORK(onramp_probe_later, onramp_probe_work);
 
 static int onramp_rtt_join(const struct net *net, struct onramp_net *on)
 {
