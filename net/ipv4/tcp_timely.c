@@ -1363,16 +1363,26 @@ static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 		ts->hardware_ns = timely_nic_stamp(skb, ts->napi_id);
 }
 
-/* Without it RTTs are TCP's own: worse, but no reason to do without them. */
-static void timely_join_tracepoint(void)
+/* Without the tracepoint RTTs are TCP's own, which are worse, but better than none. A lack of
+ * memory is no reason to do without for as long as the module is loaded.
+ */
+static int timely_join_tracepoint(void)
 {
+	int err;
+
 	check_trace_callback_type_tcp_probe(timely_probe);
 	timely_tracepoint = timely_tracepoint_find("tcp_probe");
-	if (timely_tracepoint &&
-	    !tracepoint_probe_register(timely_tracepoint, timely_probe, NULL))
-		return;
-	timely_tracepoint = NULL;
-	pr_warn("tcp_timely: this kernel has no tracepoint tcp_probe: RTTs end when TCP processes the ACK\n");
+	if (!timely_tracepoint) {
+		pr_warn("tcp_timely: this kernel has no tracepoint tcp_probe: RTTs end when TCP processes the ACK\n");
+		return 0;
+	}
+	err = tracepoint_probe_register(timely_tracepoint, timely_probe, NULL);
+	if (err) {
+		timely_tracepoint = NULL;
+		pr_err("tcp_timely: cannot join the tracepoint tcp_probe (error %d): not loaded, try again\n",
+		       err);
+	}
+	return err;
 }
 
 static void timely_leave_tracepoint(void)
@@ -1430,7 +1440,9 @@ static int __init timely_register(void)
 	err = timely_flow_register(timely_ops, TIMELY_CC_COUNT);
 	if (err)
 		goto no_records;
-	timely_join_tracepoint();
+	err = timely_join_tracepoint();
+	if (err)
+		goto no_tracepoint;
 	err = timely_register_controls();
 	if (err)
 		goto no_controls;
@@ -1438,6 +1450,7 @@ static int __init timely_register(void)
 
 no_controls:
 	timely_leave_tracepoint();
+no_tracepoint:
 	timely_flow_unregister();
 no_records:
 	timely_settings_exit();
