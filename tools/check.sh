@@ -36,6 +36,7 @@ jobs="
 	full	selftests-debug-qdisc
 	full	selftests-debug-tcp
 	full	selftests-debug-tenant
+	full	selftests-debug-faults
 	check	selftests-debug-core
 	check	selftests-nic
 	check	selftests-tcp
@@ -294,6 +295,7 @@ run_job() {
 	smoke)			selftests base load transfer qdisc_tcp onramp_ctl ;;
 	noipv6)			TIMELY_KERNEL_ARGUMENTS=ipv6.disable=1 selftests base onramp_noipv6 ;;
 	selftests-debug-core)	selftests debug @core ;;
+	selftests-debug-faults)	selftests debug alloc_faults ;;
 	selftests-debug-*)	selftests debug "@${job#selftests-debug-}" ;;
 	selftests-*)		selftests base "@${job#selftests-}" ;;
 	tdc)			selftests/tc-testing/run.sh base ;;

@@ -37,7 +37,7 @@ nic="hwnic onramp_waits hw_rtt clock_steps hw_paths hw_line hw_links hw_unload t
 smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
 	onramp_options onramp_unload"
 core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload
-	onramp_raw onramp_host tenant_host onramp_peers alloc_faults"
+	onramp_raw onramp_host tenant_host onramp_peers"
 all="$tcp $qdisc $onramp $tenant $nic"
 # Elsewhere it fails, as it can show nothing.
 [ ! -e /sys/kernel/debug/fail_page_alloc/require-start ] || all="$all alloc_faults"
