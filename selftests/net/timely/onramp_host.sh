@@ -150,7 +150,9 @@ port_in_use() {
 		        done = subprocess.run(["tc", "qdisc", "replace", "dev", "eth0", "root", "timely",
 		                               "onramp", "50us"], capture_output=True, text=True)
 		    say(name, done.returncode, done.stderr.strip())
-		    count += done.returncode != 0 and "20306" in done.stderr and "ss -ulpn" in done.stderr
+		    # A kernel that cannot format its words (6.1) has the parameter named instead.
+		    named = "port 20306" in done.stderr or "port timely.orack_port" in done.stderr
+		    count += done.returncode != 0 and named and "ss -ulpn" in done.stderr
 		    sock.close()
 		result(refused=count)
 	END
