@@ -25,7 +25,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 ME, PEER = f"10.9.0.{HOST}", f"10.9.0.{3 - HOST}"
 PORT = 7000
 CONTROLS = ["timely", "timely_patched", "timely_paper", "timely_fast", "cubic", "bbr", "dctcp"]
-COMPLAINTS = ("BUG:", "WARNING:", "KASAN", "KCSAN", "UBSAN", "ODEBUG", "INFO: task", "INFO: possible",
+COMPLAINTS = ("BUG:", "WARNING:", "KASAN", "UBSAN", "ODEBUG", "INFO: task", "INFO: possible",
               "suspicious RCU", "refcount_t:", "unregister_netdevice: waiting", "CFI failure")
 pods = []
 failed = 0
