@@ -37,6 +37,7 @@ jobs="
 	full	selftests-debug-tcp
 	full	selftests-debug-tenant
 	full	selftests-debug-faults
+	full	selftests-drains
 	check	selftests-debug-core
 	check	selftests-nic
 	check	selftests-tcp
@@ -296,6 +297,7 @@ run_job() {
 	noipv6)			TIMELY_KERNEL_ARGUMENTS=ipv6.disable=1 selftests base onramp_noipv6 ;;
 	selftests-debug-core)	selftests debug @core ;;
 	selftests-debug-faults)	selftests debug alloc_faults ;;
+	selftests-drains)	selftests base drains ;;
 	selftests-debug-*)	selftests debug "@${job#selftests-debug-}" ;;
 	selftests-*)		selftests base "@${job#selftests-}" ;;
 	tdc)			selftests/tc-testing/run.sh base ;;

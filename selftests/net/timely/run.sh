@@ -27,7 +27,7 @@ TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
 tcp="load sysctl unload restricted transfer cap mss loss blackout idle
-	app_limited rpc switch many fairness share out_of_step drains"
+	app_limited rpc switch many fairness share out_of_step"
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz"
 onramp="acker onramp_ctl onramp onramp_clock onramp_forged onramp_host onramp_options onramp_raw onramp_unload
@@ -38,7 +38,7 @@ smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onr
 	onramp_options onramp_unload"
 core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload
 	onramp_raw onramp_host tenant_host onramp_peers"
-all="$tcp $qdisc $onramp $tenant $nic"
+all="$tcp drains $qdisc $onramp $tenant $nic"
 # Elsewhere it fails, as it can show nothing.
 [ ! -e /sys/kernel/debug/fail_page_alloc/require-start ] || all="$all alloc_faults"
 
