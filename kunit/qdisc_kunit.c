@@ -1229,7 +1229,7 @@ static u64 departed_ns(struct timely_flow *flow, u32 end_seq)
 	struct timely_departure departure;
 	u8 read = 0;
 
-	if (!timely_flow_departure(flow, &read, end_seq, &departure))
+	if (timely_flow_departure(flow, &read, end_seq, bench.now_ns, &departure) != TIMELY_NOTED)
 		return 0;
 	return departure.time_ns;
 }
@@ -1252,6 +1252,102 @@ static void record__departures(struct kunit *test)
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 6);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 5);
+}
+
+/* @count segments of a flow, @gap_ns apart, which end at multiples of 1000 from @first on. */
+static void depart(struct timely_flow *flow, u32 first, u32 count, u64 gap_ns)
+{
+	struct timely_departure departure = { .bytes = 1000 };
+	u32 i;
+
+	for (i = first; i < first + count; i++) {
+		bench.now_ns += gap_ns;
+		departure.time_ns = bench.now_ns;
+		departure.end_seq = i * 1000;
+		timely_flow_depart(flow, &departure);
+	}
+}
+
+/* What is known of them, in the order in which they are acknowledged. */
+static u32 noted(struct kunit *test, struct timely_flow *flow, u32 first, u32 count,
+		 enum timely_noted others)
+{
+	struct timely_departure departure;
+	enum timely_noted found;
+	u32 i, known = 0;
+	u8 read = 0;
+
+	for (i = first; i < first + count; i++) {
+		found = timely_flow_departure(flow, &read, i * 1000, bench.now_ns, &departure);
+		if (found == TIMELY_NOTED)
+			known++;
+		else
+			KUNIT_EXPECT_EQ(test, found, others);
+	}
+	return known;
+}
+
+static void record__each_while_there_is_room(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	/* Ten at a time, 15 in a round trip. */
+	timely_flow_keep(flow, 30000);
+	for (i = 0; i < 100; i++) {
+		depart(flow, 10 * i + 1, 1, 20000);
+		depart(flow, 10 * i + 2, 9, 1);
+	}
+	KUNIT_EXPECT_EQ(test, noted(test, flow, 1001 - TIMELY_DEPARTURES, TIMELY_DEPARTURES,
+				    TIMELY_NOT_SEEN), TIMELY_DEPARTURES);
+	timely_flow_put(flow);
+}
+
+static void record__some_where_many_are_in_flight(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+	u32 known;
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	/* 200 in a round trip. */
+	timely_flow_keep(flow, 1000000);
+	depart(flow, 1, 1000, 5000);
+	known = noted(test, flow, 801, 200, TIMELY_SKIPPED);
+	KUNIT_EXPECT_GE(test, known, 25);
+	KUNIT_EXPECT_LE(test, known, TIMELY_DEPARTURES / 2);
+	/* The RTT doubles. */
+	KUNIT_EXPECT_GE(test, noted(test, flow, 601, 400, TIMELY_SKIPPED), 2 * known - 2);
+	/* Long after the last that was skipped, it is another qdisc that sends. */
+	bench.now_ns += 3000000;
+	KUNIT_EXPECT_EQ(test, noted(test, flow, 1001, 10, TIMELY_NOT_SEEN), 0);
+	timely_flow_put(flow);
+}
+
+static void record__is_kept_for_two_round_trips(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, 0);
+	timely_flow_keep(flow, 1000);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, 2000);
+	/* Not told anew with each RTT. */
+	timely_flow_keep(flow, 1333);
+	timely_flow_keep(flow, 500);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, 2000);
+	timely_flow_keep(flow, 1334);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, 2668);
+	timely_flow_keep(flow, 666);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, 1332);
+	timely_flow_keep(flow, U32_MAX);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, U32_MAX);
+	timely_flow_keep(flow, U32_MAX);
+	KUNIT_EXPECT_EQ(test, flow->keep_ns, U32_MAX);
+	timely_flow_put(flow);
 }
 
 /* The congestion control leaves while packets wait, another one comes. */
@@ -2980,6 +3076,9 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(due__stamps_of_recorded_flows),
 	KUNIT_CASE(due__keeps_to_the_rate),
 	KUNIT_CASE(record__departures),
+	KUNIT_CASE(record__each_while_there_is_room),
+	KUNIT_CASE(record__some_where_many_are_in_flight),
+	KUNIT_CASE(record__is_kept_for_two_round_trips),
 	KUNIT_CASE(record__closed_while_packets_wait),
 	KUNIT_CASE(record__closed_for_good),
 	KUNIT_CASE(queues__both_wait),

@@ -8,7 +8,9 @@
 
 #include <linux/atomic.h>
 #include <linux/jump_label.h>
+#include <linux/limits.h>
 #include <linux/llist.h>
+#include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable-types.h>
@@ -24,10 +26,13 @@ struct sock;
 struct tcp_congestion_ops;
 struct timely_budget;
 
-/* Departures remembered: TCP keeps two segments or 122 us of them in the qdisc,
- * the network a few round trips more. Older ones are overwritten.
+/* Departures remembered. Where more segments are in flight, as on long and fast paths, not
+ * each is noted: see timely_flow_keep().
  */
 #define TIMELY_DEPARTURES	64
+
+/* timely_flow.skipped counts in 2^10 ns. */
+#define TIMELY_SKIPPED_SHIFT	10
 
 /**
  * struct timely_departure - when a segment was handed to the device
@@ -141,12 +146,14 @@ struct timely_waiter {
 /**
  * struct timely_flow - what is shared about one connection
  * @next: entry of @ring to be written next, counted without end
+ * @keep_ns: departures are remembered for so long; 0: none of them is skipped
  * @waiting_Bps: rate that the waiting packet's time was computed with; 0 while no
  *	packet waits for the rate
  * @pause_until_ns: no data leaves before, whatever its rate; 0 for none
  * @resume_Bps: On-Ramp's limit of the rate, TIMELY_RESUME_UNLIMITED for none
  * @closed: the congestion control has left; the key may name another flow
  * @changed_once: it is in the waiter's list
+ * @skipped: when a departure was last not noted, in 2^TIMELY_SKIPPED_SHIFT ns
  * @changed: anchor there
  * @waiter: the qdisc that is told of changes; NULL for none
  * @held: packets of the flow wait in @waiter, which cannot be replaced until none does
@@ -165,12 +172,14 @@ struct timely_waiter {
  */
 struct timely_flow {
 	atomic_t next;
+	u32 keep_ns;
 	u64 waiting_Bps;
 	u64 pause_until_ns;
 	u64 resume_Bps;
 	bool closed;
 	bool changed_once;
 	bool held;
+	u32 skipped;
 	struct llist_node changed;
 	struct timely_waiter *waiter;
 	void *queue;
@@ -183,6 +192,18 @@ struct timely_flow {
 	struct timely_budget *budget;
 	struct timely_own own ____cacheline_aligned;
 	struct timely_departure ring[TIMELY_DEPARTURES];
+};
+
+/**
+ * enum timely_noted - what is known of when a segment departed
+ * @TIMELY_NOT_SEEN: nothing: no qdisc notes the flow's departures, or it was too long ago
+ * @TIMELY_NOTED: the time
+ * @TIMELY_SKIPPED: a qdisc saw it and had no room for it
+ */
+enum timely_noted {
+	TIMELY_NOT_SEEN,
+	TIMELY_NOTED,
+	TIMELY_SKIPPED,
 };
 
 DECLARE_STATIC_KEY_FALSE(timely_flow_key);
@@ -210,8 +231,9 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure);
-bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
-			   struct timely_departure *departure);
+enum timely_noted timely_flow_departure(const struct timely_flow *flow, u8 *read,
+					u32 end_seq, u64 now_ns,
+					struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 
 /**
@@ -251,6 +273,22 @@ static inline struct timely_onramp *timely_flow_onramp(const struct timely_flow 
 static inline bool timely_flow_is_late(const struct timely_flow *flow)
 {
 	return !READ_ONCE(flow->waiter);
+}
+
+/**
+ * timely_flow_keep() - for how long departures have to be remembered
+ * @flow: the record
+ * @rtt_ns: of the flow, as measured or, while it cannot be, as it may be
+ *
+ * For two round trips, or an RTT that doubles would be of a departure that is forgotten. If
+ * more segments than there is room for depart in that time, some are not noted.
+ */
+static inline void timely_flow_keep(struct timely_flow *flow, u32 rtt_ns)
+{
+	u64 keep_ns = READ_ONCE(flow->keep_ns);
+
+	if (unlikely(keep_ns * 2 < rtt_ns * 3ULL || keep_ns > rtt_ns * 4ULL))
+		WRITE_ONCE(flow->keep_ns, min_t(u64, rtt_ns * 2ULL, U32_MAX));
 }
 
 /**

@@ -25,7 +25,7 @@
 	X(driver, "RTTs that ended when the driver passed the ACK on")	\
 	X(tcp, "RTTs that ended when TCP processed the ACK")		\
 	X(nothing_new, "ACKs that complete nothing")			\
-	X(partial, "ACKs that finish no segment")			\
+	X(partial, "ACKs that finish no segment, or one whose departure was not noted")	\
 	X(retransmitted, "ACKs of what was sent twice")			\
 	X(recovery, "ACKs in or just after loss recovery")		\
 	X(delayed, "ACKs the receiver may have kept back")		\
@@ -67,6 +67,7 @@ enum timely_rtt_result {
  * @tail_limit_ns: an ACK of the last that was in flight, an MSS at most, that took
  *	longer may have been waiting for the receiver's timer
  * @new: it confirms something, and TCP has an RTT for it
+ * @skipped: when it was handed to the device is one of the times not noted
  * @retransmitted: that was sent more than once
  * @recovery: TCP repairs losses, now or at the previous ACK
  * @delayed: TCP takes it for a delayed ACK
@@ -88,6 +89,7 @@ struct timely_ack {
 	u32 ns_per_byte_q16;
 	u32 tail_limit_ns;
 	bool new;
+	bool skipped;
 	bool retransmitted;
 	bool recovery;
 	bool delayed;

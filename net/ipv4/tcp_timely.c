@@ -866,6 +866,31 @@ static void timely_piece(const struct timely_sock *ts, struct timely_ack *ack)
 	}
 }
 
+/* What the qdisc noted of the segment's departure. When TCP planned it is no substitute where
+ * departures are noted: the qdisc goes by newer rates, and may have sent it earlier.
+ */
+static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
+{
+	struct timely_departure departure;
+
+	switch (timely_flow_departure(ts->flow, &ts->departure, ack->end_seq, ack->now_ns,
+				      &departure)) {
+	case TIMELY_NOTED:
+		ack->sent_ns = departure.time_ns;
+		ack->segment_bytes = departure.bytes;
+		break;
+	case TIMELY_SKIPPED:
+		ack->skipped = true;
+		/* Without an RTT nothing else would tell that it has grown by so much. */
+		if (ack->now_ns - ack->scheduled_ns > READ_ONCE(ts->flow->keep_ns))
+			timely_flow_keep(ts->flow, min_t(u64, ack->now_ns - ack->scheduled_ns,
+							 U32_MAX));
+		break;
+	case TIMELY_NOT_SEEN:
+		break;
+	}
+}
+
 /* When did the segment leave that this ACK may finish? What SACK confirms is
  * one only if it is known to end there.
  */
@@ -875,7 +900,6 @@ static void timely_departure(const struct sock *sk,
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	bool within = after(ack->end_seq, ack->una) && !ack->sacked;
-	struct timely_departure departure;
 	u32 packets = ts->gso_segs;
 
 	/* Every second segment of an odd number ends with an ACK. */
@@ -883,11 +907,8 @@ static void timely_departure(const struct sock *sk,
 	if (!ack->new || (within && ack->una - ts->rtt.seq < packets * ack->mss))
 		return;
 	ack->scheduled_ns = tp->first_tx_mstamp * NSEC_PER_USEC;
-	if (ts->flow && timely_flow_departure(ts->flow, &ts->departure, ack->end_seq,
-					      &departure)) {
-		ack->sent_ns = departure.time_ns;
-		ack->segment_bytes = departure.bytes;
-	}
+	if (ts->flow)
+		timely_look_up(ts, ack);
 	if (within)
 		timely_piece(ts, ack);
 }
@@ -913,6 +934,7 @@ static void timely_look(struct sock *sk, const struct timely_law *law,
 	ack->ns_per_byte_q16 = law->ns_per_byte_q16;
 	ack->tail_limit_ns = law->rate.t_high_ns;
 	ack->new = rs->rtt_us >= 0;
+	ack->skipped = false;
 	ack->retransmitted = rs->is_retrans;
 	ack->recovery = ts->ca_state >= TCP_CA_Recovery ||
 			inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery;
@@ -941,6 +963,8 @@ static void timely_measure(struct sock *sk, const struct timely_setting *setting
 		if (ts->source != result)
 			timely_rate_reseed(&ts->rate);
 		ts->source = result;
+		if (ts->flow)
+			timely_flow_keep(ts->flow, completion.rtt_ns);
 		if (ts->own)
 			timely_watch_path(sk, setting, &completion,
 					  timely_rtt_segment(&ack, completion.bytes));

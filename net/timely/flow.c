@@ -357,6 +357,26 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 	return flow;
 }
 
+/* Is there too little room to note all, with another one noted just before? Those that are
+ * noted are spread over the time that they are needed for, and so they are twice as long.
+ */
+static bool flow_skips(const struct timely_flow *flow, u32 next, u64 now_ns)
+{
+	u64 keep_ns = READ_ONCE(flow->keep_ns);
+	u64 oldest_ns = READ_ONCE(flow->ring[next % TIMELY_DEPARTURES].time_ns);
+	u64 newest_ns = READ_ONCE(flow->ring[(next - 1) % TIMELY_DEPARTURES].time_ns);
+
+	return now_ns - oldest_ns < 2 * keep_ns &&
+	       now_ns - newest_ns < keep_ns / TIMELY_DEPARTURES;
+}
+
+static bool flow_skipped(const struct timely_flow *flow, u64 now_ns)
+{
+	u32 age = (u32)(now_ns >> TIMELY_SKIPPED_SHIFT) - READ_ONCE(flow->skipped);
+
+	return age <= READ_ONCE(flow->keep_ns) >> TIMELY_SKIPPED_SHIFT;
+}
+
 /**
  * timely_flow_depart() - a segment is handed to the device
  * @flow: the record
@@ -365,9 +385,13 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure)
 {
-	u32 i = (u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES;
-	struct timely_departure *entry = &flow->ring[i];
+	struct timely_departure *entry;
 
+	if (unlikely(flow_skips(flow, atomic_read(&flow->next), departure->time_ns))) {
+		WRITE_ONCE(flow->skipped, departure->time_ns >> TIMELY_SKIPPED_SHIFT);
+		return;
+	}
+	entry = &flow->ring[(u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES];
 	WRITE_ONCE(entry->time_ns, 0);
 	smp_wmb(); /* the old time is gone before the new sequence number */
 	WRITE_ONCE(entry->end_seq, departure->end_seq);
@@ -381,22 +405,29 @@ void timely_flow_depart(struct timely_flow *flow,
  * @flow: the record
  * @read: the reader's note of where it found the last one, 0 to start with
  * @end_seq: sequence number after its last byte
- * @departure: set to what was recorded
+ * @now_ns: CLOCK_MONOTONIC
+ * @departure: set to what was noted, if something was
  *
- * Return: false if it is not known (any more).
+ * Return: TIMELY_NOTED if @departure is set, or why not.
  */
-bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq,
-			   struct timely_departure *departure)
+enum timely_noted timely_flow_departure(const struct timely_flow *flow, u8 *read,
+					u32 end_seq, u64 now_ns,
+					struct timely_departure *departure)
 {
+	u32 next = atomic_read(&flow->next);
+	/* Noted since then, of which the ring has the last ones. */
+	u8 since = min_t(u8, next - *read - 1, TIMELY_DEPARTURES);
 	const struct timely_departure *entry;
+	bool skipped;
 	u32 i;
 
 	/* None is recorded under another qdisc. */
-	if (!atomic_read(&flow->next))
-		return false;
+	if (!next)
+		return TIMELY_NOT_SEEN;
+	skipped = flow_skipped(flow, now_ns);
 	/* Segments are acknowledged in the order they left, mostly. */
-	for (i = 0; i < TIMELY_DEPARTURES; i++) {
-		entry = &flow->ring[(*read + 1 + i) % TIMELY_DEPARTURES];
+	for (i = next - since; i != next - since + TIMELY_DEPARTURES; i++) {
+		entry = &flow->ring[i % TIMELY_DEPARTURES];
 		departure->time_ns = READ_ONCE(entry->time_ns);
 		smp_rmb(); /* pairs with both of timely_flow_depart() */
 		departure->end_seq = READ_ONCE(entry->end_seq);
@@ -404,11 +435,14 @@ bool timely_flow_departure(const struct timely_flow *flow, u8 *read, u32 end_seq
 		smp_rmb(); /* likewise */
 		if (departure->end_seq == end_seq && departure->time_ns &&
 		    departure->time_ns == READ_ONCE(entry->time_ns)) {
-			*read += 1 + i;
-			return true;
+			*read = (s32)(i - next) < 0 ? i : i - TIMELY_DEPARTURES;
+			return TIMELY_NOTED;
 		}
+		/* Most are not there then: no more is asked than the next that was noted. */
+		if (skipped && (s32)(departure->end_seq - end_seq) > 0)
+			break;
 	}
-	return false;
+	return skipped ? TIMELY_SKIPPED : TIMELY_NOT_SEEN;
 }
 
 /**

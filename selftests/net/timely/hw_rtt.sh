@@ -392,6 +392,35 @@ from_nic_to_nic() {
 	must ip -n h1 link del eth1
 }
 
+# ---- long paths ----
+
+# With the default parameters, on 2 ms of 10 Gb/s: more segments are in flight than departures
+# are remembered, and the qdisc sends earlier than TCP has planned, as rates rise.
+rtts_of_long_paths_begin_at_departures() {
+	as_usual
+	knob h1 eth0 noise_ns 0
+	knob h1 eth0 delay_ns 1000000
+	knob h2 eth0 delay_ns 1000000
+	must tc -n h1 qdisc del dev eth0 root
+	unload_timely
+	must insmod "$modules/timely.ko" cross_timestamps=0
+	must insmod "$modules/tcp_timely.ko"
+	must insmod "$modules/sch_timely.ko"
+	must tc -n h1 qdisc replace dev eth0 root timely
+	truth_types=R
+	total_kbps=10000000
+	watch_nics h1 eth0
+	flows 0.6 $h2_v4 1
+	judge until_us=590000
+	unset total_kbps
+	expect measured -ge 5000
+	expect rtt_min -ge $((2000000 - exact)) "RTTs that begin too late"
+	knob h1 eth0 delay_ns 5000
+	knob h2 eth0 delay_ns 5000
+	# shellcheck disable=SC2086 # several arguments
+	reload_hw $fixed
+}
+
 # ---- losses ----
 
 # h1 eth0 == to1 mid to2 == eth0 h2
@@ -456,4 +485,5 @@ run_cases hosts learns_within_100_ms without_stamps_there_are_none line_rate_is_
 	a_step_within_the_noise_is_noticed a_small_step_is_found_by_reading_the_clock \
 	drift_that_changes_is_followed \
 	the_real_clock_may_be_set the_real_clock_does_not_matter \
-	two_nics_two_clocks from_nic_to_nic a_lossy_path under_loss_and_reordering all_goes
+	two_nics_two_clocks from_nic_to_nic rtts_of_long_paths_begin_at_departures \
+	a_lossy_path under_loss_and_reordering all_goes
