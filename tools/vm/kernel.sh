@@ -71,13 +71,16 @@ cd "$out"
 # shellcheck disable=SC2086 # a list of files
 run "$src/scripts/kconfig/merge_config.sh" -m -O "$out" "$out/.config" $fragments
 run make -C "$src" O="$out" "$@" olddefconfig
-# Kconfig drops what it cannot satisfy without a word: say which.
+# Kconfig drops what it cannot satisfy without a word: say which. A flavour without one of
+# its own options would not be what it says.
 # shellcheck disable=SC2086 # a list of files
 [ "$target" = modules_prepare ] ||
-	awk '/^CONFIG_/ { sub(/=.*/, ""); last[$0] = 1 } END { for (s in last) print s }' $fragments |
-	while read -r sym; do
-		grep -q "^$sym=" .config || say "not available: $sym"
-	done
+	awk '/^CONFIG_/ { sub(/=.*/, ""); last[$0] = FILENAME } END { for (s in last) print s, last[s] }' $fragments |
+	while read -r sym fragment; do
+		grep -q "^$sym=" .config && continue
+		[ "$fragment" = "$here/base.config" ] || die "the source cannot build $sym (${fragment##*/})"
+		say "not available: $sym"
+	done || exit 1
 run make -C "$src" O="$out" "$@" -j"$(nproc)" "$target"
 [ "$target" = modules_prepare ] || run make -C "$src" O="$out" "$@" -j"$(nproc)" modules
 echo "$*" >"$out/.timely-make"
