@@ -69,6 +69,7 @@ jobs="
 	full	build-rt
 	full	vm-cfi
 	full	vm-kcsan
+	full	vm-rt
 	full	mutate
 	check	noipv6
 	fast	smoke
@@ -276,7 +277,8 @@ run_job() {
 	build-um)		build_um ;;
 	build-i386|build-s390x|build-rt)
 				build_cross "${job#build-}" ;;
-	vm-cfi|vm-kcsan)	vm_selftests "${job#vm-}" ;;
+	vm-cfi|vm-kcsan|vm-rt)
+				vm_selftests "${job#vm-}" ;;
 	engines-i386)		tools/setup.sh gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user-static &&
 					make -s -C kunit/user check-i386 ;;
 	engines-s390x)		tools/setup.sh gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static &&

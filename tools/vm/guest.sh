@@ -121,7 +121,7 @@ timeout -k 10 "$limit" qemu-system-x86_64 -accel $accel -cpu max -smp "$cpus" -m
 	-device virtio-9p-pci,fsdev=root,mount_tag=root \
 	-fsdev local,id=work,path="$share",security_model=none \
 	-device virtio-9p-pci,fsdev=work,mount_tag=work \
-	$qemu </dev/null 2>&1 | tr -d '\r' | tee "$work/log" | sed -u '1,/guest: up/d' || :
+	$qemu </dev/null 2>&1 | stdbuf -oL tr -d '\r' | tee "$work/log" | sed -u '1,/guest: up/d' || :
 
 complaint='BUG:|WARNING:|Oops|KASAN:|KCSAN:|UBSAN:|INFO: (possible|task|suspicious)|ODEBUG:|kmemleak: [0-9]+ new|CFI failure'
 if [ ! -s "$share/status" ]; then
