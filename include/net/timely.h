@@ -69,6 +69,7 @@ enum timely_rule {
  * @least_shift: steering: 2^@least_shift completions are late; 0 without noise
  * @damp_q16: steering: part of the overload taken off at once, Q16
  * @fresh_ns: steering: added to the aim at the beginning of a message, ns
+ * @lags: steering: new rates are not in force for what waits in the host; false unless set
  */
 struct timely_rate_law {
 	u64 max_rate_fp;
@@ -102,6 +103,7 @@ struct timely_rate_law {
 	u32 damp_q16;
 	u32 fresh_ns;
 	u8 least_shift;
+	bool lags;
 };
 
 /**

@@ -345,7 +345,8 @@ static bool steer_change(double *delta, double *slack)
 		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.fresh_kb / 128);
 	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.rtt_noise_ns;
 	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : scale;
-	double trip = max((double)scale, seen.rtt - q0);
+	/* Of the longer one of the RTT and that before, unless rates come late. */
+	double trip = max((double)scale, seen.rtt - (law->lags ? 0 : min(seen.raw, 0)) - q0);
 	double known = max(24 * q0, trip), vague = blur / max(q0, 1.0);
 	double first, high, gain, inverse, off, t, weight;
 	u64 low;
@@ -361,7 +362,9 @@ static bool steer_change(double *delta, double *slack)
 	inverse = t / (1ULL << 56);
 	vague += inverse;
 	gain = -clamped(law->damp_q16 * U * clamped(seen.raw, -0x7fffffff, 0x7fffffff) / t, -1, 1);
-	*slack = rate * fabs(gain) * (blur / max(trip - blur, 1.0) + inverse);
+	*slack = rate * fabs(gain) * (blur / max(trip - blur, 1.0) + inverse) * 2;
+	if (!now.p.rtt_noise_ns && !law->lags)
+		gain += gain * gain * 3 / 8;
 	gain -= beta * steer_error(q, q0, blur, &off) * weight;
 	*slack += rate * (beta * off + beta * 4 * (DOUBT + vague * weight) + TINY) + 2 * U;
 	if (fabs(2 * q - q0) < 2 * blur + 2)
@@ -649,6 +652,7 @@ static void one_set(u32 steps)
 		abort();
 	}
 	timely_rate_law_init(&now.law, &now.p);
+	now.law.lags = between(0, 1);
 	timely_rate_init(&r, &now.law);
 	for (i = 0; i < steps; i++) {
 		if (below(32))

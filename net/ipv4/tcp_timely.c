@@ -351,6 +351,7 @@ static void timely_tune_own(struct sock *sk, const struct timely_setting *settin
 	if (own->law.segment_bytes != params.segment_bytes)
 		own->whole_bytes = params.segment_bytes;
 	timely_law_init(&own->law, &params, &setting->params);
+	own->law.rate.lags = own->late;
 	if (setting->params.min_rtt_ns == TIMELY_AUTO)
 		timely_drain_set(&own->drain, params.min_rtt_ns);
 	else

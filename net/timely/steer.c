@@ -6,16 +6,22 @@
  *
  *	q = rtt - minRTT			the queueing delay
  *	q0 = RTTref - minRTT + k / sqrt(rate)	where it should be
- *	rate *= 1 - damp * (rtt - previous rtt) / T - beta * T' * e
+ *	rate *= 1 - x + 3/8 x^2 - beta * T' * e,  x = damp * (rtt - previous rtt) / T
  *
- * T is the time since the last update, at least a round trip: minRTT, or what the RTT is
- * beyond q0 if that is longer. The first term is the share
- * by which the path is overloaded, which is what the gradient was meant to tell.
- * Between completions that come faster than that it adds up to the same, as the
- * differences do: it is the proportional part of a controller of q, of which the
- * second term is the integral part. Thus noise in an RTT is taken back with the next
- * one, and so is a passing burst. T' is the time as a share of the round trip, at most 1, and
+ * T is the time since the last update, at least a round trip: minRTT, or what the longer of
+ * the two RTTs is beyond q0 if that is longer. The first term is the share by which the path
+ * is overloaded, which is what the gradient was meant to tell. Between completions that come
+ * faster than that it adds up to the same, as the differences do: it is the proportional part
+ * of a controller of q, of which the second term is the integral part. Thus noise in an RTT is
+ * taken back with the next one, and so is a passing burst. Nearly exactly: were T of the last
+ * RTT alone, a fall would count for more than the rise before it, and flows whose RTTs vary
+ * would take far more than their share; without x^2 they would lose the product of the two
+ * each time, and not fill a line. T' is the time as a share of the round trip, at most 1, and
  * less again for flows that hear of the path rarely: at most 24 q0 / T, or minRTT / T.
+ *
+ * Where rates come late, as under fq, T is of the last RTT and x^2 is left out: flows to a
+ * receiver that holds ACKs learn of it late there, and the rise by noise is what keeps them
+ * up until then.
  *
  * In a long queue a round trip is long, and what is heard within it is of the time before
  * the first answer: who took each completion for news would be at the least rate by the time
@@ -72,6 +78,11 @@
 /* One completion does not raise a rate by more, or lower it. */
 #define STEER_RISE_MAX_Q32	(Q32_ONE / 4)
 #define STEER_FALL_MAX_Q32	(Q32_ONE / 2)
+
+/* Of x^2: half of it would take a rise and a fall back exactly. Flows whose RTTs vary by more
+ * than others' are to lose by it a little rather than to gain.
+ */
+#define STEER_DAMP_EIGHTHS	3
 
 /* What one completion says of the queue is good for the time in which so many queues
  * as long as q0 pass. Where flows hear of it more rarely, all that answered it in full
@@ -263,12 +274,12 @@ static u32 steer_least_ns(struct timely_rate *r, const struct timely_rate_law *l
 	return r->least_ns;
 }
 
-/* e^gain - 1, nearly: a rise and a fall of the same size cancel out. */
-static s64 steer_exp_q32(s64 gain)
+/* e^@x - 1, nearly, with 4 eighths: a rise and a fall of the same size cancel out. */
+static s64 steer_exp_q32(s64 x, u32 eighths)
 {
-	u64 size = gain < 0 ? -gain : gain;
+	u64 size = x < 0 ? -x : x;
 
-	return gain + (s64)mul_u64_u64_shr(size, size, 33);
+	return x + (s64)mul_u64_u64_shr(eighths * size, size, 35);
 }
 
 /* The share of its rate that a flow gains, Q32. */
@@ -276,7 +287,8 @@ static s64 steer_gain_q32(struct timely_rate *r, const struct timely_rate_law *l
 			  u64 now_ns, u32 rtt)
 {
 	u32 q0 = timely_steer_ref_ns(law, r->rate_fp), q = rtt - law->min_rtt_ns;
-	s64 diff = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0;
+	u32 prev_rtt = r->seeded ? r->prev_rtt_ns : rtt;
+	s64 diff = (s64)rtt - prev_rtt;
 	u64 dt_ns = r->seeded ? now_ns - r->updated_ns : law->scale_ns;
 	u32 weight_q16, round_ns;
 	u64 inv_period;
@@ -290,10 +302,12 @@ static s64 steer_gain_q32(struct timely_rate *r, const struct timely_rate_law *l
 			dt_ns = max_t(s64, dt_ns - diff, 0);
 	}
 	dt_ns = min_t(u64, dt_ns, STEER_SINCE_MAX_NS);
-	round_ns = steer_round_ns(law, rtt, q0);
+	round_ns = steer_round_ns(law, law->lags ? rtt : max(rtt, prev_rtt), q0);
 	inv_period = steer_inverse(law, max_t(u32, dt_ns, round_ns));
 	weight_q16 = steer_weight_q16(q0, round_ns, dt_ns, inv_period);
 	gain = -steer_damp_q32(law, diff, inv_period);
+	if (!law->least_shift && !law->lags)
+		gain = steer_exp_q32(gain, STEER_DAMP_EIGHTHS);
 	gain -= steer_error_q16(law, q, q0) * law->beta_q16 * weight_q16 >> 16;
 	gain = max(gain, steer_hyper_q32(r, law, q, q0, dt_ns, weight_q16));
 	gain = min(gain, STEER_RISE_MAX_Q32);
@@ -303,7 +317,7 @@ static s64 steer_gain_q32(struct timely_rate *r, const struct timely_rate_law *l
 	if (high)
 		gain = min(gain, -high);
 	gain = max(gain, -STEER_FALL_MAX_Q32);
-	return law->least_shift ? steer_exp_q32(gain) : gain;
+	return law->least_shift ? steer_exp_q32(gain, 4) : gain;
 }
 
 /**
