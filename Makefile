@@ -42,7 +42,7 @@ coverage:
 	@tools/coverage.sh $(TESTS)
 
 soak: setup
-	@tools/vm/soak.sh $(or $(HOURS),1) $(SEED)
+	@tools/vm/soak.sh $(or $(HOURS),1) "$(SEED)" $(or $(KERNEL),debug)
 
 bench: setup
 	@tools/bench/bench.sh

@@ -67,9 +67,9 @@ jobs="
 	full	build-i386
 	full	build-s390x
 	full	build-rt
-	full	vm-cfi
-	full	vm-kcsan
-	full	vm-rt
+	full	soak-cfi
+	full	soak-kcsan
+	full	soak-rt
 	full	mutate
 	check	noipv6
 	fast	smoke
@@ -231,23 +231,6 @@ build_cross() {
 	! grep -E 'U __(u?div|u?mod|u?divmod)[sd]i' "$logs/$job.symbols"
 }
 
-# Functional tests on a kernel of ours with two processors in QEMU: those that do not
-# measure time, which a slow emulator stretches.
-vm_selftests() {
-	kernel=$(tools/vm/kernel.sh "$1") || return 1
-	# shellcheck disable=SC2046 # arguments of make
-	built=$(tools/lab/modules.sh "$kernel" $(cat "$kernel/.timely-make")) || return 1
-	dir=$(mktemp -d) || return 1
-	find "$built" -name '*.ko' -exec cp {} "$dir" \;
-	make -s -C tools/tc OUT="$dir" && make -s -C tools/timelyctl OUT="$dir" &&
-		make -s -C selftests/net/timely OUT="$dir" &&
-		tools/vm/guest.sh -k "$kernel" -t 3600 -e "TC_LIB_DIR=$dir" \
-			selftests/net/timely/run.sh "$dir" @smp
-	status=$?
-	rm -rf "$dir"
-	return $status
-}
-
 headers() {
 	for series in 6.1 6.12 7.3; do
 		tools/kernels/image.sh "$series" || return 1
@@ -277,8 +260,7 @@ run_job() {
 	build-um)		build_um ;;
 	build-i386|build-s390x|build-rt)
 				build_cross "${job#build-}" ;;
-	vm-cfi|vm-kcsan|vm-rt)
-				vm_selftests "${job#vm-}" ;;
+	soak-*)			tools/vm/soak.sh .2 "" "${job#soak-}" ;;
 	engines-i386)		tools/setup.sh gcc-i686-linux-gnu libc6-dev-i386-cross qemu-user-static &&
 					make -s -C kunit/user check-i386 ;;
 	engines-s390x)		tools/setup.sh gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static &&

@@ -130,9 +130,11 @@ if [ ! -s "$share/status" ]; then
 	exit 126
 fi
 status=$(cat "$share/status")
-if [ -z "$tolerant" ] && grep -Eq "$complaint" "$share/dmesg"; then
+awk -f "$here/ours.awk" "$share/dmesg" >"$work/ours"
+tail -n 1 "$work/ours" | grep 'elsewhere in the kernel$' >&2 || :
+if [ -z "$tolerant" ] && grep -Eq "$complaint" "$work/ours"; then
 	say "the kernel complained:"
-	grep -E -A 40 "$complaint" "$share/dmesg" | head -n 120 >&2
+	grep -E -A 40 "$complaint" "$work/ours" | head -n 120 >&2
 	[ "$status" -ne 0 ] || status=125
 fi
 exit "$status"

@@ -19,6 +19,7 @@ import threading
 import time
 
 SEED, SECONDS, HOST, MODULES = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
+HERE = os.path.dirname(os.path.realpath(__file__))
 dice = random.Random(SEED * 1000 + HOST)
 began = time.monotonic()
 libc = ctypes.CDLL(None, use_errno=True)
@@ -336,7 +337,8 @@ def set_up():
 
 
 def complaint():
-    log = subprocess.run(["dmesg"], capture_output=True, text=True, errors="replace").stdout
+    log = subprocess.run(f"dmesg | awk -f {HERE}/ours.awk", shell=True, capture_output=True, text=True,
+                         errors="replace").stdout
     return next((line for line in log.splitlines() if any(word in line for word in COMPLAINTS)), None)
 
 

@@ -8,8 +8,8 @@
 #
 #	soak.sh HOURS [SEED [FLAVOUR]]
 #
-# HOURS may be a fraction. The seed is printed; the same one draws the same actions. Logs
-# are in build/soak/. Ends in two lines of TAP; fails if a kernel complained or something
+# HOURS may be a fraction, FLAVOUR is one of kernel.sh's, debug if none is given. The seed is printed; the same one draws the same actions. Logs
+# are in build/soak/FLAVOUR/. Ends in two lines of TAP; fails if a kernel complained or something
 # hung.
 
 set -eu
@@ -25,12 +25,12 @@ seconds=$(awk -v hours="$hours" 'BEGIN { printf "%d", hours * 3600 }')
 kernel=$("$here/kernel.sh" "$flavour")
 # shellcheck disable=SC2046 # make's arguments
 modules=$("$top/tools/lab/modules.sh" "$kernel" $(cat "$kernel/.timely-make"))
-out=$top/build/soak
+out=$top/build/soak/$flavour
 rm -rf "$out"
 mkdir -p "$out"
 trap 'kill $(jobs -p) 2>/dev/null || :' EXIT INT TERM
 
-echo "# seed $seed, $seconds s, logs in build/soak"
+echo "# seed $seed, $seconds s, logs in build/soak/$flavour"
 for host in 1 2; do
 	mkdir "$out/modules-$host"
 	find "$modules" -name '*.ko' -exec cp {} "$out/modules-$host" \;

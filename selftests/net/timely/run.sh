@@ -8,8 +8,7 @@
 #	run.sh DIRECTORY --without TEST...
 #
 # A group is one of tcp, qdisc, onramp, tenant, nic; core: the tests of several groups
-# that load, unload, reconfigure and fuzz, which is what the debug kernel is for; smp: those
-# that run in an emulator with real clocks, too.
+# that load, unload, reconfigure and fuzz, which is what the debug kernel is for.
 #
 # DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, the test NIC hwnic.ko,
 # tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
@@ -34,8 +33,6 @@ onramp="acker onramp_ctl onramp onramp_clock onramp_forged onramp_host onramp_op
 	packet_fuzz"
 tenant="tenant_host tenant_fuzz tenant_memory onramp_peers"
 nic="hwnic onramp_waits hw_rtt clock_steps hw_paths hw_line hw_links hw_unload timelyctl"
-smp="load unload restricted sysctl switch transfer qdisc_unload qdisc_limits onramp_ctl
-	onramp_options onramp_unload"
 core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload
 	onramp_raw onramp_host tenant_host onramp_peers"
 all="$tcp drains $qdisc $onramp $tenant $nic"
@@ -52,9 +49,9 @@ fi
 wanted=
 for test; do
 	case $test in
-	@tcp|@qdisc|@onramp|@tenant|@nic|@core|@smp)
+	@tcp|@qdisc|@onramp|@tenant|@nic|@core)
 		eval "wanted=\"$wanted \$${test#@}\"" ;;
-	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic, core or smp"
+	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic or core"
 		exit 2 ;;
 	*)	wanted="$wanted $test" ;;
 	esac
