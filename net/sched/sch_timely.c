@@ -2659,7 +2659,7 @@ static int tq_onramp_join(struct Qdisc *sch, u8 wanted, struct netlink_ext_ack *
 				   "onramp: owd rtt affects the whole host: ask its administrator to set timely.tenants=1, or use owd relative");
 	else if (err == -EOPNOTSUPP)
 		NL_SET_ERR_MSG_MOD(extack,
-				   "onramp: no tracepoint tcp_probe in this kernel, as owd rtt takes: use another owd");
+				   "onramp: owd rtt takes a kernel with the tracepoint tcp_probe and without PREEMPT_RT: use another owd");
 	else if (err)
 		NL_SET_ERR_MSG_MOD(extack, "onramp: no socket for OR-ACKs");
 	return err;

@@ -1108,7 +1108,8 @@ static int onramp_rtt_join(const struct net *net, struct onramp_net *on)
 {
 	if (!timely_may_affect_host(net))
 		return -EPERM;
-	if (!timely_tracepoint_find("tcp_probe"))
+	/* Probes run with preemption disabled, where PREEMPT_RT's spinlocks must not be taken. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !timely_tracepoint_find("tcp_probe"))
 		return -EOPNOTSUPP;
 	mutex_lock(&on->lock);
 	WRITE_ONCE(on->rtt_users, on->rtt_users + 1);
@@ -1213,8 +1214,9 @@ static int onramp_listen_all(struct net *net, struct onramp_net *on)
  * @owd: TIMELY_OWD_*: what it takes for a delay
  *
  * Return: 0; -EADDRINUSE if another socket has the port of OR-ACKs; another error
- * of making one; -EOPNOTSUPP if the kernel has no tracepoint for RTTs; -EPERM if RTTs
- * are wanted by somebody who must not affect the host, see timely_may_affect_host().
+ * of making one; -EOPNOTSUPP if RTTs cannot be had, as the kernel has no tracepoint for them
+ * or is built with PREEMPT_RT; -EPERM if they are wanted by somebody who must not affect the
+ * host, see timely_may_affect_host().
  */
 int timely_onramp_join(struct net *net, u8 owd)
 {
