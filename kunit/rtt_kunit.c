@@ -92,6 +92,12 @@ static void in_recovery(struct timely_ack *ack)
 	ack->recovery = true;
 }
 
+static void departure_skipped(struct timely_ack *ack)
+{
+	ack->skipped = true;
+	ack->sent_ns = 0;
+}
+
 static void ends_within(struct timely_ack *ack)
 {
 	ack->una -= MSS;
@@ -137,6 +143,7 @@ static const struct {
 	{ not_new, TIMELY_RTT_nothing_new },
 	{ sent_twice, TIMELY_RTT_retransmitted },
 	{ in_recovery, TIMELY_RTT_recovery },
+	{ departure_skipped, TIMELY_RTT_partial },
 	{ ends_within, TIMELY_RTT_partial },
 	{ kept_back, TIMELY_RTT_delayed },
 	{ contradicted, TIMELY_RTT_doubtful },

@@ -132,6 +132,7 @@ faults_of_rtt() {
 	an ACK that confirms nothing new counts|s/if (!ack->new)/if (0)/
 	what was sent twice counts|s/if (ack->retransmitted)/if (0)/
 	what is acknowledged in recovery counts|s/if (ack->recovery)/if (0)/
+	a segment whose departure was skipped counts|s/if (ack->skipped)/if (0)/
 	part of a segment counts|s/if (timely_seq_after(ack->end_seq, ack->una) \&\& !ack->sent_ns)/if (0)/
 	a segment confirmed by SACK is a part|s/(ack->end_seq, ack->una) \&\& !ack->sent_ns)/(ack->end_seq, ack->una))/
 	the last byte is a part|s/return (s32)(b - a) < 0;/return (s32)(b - a) <= 0;/

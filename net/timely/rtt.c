@@ -73,7 +73,10 @@ enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack)
 		return TIMELY_RTT_retransmitted;
 	if (ack->recovery)
 		return TIMELY_RTT_recovery;
-	if (ack->skipped || (timely_seq_after(ack->end_seq, ack->una) && !ack->sent_ns))
+	/* When it was planned to be may be later than it was. */
+	if (ack->skipped)
+		return TIMELY_RTT_partial;
+	if (timely_seq_after(ack->end_seq, ack->una) && !ack->sent_ns)
 		return TIMELY_RTT_partial;
 	if (ack->delayed)
 		return TIMELY_RTT_delayed;
