@@ -266,12 +266,14 @@ rates_under() {
 	traffic <"$work/plan"
 	[ ! -s "$work/stepped" ] || fail "$(cat "$work/stepped")"
 	say "$clock: $before1 $before2 $before3 $before4 kbit/s before"
-	sum=0
+	sum=$((before1 + before2 + before3 + before4))
 	for flow in 1 2 3 4; do
-		eval "before=\$before$flow"
-		sum=$((sum + before))
+		# On long paths rates are still on their way to being equal: a flow's is what it
+		# had, and of one that had more than its share the share.
+		eval "rate=\$before$flow"
+		[ "$rate" -le $((sum / 4)) ] || rate=$((sum / 4))
 		for window in 4 5 6 7 8; do
-			expect w${window}_$flow -ge $((before * 80 / 100)) "$clock $*: 100 ms of flow $flow"
+			expect w${window}_$flow -ge $((rate * 80 / 100)) "$clock $*: 100 ms of flow $flow"
 		done
 	done
 	# Of 10 Gb/s.
