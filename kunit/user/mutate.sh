@@ -162,7 +162,7 @@ faults_of_rtt() {
 	serialisation of what completed where the segment is known|s/return ack->sent_ns ? ack->segment_bytes :/return/
 	serialisation of a full segment always|s/min(bytes, ack->segment_bytes);/ack->segment_bytes;/
 	serialisation is left in|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns/
-	serialisation overflows 32 bits|s/(u64)segment \*/segment */
+	serialisation overflows 32 bits|s/(u64)timely_rtt_segment/timely_rtt_segment/
 	serialisation makes RTTs negative|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns - serialisation_ns/
 	serialisation in whole ns a byte|s/ack->ns_per_byte_q16 >> 16;/(ack->ns_per_byte_q16 >> 16);/
 	RTTs above 4 s wrap|s/completion->rtt_ns = min_t(u64, \(.*\),$/completion->rtt_ns = max_t(u32, \1,/;s/^\t\t\t\t   U32_MAX);/0);/
