@@ -13,10 +13,12 @@ if [ "${TIMELY_CLOCKS-}" = full ]; then
 	sizes="1000 20000 50000 200000 1000000 10000000 100000000 500000000 1000000000
 		37000000000 3600000000000"
 	nic_sizes="1000 20000 50000 300000 1000000 100000000 1000000000 37000000000 3600000000000"
+	all_sizes=$nic_sizes
 else
 	delays="5000 1000000"
 	sizes="1000 200000 1000000 500000000 3600000000000"
 	nic_sizes="1000 3600000000000"
+	all_sizes=1000000
 fi
 # What the host sees packets late by, at most.
 noise=50000
@@ -27,18 +29,21 @@ hosts() {
 	nics_up
 	busy h1 eth0 $noise
 	cat >"$work/steps.py" <<-'EOF'
-		# steps.py EVERY_SECONDS real|FILE NS...: step a clock by each, in turn
+		# steps.py EVERY_SECONDS CLOCK[,CLOCK]... NS...: step the clocks by each, in turn;
+		# a clock is real, /dev/ptpN, or a file that takes the step
 		import sys, time
-		def step(by):
-		    if sys.argv[2] == "real":
-		        now = time.clock_gettime_ns(time.CLOCK_REALTIME)
-		        time.clock_settime_ns(time.CLOCK_REALTIME, now + by)
-		    else:
-		        with open(sys.argv[2], "w") as file:
+		def step(clock, by):
+		    if clock.startswith("/sys/"):
+		        with open(clock, "w") as file:
 		            file.write(str(by))
+		        return
+		    ptp = None if clock == "real" else open(clock, "r+b", buffering=0)
+		    which = ~ptp.fileno() << 3 | 3 if ptp else time.CLOCK_REALTIME
+		    time.clock_settime_ns(which, time.clock_gettime_ns(which) + by)
 		for by in map(int, sys.argv[3:]):
 		    time.sleep(float(sys.argv[1]))
-		    step(by)
+		    for clock in sys.argv[2].split(","):
+		        step(clock, by)
 	EOF
 	cat >"$work/adjtimex.py" <<-'EOF'
 		# adjtimex.py frequency PPM: slew the clocks
@@ -244,6 +249,59 @@ the_nics_clock_is_stepped() {
 	done
 }
 
+# ptp_of NAMESPACE: sets $ptp
+ptp_of() {
+	ptp=$(in_ns "$1" sh -c 'ls /sys/class/net/eth0/device/ptp')
+	[ -c "/dev/$ptp" ] || fail "no clock /dev/$ptp"
+	ptp=/dev/$ptp
+}
+
+# As what keeps the time of hosts does it: the PTP clocks of two hosts and the real-time clock are
+# set together, while both hosts send and their modules read the PTP clocks.
+the_clocks_of_all_hosts_are_set() {
+	cross=1
+	# shellcheck disable=SC2086 # several arguments
+	reload_hw $fixed
+	must tc -n h2 qdisc replace dev eth0 root timely
+	as_usual all
+	stamps h2 eth0 all
+	busy h2 eth0 $noise -30000
+	ptp_of h1
+	clocks=real,$ptp
+	ptp_of h2
+	clocks=$clocks,$ptp
+	truth_types=R
+	total_kbps=2200000
+	for delay in $delays; do
+		delay "$delay"
+		for size in $all_sizes; do
+			stepping 0.15 "$clocks" "$size" "-$size" "$size"
+			watch_nics h1 eth0 h2 eth0
+			{
+				plan_flows 0.7
+				plan_flows 0.7 10.7.2.1 | sed 's/from=h1 to=h2/from=h2 to=h1/; s/ f\([0-9]\)/ g\1/'
+				echo "0.1 run sh $work/stepping"
+			} >"$work/plan"
+			traffic <"$work/plan"
+			expect_flows_done
+			expect g1_done -eq 1
+			[ ! -s "$work/stepped" ] || fail "$(cat "$work/stepped")"
+			judge until_us=699000
+			say "base RTT 2 x $delay ns, by $size ns: $error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
+			expect unjoined -eq 0 "by $size ns"
+			expect hardware -ge 200
+			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
+			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
+			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
+		done
+	done
+	must tc -n h2 qdisc del dev eth0 root
+	stamps h2 eth0 none
+	busy h2 eth0 0 0
+	cross=0
+	unset total_kbps
+}
+
 # ---- rates ----
 
 # With the default parameters, which look for the base RTT.
@@ -301,4 +359,4 @@ rates_stay_up() {
 }
 
 run_cases hosts the_real_clock_is_set the_real_clock_is_set_always leap_seconds slewing \
-	the_nics_clock_is_stepped rates_stay_up all_goes
+	the_nics_clock_is_stepped the_clocks_of_all_hosts_are_set rates_stay_up all_goes
