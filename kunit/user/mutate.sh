@@ -40,7 +40,7 @@ faults_of_rate() {
 	decreases count as increases|s/TIMELY_HAI_INCREASES \&\& change > 0/TIMELY_HAI_INCREASES \&\& change >= 0/
 	every completion counts in full|s/return mul_u64_u64_shr(dt, .*/return Q16_ONE;/
 	the gradient decrease always scaled|s/law->scale_decrease ? elapsed : Q16_ONE/elapsed/
-	an idle application keeps HAI|/may_rise) {/,/}/s/r->hai = 0;//
+	an idle application keeps HAI|/!c->may_rise/,/}/s/r->hai = 0;//
 	an idle application may rise|s/change > 0 \&\& !c->may_rise/change > 0 \&\& false/
 	RTTs below minRTT|s/max(c->rtt_ns, law->min_rtt_ns)/c->rtt_ns/
 	a first sample with a gradient|s/diff = r->seeded ? \(.*\) : 0/diff = \1/
@@ -99,7 +99,6 @@ faults_of_wheel() {
 	the ring of words does not close|s/i <= parts/i < parts/
 	a slot is marked only with its second node|/^static void wheel_link/,/^}/s/} else {/} if (node->next) {/
 	the word of a slot is not marked|s/ring.full\[slot \/ 64 \/ 64\] |= /0 \& /
-	another word is marked|s/ring.full\[slot \/ 64 \/ 64\] |= /ring.full[0] |= /
 	the word of a slot stays marked|s/ring.full\[slot \/ 64 \/ 64\] \&= .*/;/
 	the word is unmarked with its first slot|s/if (!ring.bits\[slot \/ 64\])/if (1)/
 	an emptied slot stays marked|s/ring.bits\[slot \/ 64\] \&= ~BIT_ULL(slot % 64);//
