@@ -8,24 +8,29 @@
 
 set -eu
 
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=../../kernels/debian.sh
+. "$here/../../kernels/debian.sh"
 series=$1
 cache=$2
-deb_dir=$cache/deb
-
-say() { echo "lab kernel: $*" >&2; }
-
-mkdir -p "$deb_dir"
-cd "$deb_dir"
-say "downloading linux-source-$series"
-apt-get download "linux-source-$series" >&2
-deb=$(find . -maxdepth 1 -name "linux-source-${series}_*.deb" | sort -V | tail -n 1)
-version=$(dpkg-deb -f "$deb" Version)
-dir=$cache/linux-source-$series-$version
+apt=$cache/apt-$series
 tmp=$(mktemp -d -p "$cache")
 trap 'rm -rf "$tmp"' EXIT
-say "unpacking $version"
-dpkg-deb -x "$deb" "$tmp"
+
+version=
+groups=$(suites "$series")
+while read -r group; do
+	# shellcheck disable=SC2086 # a list of suites
+	use_suites $group
+	version=$(newest "linux-source-$series" "$series")
+	version=${version#* }
+	[ -z "$version" ] || break
+done <<EOF
+$groups
+EOF
+[ -n "$version" ] || die "no linux-source-$series in: $(echo "$groups" | tr '\n' ' ')"
+unpack "$tmp" "linux-source-$series=$version"
 tar -C "$tmp" -xf "$tmp"/usr/src/linux-source-*.tar.*
+dir=$cache/linux-source-$series-$version
 mv "$tmp"/linux-source-*/ "$dir"
-rm -f "$deb"
 echo "$dir"
