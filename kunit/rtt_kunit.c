@@ -222,6 +222,19 @@ static void refuse__a_doubtful_stamp_though_there_are_others(struct kunit *test)
 	EXPECT_REFUSED(test, &f, doubtful);
 }
 
+static void refuse__shorter_than_the_path_after_waiting(struct kunit *test)
+{
+	u32 rtt_ns = RTT_NS - SEGMENT;
+	struct flow f;
+
+	start(&f);
+	f.ack.least_ns = rtt_ns + TIMELY_RTT_LEAST_SLACK_NS + 1;
+	EXPECT_REFUSED(test, &f, doubtful);
+	KUNIT_EXPECT_EQ(test, f.rtt.seq, plain_rtt.seq);
+	f.ack.least_ns--;
+	EXPECT_RTT(test, &f, rtt_ns);
+}
+
 /* ---- which segment ---- */
 
 static void segment__ends_where_the_ack_does(struct kunit *test)
@@ -1116,6 +1129,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(refuse__in_order),
 	KUNIT_CASE(refuse__changes_nothing),
 	KUNIT_CASE(refuse__a_doubtful_stamp_though_there_are_others),
+	KUNIT_CASE(refuse__shorter_than_the_path_after_waiting),
 	KUNIT_CASE(segment__ends_where_the_ack_does),
 	KUNIT_CASE(segment__in_pieces_completes_once),
 	KUNIT_CASE(segment__under_another_qdisc_begins_when_scheduled),

@@ -64,6 +64,8 @@ enum timely_rtt_result {
  * @in_flight: packets in flight before the ACK
  * @acked: packets that it is the first to confirm
  * @ns_per_byte_q16: serialisation at the NIC's line rate, Q16; 0: not known
+ * @least_ns: for an ACK that waited for its socket, which a NIC's stamp cannot be checked by:
+ *	the path's base RTT; 0: not known, or it did not wait
  * @tail_limit_ns: an ACK of the last that was in flight, an MSS at most, that took
  *	longer may have been waiting for the receiver's timer
  * @new: it confirms something, and TCP has an RTT for it
@@ -87,6 +89,7 @@ struct timely_ack {
 	u32 in_flight;
 	u32 acked;
 	u32 ns_per_byte_q16;
+	u32 least_ns;
 	u32 tail_limit_ns;
 	bool new;
 	bool skipped;
@@ -147,6 +150,9 @@ static inline bool timely_seq_after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }
+
+/* What the path's base RTT and an RTT by a NIC's clock may be off by. */
+#define TIMELY_RTT_LEAST_SLACK_NS	2000U
 
 /* Bytes completed since the last completion. Packets count where SACK confirmed
  * them out of order; the last of them may be short of an MSS, as the sequence
@@ -212,9 +218,12 @@ timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
 		return TIMELY_RTT_delayed;
 
 	serialisation_ns = (u64)timely_rtt_segment(ack, bytes) * ack->ns_per_byte_q16 >> 16;
+	rtt_ns -= min(rtt_ns, serialisation_ns);
+	/* By a NIC's clock that was set back an ACK arrives earlier than it did. */
+	if (rtt_ns + TIMELY_RTT_LEAST_SLACK_NS < ack->least_ns)
+		return TIMELY_RTT_doubtful;
 	completion->now_ns = ack->now_ns;
-	completion->rtt_ns = min_t(u64, rtt_ns - min(rtt_ns, serialisation_ns),
-				   U32_MAX);
+	completion->rtt_ns = min_t(u64, rtt_ns, U32_MAX);
 	completion->bytes = bytes;
 
 	rtt->seq = ack->una;

@@ -132,6 +132,7 @@ faults_of_rtt() {
 	what was sent twice counts|s/if (ack->retransmitted)/if (0)/
 	what is acknowledged in recovery counts|s/if (ack->recovery)/if (0)/
 	a segment whose departure was skipped counts|s/if (ack->skipped)/if (0)/
+	an ACK that waited may be shorter than the path|s/if (rtt_ns + TIMELY_RTT_LEAST_SLACK_NS < .*/if (0)/
 	part of a segment counts|s/if (timely_seq_after(ack->end_seq, ack->una) \&\& !ack->sent_ns)/if (0)/
 	a segment confirmed by SACK is a part|s/(ack->end_seq, ack->una) \&\& !ack->sent_ns)/(ack->end_seq, ack->una))/
 	the last byte is a part|s/return (s32)(b - a) < 0;/return (s32)(b - a) <= 0;/
@@ -160,11 +161,11 @@ faults_of_rtt() {
 	serialisation of all that was completed|s/min(bytes, ack->segment_bytes);/bytes;/
 	serialisation of what completed where the segment is known|s/return ack->sent_ns ? ack->segment_bytes :/return/
 	serialisation of a full segment always|s/min(bytes, ack->segment_bytes);/ack->segment_bytes;/
-	serialisation is left in|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns/
+	serialisation is left in|s/rtt_ns -= min(rtt_ns, serialisation_ns);//
 	serialisation overflows 32 bits|s/(u64)timely_rtt_segment/timely_rtt_segment/
-	serialisation makes RTTs negative|s/rtt_ns - min(rtt_ns, serialisation_ns)/rtt_ns - serialisation_ns/
+	serialisation makes RTTs negative|s/rtt_ns -= min(rtt_ns, serialisation_ns);/rtt_ns -= serialisation_ns;/
 	serialisation in whole ns a byte|s/ack->ns_per_byte_q16 >> 16;/(ack->ns_per_byte_q16 >> 16);/
-	RTTs above 4 s wrap|s/completion->rtt_ns = min_t(u64, \(.*\),$/completion->rtt_ns = max_t(u32, \1,/;s/^\t\t\t\t   U32_MAX);/0);/
+	RTTs above 4 s wrap|s/completion->rtt_ns = min_t(u64, rtt_ns, U32_MAX);/completion->rtt_ns = rtt_ns;/
 	bytes of packets only|s/return acked;/;/
 	bytes in order only, under SACK|s/if (!ack->sacked \&\& acked/if (acked/
 	bytes of sequence numbers only|s/if (!ack->sacked \&\& acked \&\& acked < delivered)/if (1)/

@@ -823,6 +823,8 @@ static void timely_arrival(struct sock *sk, struct timely_ack *ack)
 		return;
 	if (ts->hardware_ns) {
 		ack->source = timely_hardware_ns(ts, ack);
+		if (ack->source == TIMELY_RTT_hardware && ts->own && !in_softirq())
+			ack->least_ns = ts->flow->own.base_rtt_ns;
 		if (ack->source == TIMELY_RTT_hardware ||
 		    ack->source == TIMELY_RTT_doubtful) {
 			/* Not with each ACK, where they come by NICs that stamp and by
@@ -924,6 +926,7 @@ static void timely_look(struct sock *sk, const struct timely_law *law,
 	ack->arrived_ns = 0;
 	ack->sent_ns = 0;
 	ack->scheduled_ns = 0;
+	ack->least_ns = 0;
 	ack->source = TIMELY_RTT_tcp;
 	ack->una = tp->snd_una;
 	ack->end_seq = rs->last_end_seq;
