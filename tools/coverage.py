@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Merge what gcov counted in several guests into one report.
 
-    coverage.py MODULES RESULTS REASONS
+    coverage.py RESULTS REASONS MODULES...
 
-MODULES is the directory the modules were built in, with gcov's notes; RESULTS has a
-directory for each guest, with the counts by the path of the object file. REASONS holds a
-line for each function that tests leave out on purpose: FILE FUNCTION REASON.
+RESULTS has a directory for each guest, with the counts by the path of the object file.
+REASONS holds a line for each function, or each group of functions by a pattern, with blocks
+that tests leave out on purpose: FILE FUNCTION REASON. MODULES are the directories the modules
+were built in, with gcov's notes.
 """
 import collections
+import fnmatch
 import gzip
 import json
 import os
@@ -34,16 +36,18 @@ def counts_of(notes, data):
             yield source["file"], line["line_number"], line.get("function_name", ""), line["count"]
 
 
-def merged(modules, results):
+def merged(builds, results):
     """Counts over all guests: {file: {line: [function, count]}}."""
     total = collections.defaultdict(dict)
-    for guest in sorted(os.listdir(results)):
-        base = os.path.join(results, guest)
+    for guest in sorted(os.scandir(results), key=lambda entry: entry.name):
+        base = guest.path
         for folder, _, names in os.walk(base):
             for name in names:
                 data = os.path.join(folder, name)
                 source = os.path.relpath(data, base).removesuffix(".gcda")
-                if not name.endswith(".gcda") or not (f"/{source}").startswith(f"{modules}/"):
+                modules = next((build for build in builds
+                                if f"/{source}".startswith(f"{build}/")), None)
+                if not name.endswith(".gcda") or not modules:
                     continue
                 for file, line, function, count in counts_of(f"/{source}.gcno", data):
                     file = os.path.relpath(file, modules) if os.path.isabs(file) else file
@@ -67,15 +71,13 @@ def blocks(lines):
 
 
 def main():
-    modules, results, reasons_file = sys.argv[1:]
-    reasons = {}
-    if os.path.exists(reasons_file):
-        with open(reasons_file) as file:
-            for text in file:
-                if text.strip() and not text.startswith("#"):
-                    name, function, reason = text.split(None, 2)
-                    reasons[name, function] = reason.strip()
-    total = merged(modules, results)
+    results, reasons_file, *builds = sys.argv[1:]
+    reasons = []
+    with open(reasons_file) as file:
+        for text in file:
+            if text.strip() and not text.startswith("#"):
+                reasons.append(text.split(None, 2))
+    total = merged(builds, results)
     every = sum(len(lines) for lines in total.values())
     if not every:
         sys.exit("coverage: nothing was counted")
@@ -90,12 +92,14 @@ def main():
     for file, lines in sorted(total.items()):
         for run in blocks(lines):
             function = run[0][1]
-            reason = reasons.get((file, function)) or reasons.get(("*", function))
+            reason = next((text.strip() for where, what, text in reasons
+                           if fnmatch.fnmatch(file, where) and fnmatch.fnmatch(function, what)), None)
             unexplained += reason is None
             print(f"{file}:{run[0][0]}-{run[-1][0]} {function}: {reason or 'NO REASON GIVEN'}")
     print(f"\n{'ok' if 100 * hit >= LEAST_PERCENT * every else 'not ok'} 1 - {LEAST_PERCENT} % of the lines")
+    print(f"{'not ok' if unexplained else 'ok'} 2 - a reason for each block that was not executed")
     print(f"# blocks without a reason: {unexplained}")
-    sys.exit(100 * hit < LEAST_PERCENT * every)
+    sys.exit(100 * hit < LEAST_PERCENT * every or unexplained > 0)
 
 
 main()

@@ -35,11 +35,15 @@ if [ "${1-}" = --inside ]; then
 fi
 
 "$here/setup.sh"
-kernel=$("$here/lab/kernel/build.sh" base)
-modules=$("$here/lab/modules.sh" "$kernel" GCOV_PROFILE=y)
 rm -rf "$out"
 mkdir -p "$out"
-status=0
+
+# built base|debug: sets $kernel and $modules
+built() {
+	kernel=$("$here/lab/kernel/build.sh" "$1")
+	modules=$("$here/lab/modules.sh" "$kernel" GCOV_PROFILE=y)
+	echo "$modules" >>"$out/modules"
+}
 
 # part NAME COMMAND...: in a guest of its own.
 part() {
@@ -47,21 +51,34 @@ part() {
 	shift
 	mkdir "$out/$name"
 	TIMELY_GUEST_WRAP="$here/coverage.sh --inside $out/$name" TIMELY_MODULES=$modules \
-		"$@" >"$out/$name.log" 2>&1 || { echo "coverage: $name failed: build/coverage/$name.log" >&2; return 1; }
+		"$@" >"$out/$name.log" 2>&1 || {
+		echo "coverage: $name failed: build/coverage/$name.log" >&2
+		echo "$name" >>"$out/failed"
+		return
+	}
 	echo "coverage: $name done" >&2
 }
 
-[ $# -gt 0 ] || set -- kunit @tcp @qdisc @onramp @tenant @nic
+# Failed allocations are a matter of the debug kernel.
+[ $# -gt 0 ] || set -- alloc_faults @nic @tcp @qdisc @onramp @tenant kunit
+built debug
+debug=$kernel
+debug_modules=$modules
+built base
 running=0
 for group; do
 	case $group in
-	kunit)	part kunit "$top/kunit/run.sh" base & ;;
-	*)	part "selftests-${group#@}" "$top/selftests/run-in-guest.sh" base "$group" & ;;
+	kunit)		part kunit "$top/kunit/run.sh" base & ;;
+	alloc_faults)	(modules=$debug_modules; part "$group" "$top/selftests/run-in-guest.sh" "$debug" "$group") & ;;
+	*)		part "selftests-${group#@}" "$top/selftests/run-in-guest.sh" "$kernel" "$group" & ;;
 	esac
 	running=$((running + 1))
 	[ $running -lt "$(nproc)" ] || { wait; running=0; }
 done
 wait
-"$here/coverage.py" "$modules" "$out" "$here/coverage.reasons" >"$out/report.txt" || status=1
+status=0
+[ ! -e "$out/failed" ] || status=1
+# shellcheck disable=SC2046 # directories of ours hold no spaces
+"$here/coverage.py" "$out" "$here/coverage.reasons" $(cat "$out/modules") >"$out/report.txt" || status=1
 cat "$out/report.txt"
 exit $status
