@@ -17,6 +17,7 @@
 #include <linux/ipv6.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/prandom.h>
 #include <linux/prefetch.h>
 #include <linux/rtnetlink.h>
 #include <linux/skbuff.h>
