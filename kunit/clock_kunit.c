@@ -932,6 +932,32 @@ static void bracket__tells_of_a_step(struct kunit *test)
 	expect_promises(test, m);
 }
 
+/* It may pass for delays that the line took for its own, but not for drift. */
+static void bracket__of_a_small_step_is_no_drift(struct kunit *test)
+{
+	static const s64 values[] = { 5000, 20000, 50000, 90000 };
+	struct clock_model *m = model(test);
+	u32 i, j;
+
+	for (i = 0; i < ARRAY_SIZE(values); i++) {
+		model_sure(test, m, 33 + i);
+		for (j = 0; j < 3; j++) {
+			clock_model_bracket(m, 600);
+			clock_model_run(m, 100 * NSEC_PER_MSEC);
+		}
+		clock_model_deliver(m, U64_MAX);
+		m->nic_ns += values[i];
+		clock_model_bracket(m, 600);
+		clock_model_recount(m);
+		for (j = 0; j < 3; j++) {
+			clock_model_run(m, 20 * NSEC_PER_MSEC);
+			clock_model_bracket(m, 600);
+		}
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+		KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 1000);
+	}
+}
+
 static void bracket__that_is_none(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -1085,6 +1111,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(bracket__ends_a_doubt),
 	KUNIT_CASE(bracket__within_twice_the_error),
 	KUNIT_CASE(bracket__tells_of_a_step),
+	KUNIT_CASE(bracket__of_a_small_step_is_no_drift),
 	KUNIT_CASE(bracket__that_is_none),
 	KUNIT_CASE(stray__is_no_step),
 	KUNIT_CASE(stray__one_in_a_thousand),

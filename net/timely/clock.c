@@ -958,6 +958,19 @@ static void bracket_keep(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u6
 	clock->bracket_width_ns = width_ns + 1;
 }
 
+/* Is a drift by two brackets what the line's may be? If not, one of both clocks was stepped
+ * in between, by too little to show, or the drift has changed: the next bracket tells.
+ */
+static bool bracket_agrees(struct timely_clock *clock, s64 drift_q32, u64 drift_ppb)
+{
+	u64 off_ppb = (abs(drift_q32 - clock->line.drift_q32) * CLOCK_PPB) >> 32;
+
+	if (off_ppb <= clock->drift_error_ppb + drift_ppb + CLOCK_SERVO_PPB)
+		return true;
+	clock->drift_error_ppb = min(clock->drift_error_ppb + off_ppb, CLOCK_UNKNOWN_PPB);
+	return false;
+}
+
 /* The line goes through a bracket, of @width_ns, from now on. */
 static void bracket_line(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 width_ns)
 {
@@ -1055,8 +1068,13 @@ bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
 	if (doubt)
 		clock_trust(clock);
 	if (drift_ppb && timely_clock_uncertainty_ns(line, after_ns) > width / 2 + CLOCK_GRAIN_NS) {
-		line->drift_q32 = drift_q32;
-		clock->drift_error_ppb = drift_ppb;
+		if (bracket_agrees(clock, drift_q32, drift_ppb)) {
+			line->drift_q32 = drift_q32;
+			clock->drift_error_ppb = drift_ppb;
+		} else {
+			clock->bracket_width_ns = 0;
+			bracket_keep(clock, nic_ns, host_ns, width);
+		}
 		bracket_line(clock, nic_ns, host_ns, width);
 		return true;
 	}
