@@ -290,9 +290,8 @@ the_clocks_of_all_hosts_are_set() {
 			say "base RTT 2 x $delay ns, by $size ns: $error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
 			expect unjoined -eq 0 "by $size ns"
 			expect hardware -ge 200
-			# A step within the noise is found when the PTP clock is read next, and the line
-			# that it adds to may just have been learnt.
-			expect error_max -le $((10000 + (size < 50001 ? size : 0))) "by $size ns"
+			# A step within the noise is found when the PTP clock is read next.
+			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
 			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
 			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
 		done
