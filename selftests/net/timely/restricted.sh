@@ -60,9 +60,20 @@ default_in_h1() {
 	ip netns exec h1 sh -c "echo timely >/proc/sys/net/ipv4/tcp_congestion_control" 2>/dev/null
 }
 
+# Before 6.12 the kernel itself leaks a reference to the module when it refuses the default, and
+# the module can no longer be unloaded.
+refusing_leaks() {
+	newest=$(printf '%s\n' 6.12 "$(uname -r)" | sort -V | tail -n 1)
+	[ "$newest" = 6.12 ]
+}
+
 default_of_a_namespace() {
 	echo "$before" >$allowed
-	! default_in_h1 || fail "a namespace took timely as its default unlisted"
+	if refusing_leaks; then
+		say "the refusal is not tried: this kernel leaks a reference to the module then"
+	else
+		! default_in_h1 || fail "a namespace took timely as its default unlisted"
+	fi
 	refused ip netns exec h1 sh -c "echo timely >$allowed"
 	echo "$before timely" >$allowed
 	default_in_h1 || fail "a namespace did not take timely as its default"
