@@ -360,7 +360,8 @@ known_hosts() {
 }
 
 # A receiver without room answers: its connection is in no silence, and no setting makes TCP ask
-# it more often.
+# it more often. The receiver of 6.1 drops what it has no room for without an answer, and its
+# sender cannot tell that from a silence.
 while_the_receiver_has_no_room() {
 	wire_to_h2 "rate 1gbit delay 10us"
 	set_h1 timely/linear_timeouts 20
@@ -377,9 +378,14 @@ while_the_receiver_has_no_room() {
 		       window=int.from_bytes(info[228:232], "little"))
 	END
 	set_h1 timely/linear_timeouts 0
-	expect window -eq 0
 	expect tries -ge 2
-	expect tries -le 10
+	if kernel_before 6.12; then
+		expect window -gt 0 "the receiver answers"
+		expect tries -le 30
+	else
+		expect window -eq 0
+		expect tries -le 10
+	fi
 }
 
 # A link that goes down takes its IPv6 addresses along: what needs them comes first.

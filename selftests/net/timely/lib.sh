@@ -34,6 +34,12 @@ fail() {
 }
 
 # Prints its input as diagnostics.
+# kernel_before 6.12: a few cases depend on what the kernel itself does.
+kernel_before() {
+	newest=$(printf '%s\n' "$1" "$(uname -r)" | sort -V | tail -n 1)
+	[ "$newest" = "$1" ]
+}
+
 say_lines() {
 	while IFS= read -r line; do
 		say "$line"

@@ -50,7 +50,7 @@ churn() {
 		                t.sender.shutdown(socket.SHUT_WR)
 		for t in transfers:
 		    t.over = False
-		carry(*transfers, meanwhile=meanwhile, seconds=60, wait=0.001)
+		carry(*transfers, meanwhile=meanwhile, seconds=200, wait=0.001)
 		for line in churn.stdout:
 		    say(line.removeprefix("# ").rstrip())
 		got = len(sink.take(seconds=0.3))

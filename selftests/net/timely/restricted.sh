@@ -62,14 +62,9 @@ default_in_h1() {
 
 # Before 6.12 the kernel itself leaks a reference to the module when it refuses the default, and
 # the module can no longer be unloaded.
-refusing_leaks() {
-	newest=$(printf '%s\n' 6.12 "$(uname -r)" | sort -V | tail -n 1)
-	[ "$newest" = 6.12 ]
-}
-
 default_of_a_namespace() {
 	echo "$before" >$allowed
-	if refusing_leaks; then
+	if kernel_before 6.12; then
 		say "the refusal is not tried: this kernel leaks a reference to the module then"
 	else
 		! default_in_h1 || fail "a namespace took timely as its default unlisted"

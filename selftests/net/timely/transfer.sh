@@ -41,7 +41,10 @@ rate_is_in_force() {
 			# A burst is a segment of segment_bytes, not TCP's choice.
 			burst=$(((after_tx_bytes - before_tx_bytes) / (after_tx_packets - before_tx_packets)))
 			expect burst -le 16500 "bytes a burst over $qdisc"
-			expect burst -ge 12000 "bytes a burst over $qdisc"
+			least=12000
+			# Over fq, TCP of 6.1 sends bursts of 10 600 bytes on average.
+			! kernel_before 6.12 || least=10000
+			expect burst -ge $least "bytes a burst over $qdisc"
 		done
 	done
 }
