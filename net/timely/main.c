@@ -130,7 +130,6 @@ EXPORT_SYMBOL_GPL(timely_flow_pause);
 const char * const timely_rtt_counter_names[TIMELY_RTT_COUNTER_COUNT] = {
 	TIMELY_RTT_COUNTERS(TIMELY_RTT_NAME)
 };
-EXPORT_SYMBOL_GPL(timely_rtt_counter_names);
 
 #define TIMELY_RTT_DOC(name, doc)	doc,
 

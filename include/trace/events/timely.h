@@ -11,8 +11,17 @@
 #include <linux/tracepoint.h>
 #include <net/inet_sock.h>
 
-#include <net/timely_counters.h>
 #include <net/timely_params.h>
+#include <net/timely_rtt.h>
+
+/* The names of results are part of the event: programs that read events in binary form know
+ * them then, and no kernel doubts a string that lies in another module.
+ */
+#define TIMELY_TRACE_DEFINE(name, doc)	TRACE_DEFINE_ENUM(TIMELY_RTT_##name);
+#define TIMELY_TRACE_NAME(name, doc)	{ TIMELY_RTT_##name, #name },
+
+TIMELY_RTT_COUNTERS(TIMELY_TRACE_DEFINE)
+TRACE_DEFINE_ENUM(TIMELY_RTT_COUNTER_COUNT);
 
 /* An ACK was measured: each that confirms something, with what became of it. */
 TRACE_EVENT(timely_rtt,
@@ -59,8 +68,9 @@ TRACE_EVENT(timely_rtt,
 		  __entry->end_seq, __entry->una, __entry->segment_bytes,
 		  __entry->now_ns, __entry->arrived_ns, __entry->sent_ns,
 		  __entry->scheduled_ns, __entry->stamp_ns,
-		  timely_rtt_counter_names[__entry->result], __entry->rtt_ns,
-		  __entry->rate_Bps)
+		  __print_symbolic(__entry->result, TIMELY_RTT_COUNTERS(TIMELY_TRACE_NAME)
+				   { TIMELY_RTT_COUNTER_COUNT, "none" }),
+		  __entry->rtt_ns, __entry->rate_Bps)
 );
 
 /* What was not given was derived, for a new connection or as its path is another: the base RTT,
