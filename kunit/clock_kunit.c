@@ -751,6 +751,26 @@ static void rate__that_falls(struct kunit *test)
 	KUNIT_EXPECT_LE(test, beyond * 100, good * 5);
 }
 
+/* A packet now and then for seconds, so that all blocks are in use; then many at once. */
+static void rate__that_rises_from_next_to_nothing(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 seed;
+
+	for (seed = 1; seed <= 4 * SEEDS; seed++) {
+		clock_model_init(m, seed, 76000);
+		m->drift_ppb = 50000;
+		m->span_ns = 50000;
+		clock_model_run(m, 30 * NSEC_PER_MSEC);
+		m->rate = 25;
+		clock_model_run(m, 5 * NSEC_PER_SEC);
+		clock_model_recount(m);
+		m->rate = 76000;
+		clock_model_run(m, 60 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	}
+}
+
 static void pause__of_a_tenth_of_a_second(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -1103,6 +1123,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(hiccup__that_lasts_is_forgotten),
 	KUNIT_CASE(noise__rises_and_falls),
 	KUNIT_CASE(rate__that_falls),
+	KUNIT_CASE(rate__that_rises_from_next_to_nothing),
 	KUNIT_CASE(pause__of_a_tenth_of_a_second),
 	KUNIT_CASE(pause__of_a_second_and_more),
 	KUNIT_CASE(forget__until_seen_again),

@@ -218,6 +218,7 @@ faults_of_clock() {
 	lines need not agree|s/return range->low_ns <= range->high_ns;/return true;/
 	only the shortest line|s/agree = fit_stretch(clock, \&work, i + 1, \&fit);/agree = fit_stretch(clock, \&work, i + 1, \&fit) \&\& i < 8;/
 	a step between two brackets is drift|s/if (off_ppb <= clock->drift_error_ppb + drift_ppb + CLOCK_SERVO_PPB)/if (1)/
+	an edge rests on all pairs|s/return min(4 \* old, work->pairs);/return work->pairs;/
 	the drift is known for ever|s/best->slope_ppb \*= 2;/;/
 	the density of 100 times as many pairs|s/return abs(a_ns - b_ns) \* (pairs + 2);/return abs(a_ns - b_ns) * (pairs + 2) \/ 100;/
 	the drift is what it was first|s/line->drift_q32 = clamp(line->drift_q32 + fit.slope_q32, /line->drift_q32 = clamp(line->drift_q32, /

@@ -442,12 +442,28 @@ static void fit_lever(const struct fit_work *work, u64 stretch_ns, u64 since_ns,
 	fit->slope_ppb = (fit->slope_ppb * times) >> 8;
 }
 
+/* Pairs that an edge of the hull rests on: at most four times those of the older half of the
+ * stretch. Where pairs came rarely for a long time and come often now, the far end of an edge
+ * is as high as the lowest of a few is, however many there are at its near end. The opposite
+ * is the lever's business.
+ */
+static u64 fit_edge_pairs(const struct timely_clock *clock, const struct fit_work *work,
+			  u32 count, s64 middle)
+{
+	u64 old = 0;
+
+	while (count-- > 0 && clock->x[count] <= middle)
+		old += clock->n[count];
+	return min(4 * old, work->pairs);
+}
+
 /* The edge of the hull under the middle of the first @count points. */
 static void fit_edge(const struct timely_clock *clock, const struct fit_work *work,
 		     u32 count, struct clock_fit *fit)
 {
 	const s64 *x = clock->x, *y = clock->y;
 	s64 middle = x[count - 1] / 2, slope;
+	u64 pairs = fit_edge_pairs(clock, work, count, middle);
 	u32 i = 0, a, b;
 
 	while (i + 2 < work->hull && x[clock->hull[i + 1]] > middle)
@@ -459,7 +475,7 @@ static void fit_edge(const struct timely_clock *clock, const struct fit_work *wo
 	fit->at_ns = y[a] - ((fit->slope_q32 * x[a]) >> 32);
 	/* Hulls of pairs above a line are above it. */
 	fit->at_ns -= div64_u64(2 * fit->density, work->pairs);
-	fit->error_ns = fit_error(fit->density, work->pairs, count, CLOCK_EDGE_ERROR);
+	fit->error_ns = fit_error(fit->density, pairs, count, CLOCK_EDGE_ERROR);
 	fit->slope_ppb = div64_u64(min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * 2 * CLOCK_PPB,
 				   -x[count - 1]);
 	fit_lever(work, -x[count - 1], -x[a], x[a] - x[b], fit);
