@@ -46,6 +46,7 @@
 #include <linux/ip.h>
 #include <linux/module.h>
 #include <linux/net_tstamp.h>
+#include <linux/platform_device.h>
 #include <linux/prandom.h>
 #include <linux/seq_file.h>
 #include <linux/skbuff.h>
@@ -270,6 +271,8 @@ struct ab_run {
 };
 
 static struct net_device *ab_dev[AB_DEVS];
+/* The devices' hardware: a device without any is not looked at as a NIC. */
+static struct platform_device *ab_hardware;
 static struct page *ab_page;
 static u8 *ab_evict;
 static struct dentry *ab_dir;
@@ -1343,6 +1346,7 @@ static int ab_make_dev(unsigned int i)
 			   ab_dev_setup);
 	if (!dev)
 		return -ENOMEM;
+	SET_NETDEV_DEV(dev, &ab_hardware->dev);
 	netif_napi_add(dev, netdev_priv(dev), ab_poll);
 	err = register_netdev(dev);
 	if (err)
@@ -1361,6 +1365,7 @@ static void ab_delete(void)
 		unregister_netdev(ab_dev[i]);
 		free_netdev(ab_dev[i]);
 	}
+	platform_device_unregister(ab_hardware);
 	__free_pages(ab_page, AB_PAGE_ORDER);
 }
 
@@ -1377,6 +1382,11 @@ static int __init ab_init(void)
 	ab_page = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, AB_PAGE_ORDER);
 	if (!ab_page)
 		return -ENOMEM;
+	ab_hardware = platform_device_register_simple(KBUILD_MODNAME, PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(ab_hardware)) {
+		__free_pages(ab_page, AB_PAGE_ORDER);
+		return PTR_ERR(ab_hardware);
+	}
 	for (i = 0; i < AB_DEVS && !err; i++)
 		err = ab_make_dev(i);
 	if (err) {
