@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/time64.h>
 
-#include <net/timely_clock.h>
+#include <timely/engine/clock.h>
 
 #include "clock_model.h"
 

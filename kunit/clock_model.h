@@ -17,7 +17,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include <net/timely_clock.h>
+#include <timely/engine/clock.h>
 
 #define CLOCK_MODEL_PENDING	8192
 #define CLOCK_MODEL_CPUS	8

@@ -9,7 +9,7 @@
 #include <linux/minmax.h>
 #include <linux/time64.h>
 
-#include <net/timely_drain.h>
+#include <timely/engine/drain.h>
 
 #define US	NSEC_PER_USEC
 #define MS	NSEC_PER_MSEC

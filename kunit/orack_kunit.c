@@ -11,8 +11,8 @@
 #include <linux/socket.h>
 #include <linux/string.h>
 
-#include <net/timely_orack.h>
 #include <timely_unaligned.h>
+#include <timely/engine/orack.h>
 
 /* What an OR-ACK is, and how it goes over the wire. */
 struct example {

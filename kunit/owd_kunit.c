@@ -12,7 +12,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_owd.h>
+#include <timely/engine/owd.h>
 
 #define US		1000LL
 #define MS		1000000LL

@@ -8,7 +8,7 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include <net/timely.h>
+#include <timely/engine/rate.h>
 
 #define FIELD_NAME(field, unit, min, max, source, doc) #field,
 static const char * const field_names[] = { TIMELY_PARAMS(FIELD_NAME) };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of On-Ramp's controller: by hand one case for each thing that
- * <net/timely_pause.h> promises, then senders that share a link. Cases are named
+ * <timely/engine/pause.h> promises, then senders that share a link. Cases are named
  * function__case.
  *
  * By hand, one flow at 1 s, T is 50 us, and b is not smoothed, so that it is what
@@ -15,7 +15,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_pause.h>
+#include <timely/engine/pause.h>
 
 #define NOW_NS		1000000000ULL
 #define T_NS		50000ULL

@@ -39,9 +39,9 @@
 #include <net/timely_flow.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_tenant.h>
-#include <net/timely_wheel.h>
 #include <timely_unaligned.h>
 #include <uapi/linux/timely.h>
+#include <timely/engine/wheel.h>
 
 #define US		1000ULL
 #define MS		1000000ULL

@@ -9,7 +9,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include <net/timely.h>
+#include <timely/engine/rate.h>
 
 #define START_NS	1000000000ULL
 

@@ -13,8 +13,8 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 
-#include <net/timely.h>
-#include <net/timely_tune.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/tune.h>
 
 #include "rate_flow.h"
 #include "rate_replay.h"

@@ -8,7 +8,7 @@
 
 #include <linux/math64.h>
 
-#include <net/timely.h>
+#include <timely/engine/rate.h>
 
 #include "rate_vectors.h"
 

@@ -12,7 +12,7 @@
 
 #include <linux/types.h>
 
-#include <net/timely.h>
+#include <timely/engine/rate.h>
 
 #define TIMELY_VECTORS_START_NS	1000000000ULL
 

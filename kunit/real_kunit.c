@@ -8,7 +8,7 @@
 #include <linux/minmax.h>
 #include <linux/time64.h>
 
-#include <net/timely_real.h>
+#include <timely/engine/real.h>
 
 #define US	NSEC_PER_USEC
 #define MS	NSEC_PER_MSEC

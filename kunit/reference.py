@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """TIMELY's rate update in double precision, written from the papers and not
-from net/timely/rate.c: the judge of that file's fixed point. Run plainly it
+from net/timely/engine/rate.c: the judge of that file's fixed point. Run plainly it
 writes rate_vectors.h, sequences of completions with the rate expected after
 each; --check says whether the checked-in file is what it would write now.
 
@@ -757,7 +757,7 @@ HEADER = '''/* SPDX-License-Identifier: GPL-2.0 */
 
 #include <linux/types.h>
 
-#include <net/timely.h>
+#include <timely/engine/rate.h>
 
 #define TIMELY_VECTORS_START_NS	%dULL
 

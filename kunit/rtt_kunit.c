@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the RTT measurement engine: by hand one case for each thing that
- * <net/timely_rtt.h> promises, then connections whose RTTs are known, then ACKs
+ * <timely/engine/rtt.h> promises, then connections whose RTTs are known, then ACKs
  * that nobody would send (rtt_model.h). Cases are named function__case.
  *
  * By hand, a segment of ten packets was handed to the device at 1 s, its last
@@ -14,8 +14,8 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_rtt.h>
-#include <net/timely_tune.h>
+#include <timely/engine/rtt.h>
+#include <timely/engine/tune.h>
 
 #include "rtt_model.h"
 

@@ -14,7 +14,7 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
-#include <net/timely_rtt.h>
+#include <timely/engine/rtt.h>
 
 enum rtt_promise {
 	RTT_REASON, RTT_RANGE, RTT_SPAN, RTT_LINE, RTT_BYTES, RTT_NOW, RTT_SOURCE,

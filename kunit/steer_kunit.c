@@ -9,8 +9,8 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include <net/timely.h>
-#include <net/timely_steer.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/steer.h>
 
 #include "rate_flow.h"
 

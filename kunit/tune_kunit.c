@@ -9,8 +9,8 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include <net/timely.h>
-#include <net/timely_tune.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/tune.h>
 
 #define MSS	1448
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of the timing wheel: by hand one case for each thing that
- * <net/timely_wheel.h> promises, then random operations beside a naive model
+ * <timely/engine/wheel.h> promises, then random operations beside a naive model
  * (wheel_model.h). Cases are named function__case.
  *
  * By hand, times are counted in slots (ticks) of the wheel, or are such a time
@@ -14,7 +14,7 @@
 #include <linux/module.h>
 #include <linux/string.h>
 
-#include <net/timely_wheel.h>
+#include <timely/engine/wheel.h>
 
 #include "wheel_model.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A naive model of the timing wheel: an array that is searched. Each operation
- * is done to the wheel and to the model, and what <net/timely_wheel.h> promises
+ * is done to the wheel and to the model, and what <timely/engine/wheel.h> promises
  * is checked on the way. wheel_kunit.c runs it in the kernel, user/wheel_fuzz.c
  * for longer in user space.
  */
@@ -14,7 +14,7 @@
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include <net/timely_wheel.h>
+#include <timely/engine/wheel.h>
 
 #define WHEEL_MODEL_NODES	40
 /* Slots that the two levels reach. */

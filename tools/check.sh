@@ -61,6 +61,7 @@ jobs="
 	fast	kunit
 	fast	style-c
 	fast	fuzz
+	fast	library
 	full	fuzz-long
 	full	engines-i386
 	full	engines-s390x
@@ -243,6 +244,13 @@ modules() {
 	[ "$tier" = fast ] || { tools/lab/modules.sh debug && selftests/hwnic/build.sh debug; }
 }
 
+# Do the engines need nothing but their own directory?
+library() {
+	rm -rf "$logs/library"
+	cp -r net/timely/engine "$logs/library" &&
+		make -s -C "$logs/library" CFLAGS='-O2 -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter -Werror'
+}
+
 run_job() {
 	job=$1
 	case $job in
@@ -269,6 +277,7 @@ run_job() {
 	vm-*)			tools/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
 	vectors)		kunit/reference.py --check ;;
+	library)		library ;;
 	fuzz)			make -s -C kunit/user check ;;
 	fuzz-long)		make -s -C kunit/user check SETS=400000 ROUNDS=50000 SEED=7 \
 					O="$top/build/kunit-user-long" ;;

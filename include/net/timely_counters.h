@@ -7,7 +7,7 @@
 
 #include <linux/percpu.h>
 
-#include <net/timely_rtt.h>
+#include <timely/engine/rtt.h>
 
 struct timely_rtt_counters {
 	unsigned long count[TIMELY_RTT_COUNTER_COUNT];

@@ -17,10 +17,10 @@
 #include <linux/spinlock.h>
 
 #include <net/timely_law.h>
-#include <net/timely_orack.h>
-#include <net/timely_owd.h>
-#include <net/timely_pause.h>
 #include <uapi/linux/timely.h>
+#include <timely/engine/orack.h>
+#include <timely/engine/owd.h>
+#include <timely/engine/pause.h>
 
 struct sock;
 struct tcp_congestion_ops;

@@ -6,9 +6,9 @@
 #ifndef _NET_TIMELY_LAW_H
 #define _NET_TIMELY_LAW_H
 
-#include <net/timely.h>
-#include <net/timely_drain.h>
-#include <net/timely_pause.h>
+#include <timely/engine/drain.h>
+#include <timely/engine/pause.h>
+#include <timely/engine/rate.h>
 
 struct net_device;
 struct timely_link;

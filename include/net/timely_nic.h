@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#include <net/timely_clock.h>
+#include <timely/engine/clock.h>
 
 struct net_device;
 struct sk_buff;

@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#include <net/timely_orack.h>
+#include <timely/engine/orack.h>
 
 struct net;
 struct sock;

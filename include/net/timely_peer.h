@@ -11,7 +11,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
-#include <net/timely_owd.h>
+#include <timely/engine/owd.h>
 
 struct net;
 struct timely_budget;

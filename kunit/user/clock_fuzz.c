@@ -13,7 +13,7 @@
 #include <linux/limits.h>
 #include <linux/time64.h>
 
-#include <net/timely_clock.h>
+#include <timely/engine/clock.h>
 
 #include "../clock_model.h"
 

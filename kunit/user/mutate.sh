@@ -12,10 +12,9 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-engine=$(cd "${1:-$here/../../net/timely}" && pwd)
+engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- rate wheel rtt clock pause owd orack
-include=$(cd "$here/../../include" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -470,7 +469,7 @@ faults_of_orack() {
 
 # run DIRECTORY PART: which kinds of tests fail; "built" if it does not build.
 run() {
-	make -s -C "$here" O="$1/out" ENGINE="$1" SANITIZE= "$1/out/$2_fuzz" >"$1/log" 2>&1 || {
+	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$1/out/$2_fuzz" >"$1/log" 2>&1 || {
 		echo built
 		return
 	}
@@ -485,11 +484,9 @@ run() {
 
 # try PART: its faults, one after the other.
 try() {
-	mkdir -p "$work/$1/include"
-	cp "$engine"/*.c "$work/$1"
-	cp -r "$include/net" "$work/$1/include"
-	header=net/timely_$1.h
-	[ -e "$include/$header" ] || header=net/timely.h
+	copy=$work/$1/timely/engine
+	mkdir -p "$work/$1/timely"
+	cp -r "$engine" "$copy"
 	by=$(run "$work/$1" "$1" | tr '\n' ' ')
 	[ -z "$by" ] || {
 		echo "Bail out! Without a fault, too, failed: $by"
@@ -497,20 +494,16 @@ try() {
 	}
 	# Somebody may be at work on the source.
 	start=$work/$1/start
-	mkdir "$start"
-	cp "$work/$1/$1.c" "$work/$1/include/$header" "$start"
+	cp -r "$copy" "$start"
 	"faults_of_$1" >"$work/faults"
 	while IFS='|' read -r name edit; do
 		number=$((number + 1))
-		sed "$edit" "$start/$1.c" >"$work/$1/$1.c"
-		cp "$start/$(basename "$header")" "$work/$1/include/$header"
 		by=
 		# What is not in the file is in its header, inline.
-		if cmp -s "$start/$1.c" "$work/$1/$1.c"; then
-			sed "$edit" "$start/$(basename "$header")" >"$work/$1/include/$header"
-		fi
-		if cmp -s "$start/$1.c" "$work/$1/$1.c" &&
-		   cmp -s "$start/$(basename "$header")" "$work/$1/include/$header"; then
+		cp "$start/$1.h" "$copy"
+		sed "$edit" "$start/$1.c" >"$copy/$1.c"
+		! cmp -s "$start/$1.c" "$copy/$1.c" || sed "$edit" "$start/$1.h" >"$copy/$1.h"
+		if cmp -s "$start/$1.c" "$copy/$1.c" && cmp -s "$start/$1.h" "$copy/$1.h"; then
 			why="does not apply"
 		else
 			by=$(run "$work/$1" "$1" | tr '\n' ' ')

@@ -15,8 +15,8 @@
 #include <linux/siphash.h>
 #include <linux/socket.h>
 
-#include <net/timely_orack.h>
 #include <timely_unaligned.h>
+#include <timely/engine/orack.h>
 
 #define STEPS		64
 #define PACKET_BYTES	2048

@@ -15,7 +15,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_owd.h>
+#include <timely/engine/owd.h>
 
 #define STEPS	1024
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The KUnit suite of On-Ramp's controller, then flows that are lied to: random
- * delays, notes, times and departures, sane or hostile. What <net/timely_pause.h>
+ * delays, notes, times and departures, sane or hostile. What <timely/engine/pause.h>
  * promises must hold whatever comes, and what the engine does must be what the
  * paper's formulas say in floating point. Built with ASan and UBSan.
  *
@@ -16,7 +16,7 @@
 #include <linux/limits.h>
 #include <linux/minmax.h>
 
-#include <net/timely_pause.h>
+#include <timely/engine/pause.h>
 
 #define STEPS	1024
 #define U	(1.0 / TIMELY_PAUSE_ONE)

@@ -17,8 +17,8 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 
-#include <net/timely.h>
-#include <net/timely_tune.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/tune.h>
 
 #define STEPS	256
 #define U	(1.0 / 65536)

@@ -14,9 +14,9 @@
 #include <kunit/test.h>
 #include <linux/limits.h>
 
-#include <net/timely_clock.h>
-#include <net/timely_rtt.h>
-#include <net/timely_tune.h>
+#include <timely/engine/clock.h>
+#include <timely/engine/rtt.h>
+#include <timely/engine/tune.h>
 
 #include "../rtt_model.h"
 

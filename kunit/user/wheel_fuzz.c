@@ -13,7 +13,7 @@
 #include <kunit/test.h>
 #include <linux/limits.h>
 
-#include <net/timely_wheel.h>
+#include <timely/engine/wheel.h>
 
 #include "../wheel_model.h"
 

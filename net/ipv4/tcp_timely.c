@@ -40,19 +40,19 @@
 #include <net/busy_poll.h>
 #include <net/tcp.h>
 
-#include <net/timely.h>
 #include <net/timely_counters.h>
 #include <net/timely_flow.h>
 #include <net/timely_law.h>
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
 #include <net/timely_path.h>
-#include <net/timely_real.h>
-#include <net/timely_rtt.h>
-#include <net/timely_steer.h>
 #include <net/timely_tracepoint.h>
-#include <net/timely_tune.h>
 #include <trace/events/tcp.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/real.h>
+#include <timely/engine/rtt.h>
+#include <timely/engine/steer.h>
+#include <timely/engine/tune.h>
 
 #include <timely_probe.h>
 

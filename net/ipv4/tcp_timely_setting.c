@@ -22,8 +22,8 @@
 #include <linux/user_namespace.h>
 
 #include <net/timely_counters.h>
-#include <net/timely_tune.h>
 #include <timely_sysctl.h>
+#include <timely/engine/tune.h>
 
 #include "tcp_timely.h"
 

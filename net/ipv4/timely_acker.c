@@ -59,14 +59,14 @@
 #include <net/sock.h>
 #include <net/udp.h>
 
-#include <net/timely_clock.h>
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
-#include <net/timely_orack.h>
 #include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 #include <trace/events/net.h>
 #include <uapi/linux/timely.h>
+#include <timely/engine/clock.h>
+#include <timely/engine/orack.h>
 
 #define ACKER_RULES_MAX		256
 

@@ -19,7 +19,7 @@
  * bands with weights, deficit round robin with new flows before old ones;
  * pacing that allows for the timer being late by up to half a packet. What is
  * not:
- *  - A timing wheel holds the throttled flows (net/timely/wheel.c): constant
+ *  - A timing wheel holds the throttled flows (net/timely/engine/wheel.c): constant
  *    time, in slots of a microsecond. Flows are found in a hash table that
  *    grows with them.
  *  - Flows whose congestion control keeps a record (net/timely/flow.c) are
@@ -60,8 +60,8 @@
 #include <net/timely_onramp.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_tenant.h>
-#include <net/timely_wheel.h>
 #include <uapi/linux/timely.h>
+#include <timely/engine/wheel.h>
 
 #include <timely_extack.h>
 #include <timely_memcg.h>

@@ -20,6 +20,7 @@
  * departures have the same.
  */
 
+#include <linux/export.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -32,6 +33,7 @@
 #include <timely_memcg.h>
 
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
+EXPORT_SYMBOL_GPL(timely_flow_key);
 
 /* The congestion controls whose sockets are recorded: so many bytes of them. */
 static const struct tcp_congestion_ops *timely_flow_ops;
@@ -94,6 +96,7 @@ int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int coun
 	static_branch_enable(&timely_flow_key);
 	return 0;
 }
+EXPORT_SYMBOL_GPL(timely_flow_register);
 
 /**
  * timely_flow_unregister() - no more records are asked for
@@ -107,6 +110,7 @@ void timely_flow_unregister(void)
 	/* Nobody takes a socket for one of them any more. */
 	synchronize_rcu();
 }
+EXPORT_SYMBOL_GPL(timely_flow_unregister);
 
 /**
  * timely_flow_wanted_slow() - timely_flow_wanted(), past its static key
@@ -121,6 +125,7 @@ bool timely_flow_wanted_slow(const struct sock *sk)
 	return first && (unsigned long)READ_ONCE(inet_csk(sk)->icsk_ca_ops) - first <
 			READ_ONCE(timely_flow_ops_size);
 }
+EXPORT_SYMBOL_GPL(timely_flow_wanted_slow);
 
 static void timely_flow_discard(struct timely_flow *flow)
 {
@@ -180,6 +185,7 @@ struct timely_flow *timely_flow_open(const struct sock *sk)
 	}
 	return flow;
 }
+EXPORT_SYMBOL_GPL(timely_flow_open);
 
 /**
  * timely_flow_close() - the congestion control leaves its socket
@@ -191,6 +197,7 @@ void timely_flow_close(struct timely_flow *flow)
 	rhashtable_remove_fast(&timely_flows, &flow->hash, timely_flows_params);
 	timely_flow_put(flow);
 }
+EXPORT_SYMBOL_GPL(timely_flow_close);
 
 /**
  * timely_flow_get() - find the record of a socket
@@ -212,6 +219,7 @@ struct timely_flow *timely_flow_get(const struct sock *sk)
 	rcu_read_unlock();
 	return flow;
 }
+EXPORT_SYMBOL_GPL(timely_flow_get);
 
 static void timely_flow_free(struct rcu_head *rcu)
 {
@@ -233,6 +241,7 @@ void timely_flow_put(struct timely_flow *flow)
 		timely_onramp_drop(flow->onramp);
 	call_rcu(&flow->rcu, timely_flow_free);
 }
+EXPORT_SYMBOL_GPL(timely_flow_put);
 
 static bool flow_attach(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
 {
@@ -265,6 +274,7 @@ bool timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
 	spin_unlock_bh(&flow->lock);
 	return attached;
 }
+EXPORT_SYMBOL_GPL(timely_flow_attach);
 
 /**
  * timely_flow_hold() - timely_flow_wait(), for the first packet that waits
@@ -285,6 +295,7 @@ bool timely_flow_hold(struct timely_flow *flow, struct timely_waiter *waiter, vo
 	spin_unlock_bh(&flow->lock);
 	return attached;
 }
+EXPORT_SYMBOL_GPL(timely_flow_hold);
 
 /**
  * timely_flow_detach() - and no more
@@ -305,6 +316,7 @@ void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
 	}
 	spin_unlock_bh(&flow->lock);
 }
+EXPORT_SYMBOL_GPL(timely_flow_detach);
 
 /**
  * timely_flow_queue() - what a qdisc calls the flow
@@ -322,6 +334,7 @@ void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *wa
 	spin_unlock_bh(&flow->lock);
 	return queue;
 }
+EXPORT_SYMBOL_GPL(timely_flow_queue);
 
 /**
  * timely_flow_changed() - have the waiting packet's time computed again
@@ -337,6 +350,7 @@ void timely_flow_changed(struct timely_flow *flow)
 	}
 	spin_unlock_bh(&flow->lock);
 }
+EXPORT_SYMBOL_GPL(timely_flow_changed);
 
 /**
  * timely_flow_take_changed() - for a waiter: the next flow to look at again
@@ -356,6 +370,7 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 	xchg(&flow->changed_once, false);
 	return flow;
 }
+EXPORT_SYMBOL_GPL(timely_flow_take_changed);
 
 /* Is there too little room to note all, with another one noted just before? Those that are
  * noted are spread over the time that they are needed for, and so they are twice as long.
@@ -399,6 +414,7 @@ void timely_flow_depart(struct timely_flow *flow,
 	smp_wmb(); /* and that is there before the new time */
 	WRITE_ONCE(entry->time_ns, departure->time_ns);
 }
+EXPORT_SYMBOL_GPL(timely_flow_depart);
 
 /**
  * timely_flow_departure() - when a segment was handed to the device
@@ -444,6 +460,7 @@ enum timely_noted timely_flow_departure(const struct timely_flow *flow, u8 *read
 	}
 	return skipped ? TIMELY_SKIPPED : TIMELY_NOT_SEEN;
 }
+EXPORT_SYMBOL_GPL(timely_flow_departure);
 
 /**
  * timely_flow_pause() - hold the flow's packets until a time
@@ -455,3 +472,4 @@ void timely_flow_pause(struct timely_flow *flow, u64 until_ns)
 	WRITE_ONCE(flow->pause_until_ns, until_ns);
 	timely_flow_changed(flow);
 }
+EXPORT_SYMBOL_GPL(timely_flow_pause);

@@ -20,6 +20,7 @@
  */
 
 #include <linux/ethtool.h>
+#include <linux/export.h>
 #include <linux/hashtable.h>
 #include <linux/if.h>
 #include <linux/netdevice.h>
@@ -41,6 +42,7 @@
 static DEFINE_HASHTABLE(timely_links, 6);
 
 u32 timely_link_epoch;
+EXPORT_SYMBOL_GPL(timely_link_epoch);
 
 static struct timely_link *timely_link_find(const struct net_device *dev)
 {
@@ -76,6 +78,7 @@ void timely_link_put(struct timely_link *link)
 	if (link && refcount_dec_and_test(&link->ref))
 		kfree_rcu(link, rcu);
 }
+EXPORT_SYMBOL_GPL(timely_link_put);
 
 static void timely_link_del(struct timely_link *link)
 {
@@ -283,6 +286,7 @@ struct timely_link *timely_link_of(struct net_device *dev, u32 *kbps, bool *beyo
 	*kbps = search.kbps;
 	return search.link;
 }
+EXPORT_SYMBOL_GPL(timely_link_of);
 
 /**
  * timely_link_get() - keep a link
@@ -296,6 +300,7 @@ struct timely_link *timely_link_get(struct timely_link *link)
 {
 	return link && refcount_inc_not_zero(&link->ref) ? link : NULL;
 }
+EXPORT_SYMBOL_GPL(timely_link_get);
 
 /* ---- events ---- */
 

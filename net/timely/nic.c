@@ -21,6 +21,7 @@
  */
 
 #include <linux/device.h>
+#include <linux/export.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -263,6 +264,7 @@ int timely_nic_arrival(u32 napi_id, u64 stamp_ns, u64 now_ns, u64 *arrived_ns,
 	timely_nic_pair(nic, residual_ns, stamp_ns, now_ns);
 	return verdict;
 }
+EXPORT_SYMBOL_GPL(timely_nic_arrival);
 
 /**
  * timely_nic_stamp() - the hardware stamp of a packet that only its driver reads
@@ -286,6 +288,7 @@ u64 timely_nic_stamp(const struct sk_buff *skb, u32 napi_id)
 	rcu_read_unlock();
 	return stamp_ns;
 }
+EXPORT_SYMBOL_GPL(timely_nic_stamp);
 
 /* ---- the PTP clock ---- */
 

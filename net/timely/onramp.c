@@ -42,15 +42,15 @@
 #include <net/tcp.h>
 #include <net/udp.h>
 
-#include <net/timely_clock.h>
 #include <net/timely_flow.h>
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
-#include <net/timely_owd.h>
 #include <net/timely_peer.h>
 #include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 #include <trace/events/tcp.h>
+#include <timely/engine/clock.h>
+#include <timely/engine/owd.h>
 
 #include <timely_lookup.h>
 #include <timely_memcg.h>

@@ -20,6 +20,7 @@
  */
 
 #include <linux/cache.h>
+#include <linux/export.h>
 #include <linux/random.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
@@ -29,9 +30,9 @@
 #include <net/sock.h>
 
 #include <net/timely_path.h>
-#include <net/timely_pause.h>
-#include <net/timely_rtt.h>
-#include <net/timely_tune.h>
+#include <timely/engine/pause.h>
+#include <timely/engine/rtt.h>
+#include <timely/engine/tune.h>
 
 /* Two thousand destinations, in 256 KiB. */
 #define PATH_SETS	256
@@ -149,6 +150,7 @@ void timely_path_tell(struct sock *sk, u64 now_ns, u32 rtt_ns, struct timely_pat
 	}
 	spin_unlock_bh(&set->lock);
 }
+EXPORT_SYMBOL_GPL(timely_path_tell);
 
 /**
  * timely_path_drained() - tell of a drain
@@ -172,6 +174,7 @@ bool timely_path_drained(struct sock *sk, const struct timely_path_drain *drain)
 	spin_unlock_bh(&set->lock);
 	return apart;
 }
+EXPORT_SYMBOL_GPL(timely_path_drained);
 
 /**
  * timely_path_forget() - the base RTT that was kept may be of another path
@@ -191,6 +194,7 @@ void timely_path_forget(struct sock *sk)
 	}
 	spin_unlock_bh(&set->lock);
 }
+EXPORT_SYMBOL_GPL(timely_path_forget);
 
 /**
  * timely_path_late() - tell of a round trip in a drain
@@ -211,6 +215,7 @@ void timely_path_late(struct sock *sk, const struct timely_late *late)
 		timely_noise_add(&entry->noise, late);
 	spin_unlock_bh(&set->lock);
 }
+EXPORT_SYMBOL_GPL(timely_path_late);
 
 /** timely_path_init() - before anything is told */
 void __init timely_path_init(void)

@@ -25,11 +25,11 @@
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 
-#include <net/timely_clock.h>
 #include <net/timely_onramp.h>
-#include <net/timely_orack.h>
 #include <net/timely_peer.h>
 #include <net/timely_tenant.h>
+#include <timely/engine/clock.h>
+#include <timely/engine/orack.h>
 
 /* For how long a destination is remembered after its last flow, and how often to look. */
 #define PEER_AGE		(60 * HZ)

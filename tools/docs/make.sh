@@ -33,8 +33,8 @@ settle() {
 check=
 [ "${1-}" != --check ] || check=1
 
-"${CC:-gcc}" -Wall -Ikunit/user/include -Iinclude -o "$work/params" \
-	tools/docs/params.c net/timely/params.c
+"${CC:-gcc}" -Wall -Inet/timely/engine/user -Inet -Iinclude -o "$work/params" \
+	tools/docs/params.c net/timely/engine/params.c
 "$work/params" >"$work/new"
 settle Documentation/parameters.md
 

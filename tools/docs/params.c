@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-#include <net/timely.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_tenant.h>
+#include <timely/engine/rate.h>
 
 static const char *text_of(u32 value)
 {
@@ -31,8 +31,8 @@ int main(void)
 	u32 i, preset;
 
 	puts("# Parameters\n\n"
-	     "<!-- made by `make docs` from include/net/timely_params.h,\n"
-	     "     net/timely/params.c, include/net/timely_qdisc.h and include/net/timely_tenant.h;\n"
+	     "<!-- made by `make docs` from net/timely/engine/params.h,\n"
+	     "     net/timely/engine/params.c, include/net/timely_qdisc.h and include/net/timely_tenant.h;\n"
 	     "     do not edit -->\n\n"
 	     "## Parameters of tcp_timely\n\n"
 	     "Of each network namespace: `sysctl -w net.ipv4.timely.t_low_ns=100000`, or for all\n"

@@ -24,8 +24,8 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include <net/timely.h>
-#include <net/timely_tune.h>
+#include <timely/engine/rate.h>
+#include <timely/engine/tune.h>
 
 #define HEADERS		90	/* bytes of a packet on the wire, beyond its payload */
 #define NS		1e9

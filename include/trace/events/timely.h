@@ -11,8 +11,8 @@
 #include <linux/tracepoint.h>
 #include <net/inet_sock.h>
 
-#include <net/timely_params.h>
-#include <net/timely_rtt.h>
+#include <timely/engine/params.h>
+#include <timely/engine/rtt.h>
 
 /* The names of results are part of the event: programs that read events in binary form know
  * them then, and no kernel doubts a string that lies in another module.

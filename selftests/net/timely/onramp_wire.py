@@ -2,7 +2,7 @@
 """OR-ACKs forged, signed and read in words of our own, and flows to hold by them.
 
 onramp_lib.sh runs a test's own lines with all of this imported, and all of
-packets.py. What is here follows <net/timely_orack.h>; it shares no code with the
+packets.py. What is here follows <timely/engine/orack.h>; it shares no code with the
 module, so that both do not err alike.
 """
 

@@ -13,13 +13,14 @@
  * Pure: no packet, no socket, no clock.
  */
 
+#include <linux/export.h>
 #include <linux/in.h>
 #include <linux/jhash.h>
 #include <linux/minmax.h>
 #include <linux/siphash.h>
 #include <linux/string.h>
 
-#include <net/timely_orack.h>
+#include "orack.h"
 #include <timely_unaligned.h>
 
 #define ORACK_ADDRESS_BYTES	16
@@ -74,6 +75,7 @@ void timely_orack_encode(u8 *wire, const struct timely_orack *orack,
 	put_unaligned_be32(orack->turnaround_ns, wire + 24);
 	put_unaligned_be64(orack_tag(tuple, wire, key), wire + ORACK_TAGGED_BYTES);
 }
+EXPORT_SYMBOL_GPL(timely_orack_encode);
 
 static bool orack_well_formed(const u8 *wire, u32 bytes)
 {
@@ -117,6 +119,7 @@ bool timely_orack_decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
 	orack->turnaround_ns = get_unaligned_be32(wire + 24);
 	return true;
 }
+EXPORT_SYMBOL_GPL(timely_orack_decode);
 
 /**
  * timely_orack_verify() - whether an OR-ACK has the tag of a key
@@ -136,6 +139,7 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
 
 	return !difference && (key || !orack->key);
 }
+EXPORT_SYMBOL_GPL(timely_orack_verify);
 
 /**
  * timely_udp_digest() - what stands for a sequence number in a UDP packet
@@ -159,3 +163,4 @@ u32 timely_udp_digest(const u8 *payload, u32 bytes)
 		words[i] = get_unaligned_le32(text + 4 * i);
 	return jhash2(words, DIGEST_WORDS, bytes) ?: 1;
 }
+EXPORT_SYMBOL_GPL(timely_udp_digest);

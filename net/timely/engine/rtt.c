@@ -22,10 +22,11 @@
  * Pure: no socket, no packet, no clock, no floating point.
  */
 
+#include <linux/export.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include <net/timely_rtt.h>
+#include "rtt.h"
 
 /* The noise is known of so many RTTs at least, and an average of so many. */
 #define NOISE_SAMPLES_MIN	8
@@ -84,6 +85,7 @@ enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack)
 		return TIMELY_RTT_doubtful;
 	return TIMELY_RTT_COUNTER_COUNT;
 }
+EXPORT_SYMBOL_GPL(timely_rtt_refusal);
 
 static u32 noise_apart(u32 a, u32 b)
 {
@@ -128,3 +130,4 @@ void timely_noise_add(struct timely_noise *noise, const struct timely_late *late
 		mean_ns = 0;
 	noise->mean_ns = mean_ns;
 }
+EXPORT_SYMBOL_GPL(timely_noise_add);

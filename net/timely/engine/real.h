@@ -12,8 +12,8 @@
  *
  * Pure: no clock, no socket, no lock.
  */
-#ifndef _NET_TIMELY_REAL_H
-#define _NET_TIMELY_REAL_H
+#ifndef _TIMELY_ENGINE_REAL_H
+#define _TIMELY_ENGINE_REAL_H
 
 #include <linux/time64.h>
 #include <linux/types.h>
@@ -86,4 +86,4 @@ static inline u64 timely_real_arrival_ns(const struct timely_real *real, u64 sta
 	return arrived_ns;
 }
 
-#endif /* _NET_TIMELY_REAL_H */
+#endif /* _TIMELY_ENGINE_REAL_H */

@@ -11,8 +11,8 @@
  * (SIGCOMM'15, "paper"), its authors' code snippet ("snippet"), patched TIMELY
  * ("ECN or Delay", CoNEXT'16) and eRPC (NSDI'19).
  */
-#ifndef _NET_TIMELY_PARAMS_H
-#define _NET_TIMELY_PARAMS_H
+#ifndef _TIMELY_ENGINE_PARAMS_H
+#define _TIMELY_ENGINE_PARAMS_H
 
 #include <linux/limits.h>
 #include <linux/types.h>
@@ -133,4 +133,4 @@ bool timely_param_allowed(u32 index, u32 value);
 bool timely_params_are_auto(const struct timely_params *params);
 int timely_params_check(const struct timely_params *params, u32 *index);
 
-#endif /* _NET_TIMELY_PARAMS_H */
+#endif /* _TIMELY_ENGINE_PARAMS_H */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * On-Ramp's delays: the times of a packet and of the OR-ACK about the packet in, the delay
- * that the controller acts on out. Pure, told the time. See net/timely/owd.c.
+ * that the controller acts on out. Pure, told the time. See net/timely/engine/owd.c.
  */
-#ifndef _NET_TIMELY_OWD_H
-#define _NET_TIMELY_OWD_H
+#ifndef _TIMELY_ENGINE_OWD_H
+#define _TIMELY_ENGINE_OWD_H
 
 #include <linux/types.h>
 
-#include <net/timely_clock.h>
-#include <net/timely_pause.h>
+#include "clock.h"
+#include "pause.h"
 
 /**
  * struct timely_offset - a receiver's clock less the sender's CLOCK_MONOTONIC, as an interval
@@ -111,4 +111,4 @@ enum timely_owd_verdict timely_owd_absolute(struct timely_owd *owd,
 					    const struct timely_owd_signal *signal,
 					    u64 error_ns, u64 threshold_ns, u64 *delay_ns);
 
-#endif /* _NET_TIMELY_OWD_H */
+#endif /* _TIMELY_ENGINE_OWD_H */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A hierarchical timing wheel for what has to leave at a time: pure, told the
- * time, allocating nothing. See net/timely/wheel.c.
+ * time, allocating nothing. See net/timely/engine/wheel.c.
  */
-#ifndef _NET_TIMELY_WHEEL_H
-#define _NET_TIMELY_WHEEL_H
+#ifndef _TIMELY_ENGINE_WHEEL_H
+#define _TIMELY_ENGINE_WHEEL_H
 
 #include <linux/types.h>
 
@@ -128,4 +128,4 @@ timely_wheel_expire(struct timely_wheel *w, u64 now_ns)
 	return timely_wheel_expire_slow(w, now_ns);
 }
 
-#endif /* _NET_TIMELY_WHEEL_H */
+#endif /* _TIMELY_ENGINE_WHEEL_H */

@@ -23,11 +23,12 @@
  */
 
 #include <linux/bitops.h>
+#include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/prefetch.h>
 #include <linux/string.h>
 
-#include <net/timely_wheel.h>
+#include "wheel.h"
 
 #define WHEEL_NEAR_MASK	(TIMELY_WHEEL_NEAR_SLOTS - 1)
 #define WHEEL_FAR_MASK	(TIMELY_WHEEL_SLOTS - 1)
@@ -193,6 +194,7 @@ void timely_wheel_init(struct timely_wheel *w, u8 shift, u64 now_ns)
 	w->tick = now_ns >> shift;
 	w->next_tick = WHEEL_NEVER;
 }
+EXPORT_SYMBOL_GPL(timely_wheel_init);
 
 /**
  * timely_wheel_add() - put in a node
@@ -207,6 +209,7 @@ void timely_wheel_add(struct timely_wheel *w, struct timely_wheel_node *node,
 	wheel_place(w, node);
 	wheel_spread(w, (w->tick >> TIMELY_WHEEL_BITS) + 1, WHEEL_MOVES);
 }
+EXPORT_SYMBOL_GPL(timely_wheel_add);
 
 /**
  * timely_wheel_del() - take out a node before its time
@@ -227,6 +230,7 @@ void timely_wheel_del(struct timely_wheel *w, struct timely_wheel_node *node)
 	wheel_emptied(wheel_near(w), pprev);
 	wheel_emptied(wheel_far(w), pprev);
 }
+EXPORT_SYMBOL_GPL(timely_wheel_del);
 
 /**
  * timely_wheel_expire_slow() - timely_wheel_expire(), where there may be one
@@ -256,6 +260,7 @@ struct timely_wheel_node *timely_wheel_expire_slow(struct timely_wheel *w,
 	w->tick = max(w->tick, last);
 	return NULL;
 }
+EXPORT_SYMBOL_GPL(timely_wheel_expire_slow);
 
 /**
  * timely_wheel_next_ns() - when to ask timely_wheel_expire() again
@@ -273,3 +278,4 @@ u64 timely_wheel_next_ns(struct timely_wheel *w)
 	return w->next_tick == WHEEL_NEVER ? WHEEL_NEVER :
 					     w->next_tick << w->shift;
 }
+EXPORT_SYMBOL_GPL(timely_wheel_next_ns);

@@ -10,10 +10,11 @@
  */
 
 #include <linux/errno.h>
+#include <linux/export.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
-#include <net/timely.h>
+#include "rate.h"
 
 #define TIMELY_PARAM_AUTO	true
 #define TIMELY_PARAM_GIVEN	false
@@ -23,6 +24,7 @@
 const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 	TIMELY_PARAMS(TIMELY_PARAM_DESC)
 };
+EXPORT_SYMBOL_GPL(timely_param_descs);
 
 /* What all presets share, and what the sources leave open. */
 #define TIMELY_COMMON							\
@@ -168,8 +170,10 @@ const struct timely_preset timely_presets[] = {
 		},
 	},
 };
+EXPORT_SYMBOL_GPL(timely_presets);
 
 const u32 timely_preset_count = sizeof(timely_presets) / sizeof(timely_presets[0]);
+EXPORT_SYMBOL_GPL(timely_preset_count);
 
 /**
  * timely_preset_find() - a preset by its name
@@ -186,6 +190,7 @@ const struct timely_preset *timely_preset_find(const char *name)
 			return &timely_presets[i];
 	return NULL;
 }
+EXPORT_SYMBOL_GPL(timely_preset_find);
 
 /**
  * timely_param_ref() - where a parameter is kept
@@ -204,6 +209,7 @@ u32 *timely_param_ref(struct timely_params *params, u32 index)
 #undef TIMELY_PARAM_REF
 	return NULL;
 }
+EXPORT_SYMBOL_GPL(timely_param_ref);
 
 /**
  * timely_param_allowed() - is a value one that a parameter may have by itself
@@ -220,6 +226,7 @@ bool timely_param_allowed(u32 index, u32 value)
 		return desc->may_be_auto;
 	return value >= desc->min && value <= desc->max;
 }
+EXPORT_SYMBOL_GPL(timely_param_allowed);
 
 /**
  * timely_params_are_auto() - is any parameter left to be derived from the path
@@ -237,6 +244,7 @@ bool timely_params_are_auto(const struct timely_params *params)
 			return true;
 	return false;
 }
+EXPORT_SYMBOL_GPL(timely_params_are_auto);
 
 /* What is derived makes room for what is given. */
 static bool timely_in_order(u32 low, u32 high)
@@ -269,3 +277,4 @@ int timely_params_check(const struct timely_params *params, u32 *index)
 		return -EINVAL;
 	return 0;
 }
+EXPORT_SYMBOL_GPL(timely_params_check);

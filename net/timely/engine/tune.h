@@ -2,14 +2,14 @@
 /*
  * Parameters that nobody gave: derived from what a connection knows of its path.
  */
-#ifndef _NET_TIMELY_TUNE_H
-#define _NET_TIMELY_TUNE_H
+#ifndef _TIMELY_ENGINE_TUNE_H
+#define _TIMELY_ENGINE_TUNE_H
 
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include <net/timely_drain.h>
-#include <net/timely_params.h>
+#include "drain.h"
+#include "params.h"
 
 /* A round trip counts towards the path's for one to two times this, so that two
  * drains are always among them: one alone may show nothing but others' segments.
@@ -68,4 +68,4 @@ static inline u32 timely_segment_packets(u32 slice, u32 most)
 	return min(max(slice & ~1U, TIMELY_SEGMENT_PACKETS), most);
 }
 
-#endif /* _NET_TIMELY_TUNE_H */
+#endif /* _TIMELY_ENGINE_TUNE_H */

@@ -29,6 +29,7 @@
  * before and after the NIC's clock was read.
  */
 
+#include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -36,7 +37,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_clock.h>
+#include "clock.h"
 
 #define CLOCK_Q32		(1LL << 32)
 #define CLOCK_PPB		1000000000U
@@ -546,7 +547,7 @@ static bool fit_line(struct timely_clock *clock, struct clock_fit *best)
 	struct clock_fit fit;
 	bool agree = true;
 
-	best->error_ns = U64_MAX;
+	*best = (struct clock_fit) { .error_ns = U64_MAX };
 	for (i = 0; i < count && (agree || i <= CLOCK_NEIGHBOURS); i++) {
 		fit_add(clock, &work, i);
 		if (!agree || i + 1 < CLOCK_FIT_POINTS ||
@@ -1096,6 +1097,7 @@ bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
 	}
 	return clock_squeeze(clock, low, low + (s64)width) || doubt;
 }
+EXPORT_SYMBOL_GPL(timely_clock_bracket);
 
 /* ---- and the rest ---- */
 
@@ -1113,6 +1115,7 @@ void timely_clock_init(struct timely_clock *clock)
 	clock->drift_error_ppb = CLOCK_UNKNOWN_PPB;
 	clock->wander_ppb_s = CLOCK_FIRST_WANDER_PPB_S;
 }
+EXPORT_SYMBOL_GPL(timely_clock_init);
 
 /**
  * timely_clock_take() - learn from a batch of pairs
@@ -1150,6 +1153,7 @@ bool timely_clock_take(struct timely_clock *clock, struct timely_clock_batch *ba
 		return take_sure(clock, &news);
 	return take_learning(clock, &news);
 }
+EXPORT_SYMBOL_GPL(timely_clock_take);
 
 /**
  * timely_clock_forget() - the clocks may have gone apart: suspend, link down
@@ -1165,6 +1169,7 @@ void timely_clock_forget(struct timely_clock *clock)
 	clock->drift_error_ppb = min(clock->drift_error_ppb + CLOCK_SLEEP_PPB,
 				     CLOCK_UNKNOWN_PPB);
 }
+EXPORT_SYMBOL_GPL(timely_clock_forget);
 
 /**
  * timely_clock_uncertainty_ns() - how far from the truth times on a line are
@@ -1181,3 +1186,4 @@ u32 timely_clock_uncertainty_ns(const struct timely_clock_line *line, u64 now_ns
 		return U32_MAX;
 	return line_off_ns(line, now_ns);
 }
+EXPORT_SYMBOL_GPL(timely_clock_uncertainty_ns);

@@ -6,12 +6,12 @@
  * an argument, so the same files run in the kernel, under KUnit and in a
  * user-space build under sanitizers.
  */
-#ifndef _NET_TIMELY_H
-#define _NET_TIMELY_H
+#ifndef _TIMELY_ENGINE_RATE_H
+#define _TIMELY_ENGINE_RATE_H
 
 #include <linux/types.h>
 
-#include <net/timely_params.h>
+#include "params.h"
 
 /* Rates are bytes per second with 16 fraction bits: 800 Gb/s needs 37 + 16
  * bits, and an additive step below one byte per second is not lost.
@@ -23,7 +23,7 @@
  * @TIMELY_RULE_GRADIENT: Algorithm 1
  * @TIMELY_RULE_PATCHED: patched TIMELY between the thresholds
  * @TIMELY_RULE_FAST: FAST TCP's equation, without thresholds
- * @TIMELY_RULE_STEER: a queueing delay is steered to (net/timely/steer.c)
+ * @TIMELY_RULE_STEER: a queueing delay is steered to (net/timely/engine/steer.c)
  */
 enum timely_rule {
 	TIMELY_RULE_GRADIENT,
@@ -237,4 +237,4 @@ static inline u64 timely_rate_age_ns(const struct timely_rate *r, u64 now_ns)
 	return age_ns > 0 ? age_ns : 0;
 }
 
-#endif /* _NET_TIMELY_H */
+#endif /* _TIMELY_ENGINE_RATE_H */

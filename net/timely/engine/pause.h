@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * On-Ramp's controller: a delay in, a pause out. Pure, told the time. See
- * net/timely/pause.c.
+ * net/timely/engine/pause.c.
  */
-#ifndef _NET_TIMELY_PAUSE_H
-#define _NET_TIMELY_PAUSE_H
+#ifndef _TIMELY_ENGINE_PAUSE_H
+#define _TIMELY_ENGINE_PAUSE_H
 
 #include <linux/types.h>
 
@@ -113,4 +113,4 @@ void timely_floor_init(struct timely_floor *floor);
 void timely_floor_shift(struct timely_floor *floor, s64 more);
 u64 timely_floor_add(struct timely_floor *floor, u64 now_ns, u64 half_length_ns, u64 value);
 
-#endif /* _NET_TIMELY_PAUSE_H */
+#endif /* _TIMELY_ENGINE_PAUSE_H */

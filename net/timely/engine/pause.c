@@ -31,13 +31,14 @@
  * Pure: no packet, no clock, no floating point.
  */
 
+#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_pause.h>
+#include "pause.h"
 
 /* b and the gain have so many fraction bits. */
 #define PAUSE_SHIFT	16
@@ -54,6 +55,7 @@ void timely_pause_init(struct timely_pause *pause)
 	 */
 	pause->b = TIMELY_PAUSE_FIRST_B;
 }
+EXPORT_SYMBOL_GPL(timely_pause_init);
 
 /* What one pair of packets tells of b. @asserted_ns is above 0. */
 static u32 pause_measured_b(u64 black_ns, u64 green_ns, u64 asserted_ns)
@@ -147,6 +149,7 @@ bool timely_pause_hear(struct timely_pause *pause, const struct timely_pause_law
 	return pause_assert(pause, law, signal,
 			    signal->delay_ns - seen_ns - law->threshold_ns);
 }
+EXPORT_SYMBOL_GPL(timely_pause_hear);
 
 /**
  * timely_pause_start() - hold a flow that starts, by what another one measured
@@ -171,6 +174,7 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_la
 		return false;
 	return pause_assert(pause, law, signal, delay_ns - age_ns - law->threshold_ns);
 }
+EXPORT_SYMBOL_GPL(timely_pause_start);
 
 /* A flow that was held may send so much faster than it did on average, in
  * quarters, and so many bytes in a round trip anyway; two round trips after the
@@ -195,6 +199,7 @@ void timely_resume_init(struct timely_resume *resume)
 {
 	*resume = (struct timely_resume) { .rate_Bps = TIMELY_RESUME_UNLIMITED };
 }
+EXPORT_SYMBOL_GPL(timely_resume_init);
 
 /**
  * timely_resume_hold() - a hold begins
@@ -233,6 +238,7 @@ void timely_resume_hold(struct timely_resume *resume, u64 now_ns, u64 until_ns,
 	resume->begun_bytes = bytes;
 	resume->grow_ns = until_ns + RESUME_FIRST_RTTS * rtt_ns;
 }
+EXPORT_SYMBOL_GPL(timely_resume_hold);
 
 /**
  * timely_resume_go_on() - a signal, and no hold begins
@@ -249,6 +255,7 @@ void timely_resume_go_on(struct timely_resume *resume, u64 now_ns, u64 rtt_ns)
 	if (resume->rate_Bps > RESUME_MAX_BPS)
 		timely_resume_init(resume);
 }
+EXPORT_SYMBOL_GPL(timely_resume_go_on);
 
 /**
  * timely_floor_init() - a window without values
@@ -260,6 +267,7 @@ void timely_floor_init(struct timely_floor *floor)
 	floor->least = U64_MAX;
 	floor->before = U64_MAX;
 }
+EXPORT_SYMBOL_GPL(timely_floor_init);
 
 /**
  * timely_floor_add() - a value, and the least of the window
@@ -293,6 +301,7 @@ u64 timely_floor_add(struct timely_floor *floor, u64 now_ns, u64 half_length_ns,
 	floor->least = min(floor->least, value);
 	return min(floor->least, floor->before);
 }
+EXPORT_SYMBOL_GPL(timely_floor_add);
 
 static u64 floor_shifted(u64 least, s64 more)
 {
@@ -313,3 +322,4 @@ void timely_floor_shift(struct timely_floor *floor, s64 more)
 	floor->least = floor_shifted(floor->least, more);
 	floor->before = floor_shifted(floor->before, more);
 }
+EXPORT_SYMBOL_GPL(timely_floor_shift);

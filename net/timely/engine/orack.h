@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The OR-ACK on the wire: encode, decode, verify. Pure. See net/timely/orack.c.
+ * The OR-ACK on the wire: encode, decode, verify. Pure. See net/timely/engine/orack.c.
  *
  * It is a UDP packet of 36 bytes of payload (78 on Ethernet over IPv4, as the
  * paper's), from the data's destination to its source. Network byte order:
@@ -13,8 +13,8 @@
  *
  * Addresses are those of the packet itself, and in the tag.
  */
-#ifndef _NET_TIMELY_ORACK_H
-#define _NET_TIMELY_ORACK_H
+#ifndef _TIMELY_ENGINE_ORACK_H
+#define _TIMELY_ENGINE_ORACK_H
 
 #include <linux/types.h>
 
@@ -109,4 +109,4 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
 			 const struct timely_orack_key *key);
 u32 timely_udp_digest(const u8 *payload, u32 bytes);
 
-#endif /* _NET_TIMELY_ORACK_H */
+#endif /* _TIMELY_ENGINE_ORACK_H */

@@ -7,13 +7,14 @@
  * its path changes.
  */
 
+#include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include <net/timely.h>
-#include <net/timely_tune.h>
+#include "rate.h"
+#include "tune.h"
 
 /* Where nothing is known: Linux's hosts are on 10 Gb/s and more, and what is taken for
  * slower than it is keeps longer queues, but shares and fills the line.
@@ -165,6 +166,7 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	tune_rates(params, kbps);
 	tune_queue(params, kbps, mss, path->late);
 }
+EXPORT_SYMBOL_GPL(timely_tune);
 
 /**
  * timely_first_base_ns() - the base RTT that the handshake's tells
@@ -178,3 +180,4 @@ u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes)
 {
 	return min_t(u64, (u64)handshake_ns + tune_ns(segment_bytes, TUNE_LINE_KBPS), U32_MAX);
 }
+EXPORT_SYMBOL_GPL(timely_first_base_ns);

@@ -60,11 +60,12 @@
  */
 
 #include <linux/bitops.h>
+#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include <net/timely_steer.h>
+#include "steer.h"
 
 #define Q16_ONE		(1U << 16)
 #define Q32_ONE		(1LL << 32)
@@ -160,6 +161,7 @@ u32 timely_steer_ref_ns(const struct timely_rate_law *law, u64 rate_fp)
 
 	return min(ns + law->rtt_ref_ns, STEER_REF_MAX_NS);
 }
+EXPORT_SYMBOL_GPL(timely_steer_ref_ns);
 
 /* A round trip, as it is now but for a queue as long as it should be. */
 static u32 steer_round_ns(const struct timely_rate_law *law, u32 rtt, u32 q0)

@@ -25,11 +25,12 @@
  * Pure: no socket, no clock.
  */
 
+#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include <net/timely_drain.h>
+#include "drain.h"
 
 /* A drain lasts as long as clocks may differ, and some round trips. A flow's rate is lower by
  * a fifth meanwhile: a queue of 200 us goes within a millisecond.
@@ -63,6 +64,7 @@ void timely_drain_init(struct timely_drain *drain, u64 now_ns)
 	drain->settle_ns = 0;
 	drain->before_ns = 0;
 }
+EXPORT_SYMBOL_GPL(timely_drain_init);
 
 /**
  * timely_drain_set() - how long drains are on a path
@@ -78,6 +80,7 @@ void timely_drain_set(struct timely_drain *drain, u32 min_rtt_ns)
 	drain->shows_ns = (min_rtt_ns - margin_ns) & (TIMELY_DRAIN_PERIOD_NS - 1);
 	drain->settle_ns = drain->length_ns + 2 * margin_ns;
 }
+EXPORT_SYMBOL_GPL(timely_drain_set);
 
 /**
  * timely_drain_look() - has a drain begun?
@@ -97,6 +100,7 @@ void timely_drain_look(struct timely_drain *drain, u64 now_ns, u64 real_ns, u32 
 	drain->began_ns = now_ns - age_ns;
 	drain->before_ns = rtt_ns;
 }
+EXPORT_SYMBOL_GPL(timely_drain_look);
 
 static s32 drain_average(s32 mean, s64 value, u32 samples)
 {
@@ -138,6 +142,7 @@ bool timely_drain_watch_add(struct timely_drain_watch *watch, u32 before_ns, u32
 		watch->held_ns = 0;
 	return watch->apart && !was_apart;
 }
+EXPORT_SYMBOL_GPL(timely_drain_watch_add);
 
 /**
  * timely_drain_base_ns() - the base RTT of a path
@@ -154,3 +159,4 @@ u64 timely_drain_base_ns(struct timely_drain_watch *watch, u64 least_ns, u64 lon
 	watch->held_ns = min(watch->held_ns ?: U64_MAX, long_least_ns);
 	return min(long_least_ns, watch->held_ns + watch->held_ns / 2);
 }
+EXPORT_SYMBOL_GPL(timely_drain_base_ns);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The RTT measurement engine: an ACK in, a completion or nothing out. See
- * net/timely/rtt.c.
+ * net/timely/engine/rtt.c.
  */
-#ifndef _NET_TIMELY_RTT_H
-#define _NET_TIMELY_RTT_H
+#ifndef _TIMELY_ENGINE_RTT_H
+#define _TIMELY_ENGINE_RTT_H
 
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/time64.h>
 #include <linux/types.h>
 
-#include <net/timely.h>
+#include "rate.h"
 
 /* The longest RTT there is: what exceeds it is a wrong stamp. */
 #define TIMELY_RTT_MAX_NS	(10ULL * NSEC_PER_SEC)
@@ -231,4 +231,4 @@ timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
 	return ack->arrived_ns ? ack->source : TIMELY_RTT_tcp;
 }
 
-#endif /* _NET_TIMELY_RTT_H */
+#endif /* _TIMELY_ENGINE_RTT_H */

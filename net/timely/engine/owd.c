@@ -25,13 +25,14 @@
  * Pure: no packet, no lock, no allocation, no clock.
  */
 
+#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/time64.h>
 
-#include <net/timely_owd.h>
+#include "owd.h"
 
 /* A least value is that of one to two times this long. */
 #define OWD_FLOOR_HALF_NS	(5ULL * NSEC_PER_SEC)
@@ -77,6 +78,7 @@ void timely_owd_init(struct timely_owd *owd)
 	timely_floor_init(&owd->rtt);
 	timely_floor_init(&owd->raw);
 }
+EXPORT_SYMBOL_GPL(timely_owd_init);
 
 /**
  * timely_owd_least() - note a round trip that was measured otherwise
@@ -89,6 +91,7 @@ void timely_owd_least(struct timely_owd *owd, u64 now_ns, u64 rtt_ns)
 	timely_floor_add(&owd->rtt, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
 	timely_floor_add(&owd->raw, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
 }
+EXPORT_SYMBOL_GPL(timely_owd_least);
 
 /* The round trip without the receiver's turnaround. */
 static u64 owd_rtt_ns(const struct timely_owd_signal *signal)
@@ -109,6 +112,7 @@ u64 timely_owd_rtt(struct timely_owd *owd, const struct timely_owd_signal *signa
 
 	return rtt_ns - timely_floor_add(&owd->rtt, signal->now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
 }
+EXPORT_SYMBOL_GPL(timely_owd_rtt);
 
 /* ---- which receive times can be true ---- */
 
@@ -267,6 +271,7 @@ enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 	*delay_ns = min(raw_ns - least_ns, excess_ns);
 	return TIMELY_OWD_GOOD;
 }
+EXPORT_SYMBOL_GPL(timely_owd_relative);
 
 /* ---- an absolute delay ---- */
 
@@ -337,3 +342,4 @@ enum timely_owd_verdict timely_owd_absolute(struct timely_owd *owd,
 	*delay_ns = min(*delay_ns, excess_ns);
 	return TIMELY_OWD_DOUBTED;
 }
+EXPORT_SYMBOL_GPL(timely_owd_absolute);

@@ -37,13 +37,14 @@
  * Pure: no socket, no clock, no floating point.
  */
 
+#include <linux/export.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include <net/timely.h>
-#include <net/timely_steer.h>
+#include "rate.h"
+#include "steer.h"
 
 #define Q16_ONE		(1U << 16)
 #define Q32_ONE		(1ULL << 32)
@@ -111,6 +112,7 @@ void timely_rate_law_init(struct timely_rate_law *law,
 	law->once_per_rtt = params->once_per_rtt;
 	timely_steer_law_init(law, params);
 }
+EXPORT_SYMBOL_GPL(timely_rate_law_init);
 
 /**
  * timely_rate_init() - start a flow at the first rate
@@ -124,6 +126,7 @@ void timely_rate_init(struct timely_rate *r, const struct timely_rate_law *law)
 			   law->max_rate_fp);
 	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 }
+EXPORT_SYMBOL_GPL(timely_rate_init);
 
 /**
  * timely_rate_reseed() - forget the last RTT and the gradient, keep the rate
@@ -138,6 +141,7 @@ void timely_rate_reseed(struct timely_rate *r)
 	r->hai = 0;
 	r->seeded = 0;
 }
+EXPORT_SYMBOL_GPL(timely_rate_reseed);
 
 /**
  * timely_rate_lose() - react to a loss, at most once a window
@@ -155,6 +159,7 @@ void timely_rate_lose(struct timely_rate *r, const struct timely_rate_law *law)
 	r->fresh_kb = 0;
 	timely_rate_reseed(r);
 }
+EXPORT_SYMBOL_GPL(timely_rate_lose);
 
 /* Where a message begins: a flow that has seen the path takes its part of the line, as in
  * CoNEXT'16, "ECN or Delay": C / (N + 1). One that has not is more careful, as those that
@@ -185,6 +190,7 @@ void timely_rate_begin(struct timely_rate *r, const struct timely_rate_law *law,
 	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 	timely_rate_reseed(r);
 }
+EXPORT_SYMBOL_GPL(timely_rate_begin);
 
 /**
  * timely_rate_restart() - start again after a long idle time
@@ -200,6 +206,7 @@ void timely_rate_restart(struct timely_rate *r,
 	r->fresh_kb = TIMELY_STEER_FRESH_KB;
 	timely_rate_reseed(r);
 }
+EXPORT_SYMBOL_GPL(timely_rate_restart);
 
 /* How much of a minRTT has passed since the last update, at most 1, Q16. */
 static u32 timely_elapsed_q16(const struct timely_rate *r,
@@ -407,6 +414,7 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	r->seeded = 1;
 	return zone;
 }
+EXPORT_SYMBOL_GPL(timely_rate_update);
 
 /* So many losses in a row are put up with, of a share that is small: a round trip
  * is a few packets where paths are short, and a share of them says nothing. At half
@@ -424,6 +432,7 @@ u32 timely_loss_share_q16(u32 ppm)
 {
 	return ppm_to_q16(ppm);
 }
+EXPORT_SYMBOL_GPL(timely_loss_share_q16);
 
 /**
  * timely_loss_init() - open a flow's account of losses
@@ -435,6 +444,7 @@ void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered)
 {
 	*loss = (struct timely_loss) { LOSS_CREDIT_MAX_Q16, lost, delivered };
 }
+EXPORT_SYMBOL_GPL(timely_loss_init);
 
 /**
  * timely_loss_is_free() - draw losses on the account
@@ -462,3 +472,4 @@ bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
 	loss->delivered = delivered;
 	return drawn <= credit;
 }
+EXPORT_SYMBOL_GPL(timely_loss_is_free);

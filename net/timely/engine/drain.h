@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Drains: all connections send less for a moment at the same time, so that the base RTT of
- * their paths can be seen. See net/timely/drain.c.
+ * their paths can be seen. See net/timely/engine/drain.c.
  */
-#ifndef _NET_TIMELY_DRAIN_H
-#define _NET_TIMELY_DRAIN_H
+#ifndef _TIMELY_ENGINE_DRAIN_H
+#define _TIMELY_ENGINE_DRAIN_H
 
 #include <linux/types.h>
 
@@ -114,4 +114,4 @@ static inline u64 timely_drain_Bps(u64 rate_Bps, u32 number)
 	return (rate_Bps >> 4) * (2 + (number & 3));
 }
 
-#endif /* _NET_TIMELY_DRAIN_H */
+#endif /* _TIMELY_ENGINE_DRAIN_H */

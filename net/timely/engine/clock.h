@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The clock of a NIC, told in the host's time: pure, told the time, allocating
- * nothing. See net/timely/clock.c.
+ * nothing. See net/timely/engine/clock.c.
  */
-#ifndef _NET_TIMELY_CLOCK_H
-#define _NET_TIMELY_CLOCK_H
+#ifndef _TIMELY_ENGINE_CLOCK_H
+#define _TIMELY_ENGINE_CLOCK_H
 
 #include <linux/types.h>
 
@@ -342,4 +342,4 @@ static inline bool timely_clock_batch_add(struct timely_clock_batch *batch,
 				       nic_ns, host_ns);
 }
 
-#endif /* _NET_TIMELY_CLOCK_H */
+#endif /* _TIMELY_ENGINE_CLOCK_H */
