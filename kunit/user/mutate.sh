@@ -499,11 +499,16 @@ try() {
 	while IFS='|' read -r name edit; do
 		number=$((number + 1))
 		by=
-		# What is not in the file is in its header, inline.
-		cp "$start/$1.h" "$copy"
-		sed "$edit" "$start/$1.c" >"$copy/$1.c"
-		! cmp -s "$start/$1.c" "$copy/$1.c" || sed "$edit" "$start/$1.h" >"$copy/$1.h"
-		if cmp -s "$start/$1.c" "$copy/$1.c" && cmp -s "$start/$1.h" "$copy/$1.h"; then
+		cp "$start"/*.[ch] "$copy"
+		edited=
+		# In the engine's file, or what is split off from it, or, inline, in its header.
+		for file in "$start/$1.c" "$start/$1"_*.c "$start/$1.h"; do
+			[ -z "$edited" ] || break
+			[ -e "$file" ] || continue
+			sed "$edit" "$file" >"$copy/${file##*/}"
+			cmp -s "$file" "$copy/${file##*/}" || edited=1
+		done
+		if [ -z "$edited" ]; then
 			why="does not apply"
 		else
 			by=$(run "$work/$1" "$1" | tr '\n' ' ')
