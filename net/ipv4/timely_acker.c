@@ -36,7 +36,6 @@
 #include <linux/interrupt.h>
 #include <linux/jhash.h>
 #include <linux/kernel_stat.h>
-#include <linux/module.h>
 #include <linux/random.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
@@ -46,7 +45,6 @@
 #include <net/addrconf.h>
 #include <net/busy_poll.h>
 #include <net/dsfield.h>
-#include <net/genetlink.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
 #include <net/ip6_checksum.h>
@@ -61,38 +59,22 @@
 
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
-#include <net/timely_tenant.h>
 #include <net/timely_tracepoint.h>
 #include <trace/events/net.h>
 #include <uapi/linux/timely.h>
 #include <timely/engine/clock.h>
 #include <timely/engine/orack.h>
 
-#define ACKER_RULES_MAX		256
+#include "timely_acker.h"
 
-/* Bytes of a flow's IP packets for an OR-ACK: ten packets of Ethernet's MTU, as
- * in the paper (section 4).
- */
-#define ACKER_EVERY		15000
-#define ACKER_EVERY_MIN		1500
-#define ACKER_EVERY_MAX		10000000
+/* OR-ACKs at once to each peer. */
+#define ACKER_BURST		256
 
 /* The first packets of a flow are answered each, and the first after so much
  * idleness: the sender knows nothing of the path then.
  */
 #define ACKER_FIRST_PACKETS	10
 #define ACKER_IDLE_NS		NSEC_PER_MSEC
-
-/* OR-ACKs a second to each peer, and how many at once. 100 Gb/s of full packets,
- * each tenth answered, are 830000.
- */
-#define ACKER_RATE		1000000
-#define ACKER_RATE_MAX		100000000
-#define ACKER_BURST		256
-
-/* The pretended clock, for tests: days, years; as much as PTP clocks can be told. */
-#define ACKER_TEST_OFFSET_MAX	1000000000000000000LL
-#define ACKER_TEST_DRIFT_MAX	1000000
 
 /* Of each CPU: flows remembered, and OR-ACKs waiting for the tasklet, which sends
  * so many in a turn. A NAPI instance's turn is 64 packets.
@@ -107,58 +89,6 @@
 
 /* Flows keep time in units of 2^10 ns, which come round each 73 minutes. */
 #define ACKER_TIME_SHIFT	10
-
-/**
- * struct acker_rule - data that OR-ACKs are sent for
- * @prefix: source addresses; of IPv4 the first word only
- * @family: AF_INET, AF_INET6
- * @length: bits of @prefix that count
- * @port_first: local ports, host byte order; 0 for all
- * @port_last: 0 for all
- *
- * Without gaps, to be compared as bytes.
- */
-struct acker_rule {
-	__be32 prefix[4];
-	u16 family;
-	u16 length;
-	u16 port_first;
-	u16 port_last;
-};
-
-/**
- * struct acker_config - what a namespace has set; never changed, only replaced
- * @rcu: for its end
- * @interval_ns: of OR-ACKs to a peer
- * @test_since_ns: when the pretended clock was set, CLOCK_MONOTONIC; 0 if it is not
- * @test_offset_ns: what it was ahead then
- * @test_drift_ppb: how much faster it goes
- * @every: bytes for an OR-ACK
- * @rate: OR-ACKs a second to a peer
- * @generation: of the rules, a number that no other namespace has
- * @count: of @rules
- * @rules: in the order in which they were added
- */
-struct acker_config {
-	struct rcu_head rcu;
-	u64 interval_ns;
-	u64 test_since_ns;
-	s64 test_offset_ns;
-	s32 test_drift_ppb;
-	u32 every;
-	u32 rate;
-	u32 generation;
-	u32 count;
-	struct acker_rule rules[];
-};
-
-/**
- * struct acker_net - a namespace's
- * @config: NULL as long as nothing was set, and when the namespace is going
- */
-struct acker_net {
-	struct acker_config __rcu *config;
-};
 
 /**
  * struct acker_flow - a flow that a CPU saw
@@ -240,7 +170,8 @@ struct acker_cpu {
 	struct acker_answer ring[ACKER_RING];
 };
 
-static unsigned int acker_net_id;
+/* Index of a namespace's struct acker_net. */
+unsigned int timely_acker_net_id;
 static DEFINE_PER_CPU(struct acker_cpu *, acker_cpus);
 
 /* When each peer's share is used up, CLOCK_MONOTONIC; peers by hash, some of
@@ -250,10 +181,9 @@ static atomic64_t acker_peers[1 << ACKER_PEERS_LOG];
 static u32 acker_seed __ro_after_init;
 
 /* Guards what follows, and each namespace's config against other writers. */
-static DEFINE_MUTEX(acker_mutex);
+DEFINE_MUTEX(timely_acker_mutex);
 static unsigned int acker_users; /* namespaces with rules */
 static bool acker_joined; /* the probe is on the tracepoints */
-static u32 acker_generation;
 
 /* ---- rules ---- */
 
@@ -700,7 +630,7 @@ static void acker_probe(void *polled, const struct sk_buff *skb)
 	struct acker_cpu *cpu;
 
 	rcu_read_lock();
-	an = net_generic(dev_net(skb->dev), acker_net_id);
+	an = net_generic(dev_net(skb->dev), timely_acker_net_id);
 	config = rcu_dereference(an->config);
 	if (!config || !config->count || !acker_is_arrival(skb))
 		goto out;
@@ -843,7 +773,7 @@ static void acker_send(struct acker_answer *answer)
 	if (!net)
 		return;
 	rcu_read_lock();
-	an = net_generic(net, acker_net_id);
+	an = net_generic(net, timely_acker_net_id);
 	if (rcu_access_pointer(an->config)) {
 		err = answer->orack.tuple.family == AF_INET ? acker_send4(net, answer) :
 							      acker_send6(net, answer);
@@ -992,6 +922,8 @@ static void acker_leave(void)
 	acker_free_cpus();
 }
 
+/* ---- for timely_acker_ctl.c ---- */
+
 /* Rules that come and go in a loop do not patch the kernel's text each time: the probe leaves
  * when no namespace has had a rule for so long.
  */
@@ -999,83 +931,52 @@ static void acker_leave(void)
 
 static void acker_idle(struct work_struct *work)
 {
-	mutex_lock(&acker_mutex);
+	mutex_lock(&timely_acker_mutex);
 	if (!acker_users)
 		acker_leave();
-	mutex_unlock(&acker_mutex);
+	mutex_unlock(&timely_acker_mutex);
 }
 
 static DECLARE_DELAYED_WORK(acker_idle_work, acker_idle);
 
-/* ---- namespaces ---- */
-
-static const struct acker_config acker_default = {
-	.interval_ns = NSEC_PER_SEC / ACKER_RATE,
-	.every = ACKER_EVERY,
-	.rate = ACKER_RATE,
-};
-
-/* A namespace's, or the default; under the mutex. */
-static const struct acker_config *acker_config_of(struct net *net)
-{
-	struct acker_net *an = net_generic(net, acker_net_id);
-
-	return rcu_dereference_protected(an->config, lockdep_is_held(&acker_mutex)) ? :
-	       &acker_default;
-}
-
-/* A copy to be changed, with room for so many rules; it has no more of them. */
-static struct acker_config *acker_copy(const struct acker_config *config, u32 count)
-{
-	struct acker_config *copy = kzalloc(struct_size(copy, rules, count), GFP_KERNEL_ACCOUNT);
-
-	if (!copy)
-		return NULL;
-	*copy = *config;
-	copy->count = count;
-	memcpy(copy->rules, config->rules,
-	       min(count, config->count) * sizeof(*config->rules));
-	return copy;
-}
-
-/* The new one takes effect, or is freed if that fails. NULL always succeeds. */
-static int acker_replace(struct net *net, struct acker_config *config)
-{
-	struct acker_net *an = net_generic(net, acker_net_id);
-	struct acker_config *old = rcu_dereference_protected(an->config,
-						lockdep_is_held(&acker_mutex));
-	bool had = old && old->count;
-	bool has = config && config->count;
-	int err;
-
-	if (has && !had && !acker_users) {
-		err = acker_join();
-		if (err) {
-			kfree(config);
-			return err;
-		}
-	}
-	acker_users += has - had;
-	rcu_assign_pointer(an->config, config);
-	if (old)
-		kfree_rcu(old, rcu);
-	if (had && !has && !acker_users)
-		mod_delayed_work(system_wq, &acker_idle_work, ACKER_IDLE);
-	return 0;
-}
-
-/* From here on no packet of the namespace is answered, and nothing is sent once
- * those that did not know of that are through, which cleanup_net() waits for.
+/**
+ * timely_acker_get() - a network namespace has rules, and had none before
+ *
+ * Under timely_acker_mutex.
+ *
+ * Return: 0, or an error if the tracepoints could not be joined.
  */
-static void __net_exit acker_net_pre_exit(struct net *net)
+int timely_acker_get(void)
 {
-	mutex_lock(&acker_mutex);
-	acker_replace(net, NULL);
-	mutex_unlock(&acker_mutex);
+	int err = acker_users ? 0 : acker_join();
+
+	acker_users += !err;
+	return err;
+}
+
+/**
+ * timely_acker_put() - a network namespace has no rules any more
+ *
+ * Under timely_acker_mutex.
+ */
+void timely_acker_put(void)
+{
+	if (!--acker_users)
+		mod_delayed_work(system_wq, &acker_idle_work, ACKER_IDLE);
+}
+
+bool timely_acker_has_points(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
+		if (acker_points[i])
+			return true;
+	return false;
 }
 
 /* Take back what waits in a CPU's ring for namespaces that are going. */
-static void acker_forget(struct acker_cpu *cpu)
+static void acker_forget_cpu(struct acker_cpu *cpu)
 {
 	struct acker_answer *answer;
 	struct acker_net *an;
@@ -1088,394 +989,55 @@ static void acker_forget(struct acker_cpu *cpu)
 		if (!answer->orack.tuple.net)
 			continue;
 		net = (struct net *)(unsigned long)answer->orack.tuple.net;
-		an = net_generic(net, acker_net_id);
+		an = net_generic(net, timely_acker_net_id);
 		if (!rcu_access_pointer(an->config))
 			answer->orack.tuple.net = 0;
 	}
 	tasklet_enable(&cpu->tasklet);
 }
 
-static void __net_exit acker_net_exit_batch(struct list_head *nets)
+/**
+ * timely_acker_forget() - nothing is sent any more for namespaces without a configuration
+ */
+void timely_acker_forget(void)
 {
 	struct acker_cpu *cpu;
 	int i;
 
-	mutex_lock(&acker_mutex);
+	mutex_lock(&timely_acker_mutex);
 	for_each_possible_cpu(i) {
 		cpu = per_cpu(acker_cpus, i);
 		if (cpu)
-			acker_forget(cpu);
+			acker_forget_cpu(cpu);
 	}
-	mutex_unlock(&acker_mutex);
+	mutex_unlock(&timely_acker_mutex);
 }
 
-static struct pernet_operations acker_net_ops = {
-	.pre_exit = acker_net_pre_exit,
-	.exit_batch = acker_net_exit_batch,
-	.id = &acker_net_id,
-	.size = sizeof(struct acker_net),
-};
-
-/* ---- netlink ---- */
-
-static struct genl_family acker_family;
-
-static const struct nla_policy acker_set_policy[] = {
-	[TIMELY_A_ACKER_EVERY] = { .type = NLA_U32 },
-	[TIMELY_A_ACKER_RATE] = { .type = NLA_U32 },
-	[TIMELY_A_ACKER_TEST_OFFSET_NS] = { .type = NLA_S64 },
-	[TIMELY_A_ACKER_TEST_DRIFT_PPB] = { .type = NLA_S32 },
-};
-
-static const struct nla_policy acker_rule_policy[] = {
-	[TIMELY_A_RULE_PREFIX] = { .type = NLA_BINARY, .len = sizeof(struct in6_addr) },
-	[TIMELY_A_RULE_LENGTH] = { .type = NLA_U8 },
-	[TIMELY_A_RULE_PORT_FIRST] = { .type = NLA_U16 },
-	[TIMELY_A_RULE_PORT_LAST] = { .type = NLA_U16 },
-};
-
-static u32 acker_address_bytes(u16 family)
+/**
+ * timely_acker_init() - before any other function here
+ */
+void timely_acker_init(void)
 {
-	return family == AF_INET ? sizeof(struct in_addr) : sizeof(struct in6_addr);
-}
-
-static int acker_put_rule(struct sk_buff *skb, const struct acker_rule *rule)
-{
-	struct nlattr *nest = nla_nest_start(skb, TIMELY_A_RULE);
-
-	if (!nest ||
-	    nla_put(skb, TIMELY_A_RULE_PREFIX, acker_address_bytes(rule->family),
-		    rule->prefix) ||
-	    nla_put_u8(skb, TIMELY_A_RULE_LENGTH, rule->length) ||
-	    nla_put_u16(skb, TIMELY_A_RULE_PORT_FIRST, rule->port_first) ||
-	    nla_put_u16(skb, TIMELY_A_RULE_PORT_LAST, rule->port_last))
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	return 0;
-}
-
-static int acker_put(struct sk_buff *skb, const struct acker_config *config)
-{
-	int err = 0;
-	u32 i;
-
-	if (nla_put_u32(skb, TIMELY_A_ACKER_EVERY, config->every) ||
-	    nla_put_u32(skb, TIMELY_A_ACKER_RATE, config->rate) ||
-	    nla_put_u32(skb, TIMELY_A_ACKER_RULES_MAX, ACKER_RULES_MAX) ||
-	    nla_put_s64(skb, TIMELY_A_ACKER_TEST_OFFSET_NS, config->test_offset_ns,
-			TIMELY_A_PAD) ||
-	    nla_put_s32(skb, TIMELY_A_ACKER_TEST_DRIFT_PPB, config->test_drift_ppb))
-		return -EMSGSIZE;
-	for (i = 0; !err && i < config->count; i++)
-		err = acker_put_rule(skb, &config->rules[i]);
-	return err;
-}
-
-/* Room for an answer with as many rules as there can be. */
-static size_t acker_answer_bytes(void)
-{
-	size_t rule = nla_total_size(sizeof(struct in6_addr)) +
-		      nla_total_size(sizeof(u8)) + 2 * nla_total_size(sizeof(u16));
-
-	return 4 * nla_total_size(sizeof(u32)) + nla_total_size_64bit(sizeof(s64)) +
-	       ACKER_RULES_MAX * nla_total_size(rule);
-}
-
-static int acker_get(struct sk_buff *request, struct genl_info *info)
-{
-	struct sk_buff *reply = genlmsg_new(acker_answer_bytes(), GFP_KERNEL);
-	int err = -EMSGSIZE;
-	void *header;
-
-	if (!reply)
-		return -ENOMEM;
-	header = genlmsg_put_reply(reply, info, &acker_family, 0, TIMELY_CMD_ACKER_GET);
-	mutex_lock(&acker_mutex);
-	if (header)
-		err = acker_put(reply, acker_config_of(genl_info_net(info)));
-	mutex_unlock(&acker_mutex);
-	if (err) {
-		nlmsg_free(reply);
-		return err;
-	}
-	genlmsg_end(reply, header);
-	return genlmsg_reply(reply, info);
-}
-
-/* In words: a range in the policy would be refused without saying what is allowed. */
-#define acker_refuse(info, attr, err, words)				\
-({									\
-	NL_SET_ERR_MSG_ATTR((info)->extack, attr, "timely_acker: " words);	\
-	(err);								\
-})
-
-static int acker_parse_limits(struct genl_info *info, struct acker_config *config)
-{
-	const struct nlattr *every = info->attrs[TIMELY_A_ACKER_EVERY];
-	const struct nlattr *rate = info->attrs[TIMELY_A_ACKER_RATE];
-
-	if (every)
-		config->every = nla_get_u32(every);
-	if (config->every < ACKER_EVERY_MIN || config->every > ACKER_EVERY_MAX)
-		return acker_refuse(info, every, -ERANGE,
-				    "ACKER_EVERY: allowed are 1500 to 10000000 bytes");
-	if (rate)
-		config->rate = nla_get_u32(rate);
-	if (!config->rate || config->rate > ACKER_RATE_MAX)
-		return acker_refuse(info, rate, -ERANGE,
-				    "ACKER_RATE: allowed are 1 to 100000000 OR-ACKs a second");
-	config->interval_ns = DIV_ROUND_UP(NSEC_PER_SEC, config->rate);
-	return 0;
-}
-
-static int acker_parse_test(struct genl_info *info, struct acker_config *config)
-{
-	const struct nlattr *offset = info->attrs[TIMELY_A_ACKER_TEST_OFFSET_NS];
-	const struct nlattr *drift = info->attrs[TIMELY_A_ACKER_TEST_DRIFT_PPB];
-
-	if (!offset && !drift)
-		return 0;
-	if (offset)
-		config->test_offset_ns = nla_get_s64(offset);
-	if (config->test_offset_ns < -ACKER_TEST_OFFSET_MAX ||
-	    config->test_offset_ns > ACKER_TEST_OFFSET_MAX)
-		return acker_refuse(info, offset, -ERANGE,
-				    "ACKER_TEST_OFFSET_NS: allowed are -10^18 to 10^18");
-	if (drift)
-		config->test_drift_ppb = nla_get_s32(drift);
-	if (config->test_drift_ppb < -ACKER_TEST_DRIFT_MAX ||
-	    config->test_drift_ppb > ACKER_TEST_DRIFT_MAX)
-		return acker_refuse(info, drift, -ERANGE,
-				    "ACKER_TEST_DRIFT_PPB: allowed are -1000000 to 1000000");
-	config->test_since_ns = config->test_offset_ns || config->test_drift_ppb ?
-				ktime_get_ns() : 0;
-	return 0;
-}
-
-static int acker_set(struct sk_buff *request, struct genl_info *info)
-{
-	struct net *net = genl_info_net(info);
-	const struct acker_config *old;
-	struct acker_config *config;
-	int err;
-
-	if (!info->attrs[TIMELY_A_ACKER_EVERY] && !info->attrs[TIMELY_A_ACKER_RATE] &&
-	    !info->attrs[TIMELY_A_ACKER_TEST_OFFSET_NS] &&
-	    !info->attrs[TIMELY_A_ACKER_TEST_DRIFT_PPB])
-		return acker_refuse(info, NULL, -EINVAL,
-				    "nothing to set: ACKER_EVERY, ACKER_RATE or ACKER_TEST_*");
-	mutex_lock(&acker_mutex);
-	old = acker_config_of(net);
-	config = acker_copy(old, old->count);
-	err = config ? acker_parse_limits(info, config) ? : acker_parse_test(info, config) :
-		       -ENOMEM;
-	if (err)
-		kfree(config);
-	else
-		err = acker_replace(net, config);
-	mutex_unlock(&acker_mutex);
-	return err;
-}
-
-static int acker_parse_prefix(struct genl_info *info, struct acker_rule *rule)
-{
-	const struct nlattr *prefix = info->attrs[TIMELY_A_RULE_PREFIX];
-	const struct nlattr *length = info->attrs[TIMELY_A_RULE_LENGTH];
-	struct in6_addr masked;
-	u32 bytes;
-
-	if (!prefix || !length)
-		return acker_refuse(info, NULL, -EINVAL,
-				    "give RULE_PREFIX and RULE_LENGTH: all zero for any source");
-	bytes = nla_len(prefix);
-	if (bytes != sizeof(struct in_addr) && bytes != sizeof(struct in6_addr))
-		return acker_refuse(info, prefix, -EINVAL,
-				    "RULE_PREFIX: 4 bytes for IPv4, 16 for IPv6");
-	if (bytes == sizeof(struct in6_addr) && !IS_ENABLED(CONFIG_IPV6))
-		return acker_refuse(info, prefix, -EAFNOSUPPORT,
-				    "this kernel has no IPv6");
-	rule->family = bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6;
-	memcpy(rule->prefix, nla_data(prefix), bytes);
-	rule->length = nla_get_u8(length);
-	if (rule->length > bytes * BITS_PER_BYTE)
-		return acker_refuse(info, length, -ERANGE,
-				    "RULE_LENGTH: the address has no more than 32 (IPv4) or 128 bits");
-	ipv6_addr_prefix(&masked, (const struct in6_addr *)rule->prefix, rule->length);
-	if (memcmp(&masked, rule->prefix, sizeof(masked)))
-		return acker_refuse(info, prefix, -EINVAL,
-				    "RULE_PREFIX: bits beyond RULE_LENGTH must be 0");
-	return 0;
-}
-
-static int acker_parse_ports(struct genl_info *info, struct acker_rule *rule)
-{
-	const struct nlattr *first = info->attrs[TIMELY_A_RULE_PORT_FIRST];
-	const struct nlattr *last = info->attrs[TIMELY_A_RULE_PORT_LAST];
-
-	rule->port_first = first ? nla_get_u16(first) : 0;
-	rule->port_last = last ? nla_get_u16(last) : rule->port_first;
-	if (!rule->port_first == !rule->port_last && rule->port_first <= rule->port_last)
-		return 0;
-	return acker_refuse(info, last ? : first, -EINVAL,
-			    "RULE_PORT_LAST must not be below RULE_PORT_FIRST; both 0 for all ports");
-}
-
-/* Its place among the rules; their number if it is not there. */
-static u32 acker_find(const struct acker_config *config, const struct acker_rule *rule)
-{
-	u32 i;
-
-	for (i = 0; i < config->count; i++)
-		if (!memcmp(&config->rules[i], rule, sizeof(*rule)))
-			break;
-	return i;
-}
-
-/* Flows are judged anew by other rules. 0 is no generation. */
-static int acker_replace_rules(struct net *net, struct acker_config *config)
-{
-	config->generation = ++acker_generation ? : ++acker_generation;
-	return acker_replace(net, config);
-}
-
-static bool acker_has_points(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
-		if (acker_points[i])
-			return true;
-	return false;
-}
-
-static int acker_add(struct genl_info *info, const struct acker_rule *rule)
-{
-	struct net *net = genl_info_net(info);
-	const struct acker_config *old = acker_config_of(net);
-	struct acker_config *config;
-
-	if (acker_find(old, rule) < old->count)
-		return acker_refuse(info, NULL, -EEXIST, "there is such a rule already");
-	if (old->count == ACKER_RULES_MAX)
-		return acker_refuse(info, NULL, -ENOSPC,
-				    "256 rules are all there can be: delete one, or use wider ones");
-	if (!acker_has_points())
-		return acker_refuse(info, NULL, -EOPNOTSUPP,
-				    "this kernel was built without tracepoints (CONFIG_TRACEPOINTS)");
-	config = acker_copy(old, old->count + 1);
-	if (!config)
-		return -ENOMEM;
-	config->rules[old->count] = *rule;
-	return acker_replace_rules(net, config);
-}
-
-static int acker_del(struct genl_info *info, const struct acker_rule *rule)
-{
-	struct net *net = genl_info_net(info);
-	const struct acker_config *old = acker_config_of(net);
-	u32 place = acker_find(old, rule);
-	struct acker_config *config;
-
-	if (place == old->count)
-		return acker_refuse(info, NULL, -ENOENT,
-				    "no such rule: give it as ACKER_GET tells it");
-	config = acker_copy(old, old->count - 1);
-	if (!config)
-		return -ENOMEM;
-	memcpy(config->rules + place, old->rules + place + 1,
-	       (config->count - place) * sizeof(*rule));
-	return acker_replace_rules(net, config);
-}
-
-static int acker_change_rule(struct sk_buff *request, struct genl_info *info)
-{
-	struct acker_rule rule = {};
-	int err = acker_parse_prefix(info, &rule) ? : acker_parse_ports(info, &rule);
-
-	if (err)
-		return err;
-	/* The probe sees the packets of all namespaces, and the tables are each processor's. */
-	if (info->genlhdr->cmd == TIMELY_CMD_RULE_ADD &&
-	    !timely_request_may_affect_host(request))
-		return acker_refuse(info, NULL, -EPERM,
-				    "a rule makes all packets that the host receives pass a probe: needs CAP_NET_ADMIN of the host, or its administrator sets timely.tenants=1");
-	mutex_lock(&acker_mutex);
-	err = info->genlhdr->cmd == TIMELY_CMD_RULE_ADD ? acker_add(info, &rule) :
-							  acker_del(info, &rule);
-	mutex_unlock(&acker_mutex);
-	return err;
-}
-
-static const struct genl_ops acker_ops[] = {
-	{
-		.cmd = TIMELY_CMD_ACKER_GET,
-		.doit = acker_get,
-	},
-	{
-		.cmd = TIMELY_CMD_ACKER_SET,
-		.flags = GENL_UNS_ADMIN_PERM,
-		.policy = acker_set_policy,
-		.maxattr = ARRAY_SIZE(acker_set_policy) - 1,
-		.doit = acker_set,
-	},
-	{
-		.cmd = TIMELY_CMD_RULE_ADD,
-		.flags = GENL_UNS_ADMIN_PERM,
-		.policy = acker_rule_policy,
-		.maxattr = ARRAY_SIZE(acker_rule_policy) - 1,
-		.doit = acker_change_rule,
-	},
-	{
-		.cmd = TIMELY_CMD_RULE_DEL,
-		.flags = GENL_UNS_ADMIN_PERM,
-		.policy = acker_rule_policy,
-		.maxattr = ARRAY_SIZE(acker_rule_policy) - 1,
-		.doit = acker_change_rule,
-	},
-};
-
-static struct genl_family acker_family __ro_after_init = {
-	.name = TIMELY_ACKER_GENL_NAME,
-	.version = TIMELY_GENL_VERSION,
-	.module = THIS_MODULE,
-	.netnsok = true,
-	.ops = acker_ops,
-	.n_ops = ARRAY_SIZE(acker_ops),
-};
-
-/* ---- loading ---- */
-
-static int __init acker_load(void)
-{
-	int err;
-
 	BUILD_BUG_ON(sizeof(struct acker_flow) > 64);
 
 	acker_seed = get_random_u32();
 	acker_find_points();
-	err = register_pernet_subsys(&acker_net_ops);
-	if (err)
-		return err;
-	err = genl_register_family(&acker_family);
-	if (err)
-		unregister_pernet_subsys(&acker_net_ops);
-	return err;
 }
 
-/* Off the tracepoints before the namespaces' parts go, which the probe looks at. */
-static void __exit acker_unload(void)
+/**
+ * timely_acker_stop() - leave the tracepoints
+ */
+void timely_acker_stop(void)
 {
-	genl_unregister_family(&acker_family);
-	mutex_lock(&acker_mutex);
+	mutex_lock(&timely_acker_mutex);
 	acker_leave();
-	mutex_unlock(&acker_mutex);
-	unregister_pernet_subsys(&acker_net_ops);
+	mutex_unlock(&timely_acker_mutex);
+}
+
+/**
+ * timely_acker_exit() - after the last timely_acker_put()
+ */
+void timely_acker_exit(void)
+{
 	cancel_delayed_work_sync(&acker_idle_work);
 }
-
-module_init(acker_load);
-module_exit(acker_unload);
-
-MODULE_AUTHOR("The TIMELY for Linux authors");
-MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("TIMELY: On-Ramp's receiver");

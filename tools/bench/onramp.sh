@@ -67,5 +67,5 @@ raw=$out/raw.jsonl
 "$lab/guest.sh" -k "$kernel" -m 1024M -e TC_LIB_DIR="$top/build/tc" \
 	"$here/onramp_cells.sh" "$raw" "$build/onramp_bench.ko" "$repeats" \
 	"$(words "$cases")" "$top/build/timelyctl/timelyctl" "$modules/timely.ko" \
-	"$modules/net/sched/sch_timely.ko" "$modules/net/ipv4/timely_acker.ko"
+	"$modules/net/sched/sch_timely.ko" "$modules/timely_acker.ko"
 "$here/onramp_report.py" "$out"

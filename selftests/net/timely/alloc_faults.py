@@ -70,9 +70,9 @@ SITES = (
 	("net/ipv4/timely_acker.c", "alloc_skb(", "acker_build"),
 	("net/ipv4/timely_acker.c", "kvzalloc_node(", "acker_alloc_cpus"),
 	("net/ipv4/timely_acker.c", "tracepoint_probe_register(", "acker_join"),
-	("net/ipv4/timely_acker.c", "*copy = kzalloc(", "acker_copy"),
-	("net/ipv4/timely_acker.c", "genlmsg_new(acker_answer_bytes(", "acker_get"),
-	("net/ipv4/timely_acker.c", "genl_register_family(", "acker_load"),
+	("net/ipv4/timely_acker_ctl.c", "*copy = kzalloc(", "acker_copy"),
+	("net/ipv4/timely_acker_ctl.c", "genlmsg_new(acker_answer_bytes(", "acker_get"),
+	("net/ipv4/timely_acker_ctl.c", "genl_register_family(", "acker_load"),
 )
 # An insertion allocates for tables that grow, which is work of the kernel's.
 GROWS = "rhashtable tables that grow"
