@@ -1,62 +1,69 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The steering rule: hold a queue that is just long enough, whatever the line, the
- * path and the number of flows. Not in the papers; what it is made of is TIMELY's
- * gradient, patched TIMELY's reference and the flow scaling of Swift (SIGCOMM'20).
+ * The target-delay rule, which is the default rule of tcp_timely.
  *
- *	q = rtt - minRTT			the queueing delay
- *	q0 = RTTref - minRTT + k / sqrt(rate)	where it should be
- *	rate *= 1 - x + 3/8 x^2 - beta * T' * e,  x = damp * (rtt - previous rtt) / T
+ * The rule is this project's own. It combines the RTT gradient of TIMELY, the reference RTT of
+ * patched TIMELY and the flow scaling of Swift (SIGCOMM'20), so that one set of gains serves any
+ * link rate, any base RTT and any number of flows.
  *
- * T is the time since the last update, at least a round trip: minRTT, or what the longer of
- * the two RTTs is beyond q0 if that is longer. The first term is the share by which the path
- * is overloaded, which is what the gradient was meant to tell. Between completions that come
- * faster than that it adds up to the same, as the differences do: it is the proportional part
- * of a controller of q, of which the second term is the integral part. Thus noise in an RTT is
- * taken back with the next one, and so is a passing burst. Nearly exactly: were T of the last
- * RTT alone, a fall would count for more than the rise before it, and flows whose RTTs vary
- * would take far more than their share; without x^2 they would lose the product of the two
- * each time, and not fill a line. T' is the time as a share of the round trip, at most 1, and
- * less again for flows that hear of the path rarely: at most 24 q0 / T, or minRTT / T.
+ *	q  = rtt - min_rtt			queueing delay
+ *	q0 = rtt_ref - min_rtt + k / sqrt(rate)	target delay
+ *	x  = damp * (rtt - prev_rtt) / T	gradient term
+ *	rate *= 1 - x + 3/8 x^2 - beta * W * e
  *
- * Where rates come late, as under fq, T is of the last RTT and x^2 is left out: flows to a
- * receiver that holds ACKs learn of it late there, and the rise by noise is what keeps them
- * up until then.
+ * T is the time since the last update, but at least one round trip. One round trip is min_rtt, or
+ * the longer of the two RTTs minus q0 if that is more.
  *
- * In a long queue a round trip is long, and what is heard within it is of the time before
- * the first answer: who took each completion for news would be at the least rate by the time
- * that his answer is felt, and there for long, as he hears of the path so rarely.
+ * W is the weight of one update: the time since the last update as a share of the round trip, at
+ * most 1. A flow that gets completions rarely has a smaller weight: at most 24 q0 / T or
+ * min_rtt / T, whichever is more. The queue that the flow sampled has drained and filled again
+ * since, and if all flows answered rare samples in full the port would be empty and full in turns.
  *
- * e is q's error, q - q0, as a share of what there is room for:
+ * e is the error of the queueing delay, q - q0, divided by the room that there is, at most 4:
  *
- *	below q0	of q, but at least of min(q0, minRTT / 4) / 2
- *	above q0	of q0, but at least of minRTT / 4
+ *	q < q0	the room is q, but at least min(q0, min_rtt / 4) / 2
+ *	q > q0	the room is q0, but at least min_rtt / 4
  *
- * The quarters are what makes it stable on paths that are long for their queue: what
- * is done within a round trip is felt only after it. Upwards the room may be less, or
- * queues that are short for their path would never fill.
+ * Gradient term. (rtt - prev_rtt) / T is the share by which the port is overloaded. The
+ * differences of all RTTs add up to the change of the queue, however often completions come: the
+ * gradient term is the proportional part of a PI controller of q. Noise in one RTT is taken back by
+ * the next RTT. That holds only if a rise and the following fall are divided by the same T, hence
+ * the longer of the two RTTs in T. The square makes up for most of the product of a rise and a
+ * fall, which flows would lose each time.
  *
- * q0 grows as the rate falls: N sources' bursts meet in queues of sqrt(N) of them; and
- * as there is but one rate for each q where e is 0, and it does not depend on minRTT,
- * flows meet at equal rates, no matter how long their paths are.
+ * Error term. This is the integral part. The floor of min_rtt / 4 keeps the loop stable where the
+ * queue is short compared with the path: a change made within one round trip is seen only in the
+ * next. The room below q0 may be smaller, or queues that are short for their path would never fill.
  *
- * A message has the right of way at its beginning: for its first 128 KB q0 is longer, by a
- * share of minRTT that goes as they do, so that flows that send for long make room. While
- * the queue is below half of that the rate grows by a quarter a round trip: who sends ten
- * segments has no time to find his rate by small steps.
+ * Fairness. q0 falls as the rate rises and does not depend on min_rtt. So each q has exactly one
+ * rate with e = 0, and flows converge to equal rates whatever their base RTTs are. The square root
+ * is for N senders whose bursts arrive at random times: they queue about sqrt(N) bursts.
  *
- * Above Thigh a rate falls to what arrives, by half with each completion at most. What arrives
- * adds up to the line, however many they are, while halving rates once a round trip takes longer
- * than most messages do.
+ * Long queues. A round trip is long then, and RTTs that arrive within one round trip were caused
+ * before the first reaction took effect. A flow that reacted to each of them would reach its
+ * minimum rate before it saw an effect, and would stay there for long, as slow flows get
+ * completions rarely.
  *
- * Receivers hold ACKs back and merge them, for less than makes them delayed: noise of
- * the size of a queue. Where it is known, q is about the least of late, so that what is
- * left of it is small; T' and the least T are as much longer as keeps the gradient from
- * being the noise's; T is the time between the two segments' departures, as ACKs
- * that come together say nothing of it; and changes are such that two opposite ones leave
- * the rate as it was.
+ * Start of a message. For its first 128 KB a message has a higher q0, by 40 % of min_rtt falling to
+ * 0. Long-running flows yield to the message. While q is below half of q0 the rate grows by a
+ * quarter per round trip: a message of ten segments has no time to find its rate by small steps.
  *
- * Pure, like rate.c.
+ * Above t_high the rate falls to the delivery rate, by at most half per update. The delivery rates
+ * of all flows add up to the link rate, so this ends an overload by any number of flows at once.
+ * Halving all rates once per round trip takes longer than most messages last.
+ *
+ * Host delay. Under fq, packets that wait in the host leave at the rate of the time when they were
+ * queued, so new rates take effect late. T is computed from the last RTT only and the square is
+ * left out then, which lets rates rise by the variation of RTTs. Flows whose receiver aggregates
+ * ACKs need that until the aggregation is known, which takes longer under fq.
+ *
+ * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
+ * does. Where the path is known to do so (rtt_noise_ns), q is about the least recent queueing
+ * delay, T and W are computed for a longer round trip, T is the time between the departures of the
+ * two segments, and a change followed by its opposite leaves the rate as it was.
+ *
+ * Pure: no socket, no clock. Documentation/tuning.md has the derivation, Documentation/results.md
+ * the measurements.
  */
 
 #include <linux/bitops.h>
@@ -71,35 +78,34 @@
 #define Q32_ONE		(1LL << 32)
 #define INV_SHIFT	56		/* of timely_rate_law.inv_min_rtt */
 
-/* An error counts as four at most, with beta of 2 % for a twelfth of the rate in a
- * round trip; more would be late where queues are short for their path.
+/* The largest error e, Q16. With beta = 2 % an error of four changes the rate by a twelfth per
+ * round trip. Larger changes overshoot where the queue is short compared with the path.
  */
 #define STEER_ERROR_MAX_Q16	(4U << 16)
 
-/* One completion does not raise a rate by more, or lower it. */
+/* One update raises the rate by at most a quarter and lowers the rate by at most a half, Q32. */
 #define STEER_RISE_MAX_Q32	(Q32_ONE / 4)
 #define STEER_FALL_MAX_Q32	(Q32_ONE / 2)
 
-/* Of x^2: half of it would take a rise and a fall back exactly. Flows whose RTTs vary by more
- * than others' are to lose by it a little rather than to gain.
+/* Factor of x^2, in eighths. With four eighths a rise and a fall of the same size would cancel
+ * exactly. With three, flows whose RTTs vary more than those of others lose a little.
  */
 #define STEER_DAMP_EIGHTHS	3
 
-/* What one completion says of the queue is good for the time in which so many queues
- * as long as q0 pass. Where flows hear of it more rarely, all that answered it in full
- * would have the port empty and full in turns.
+/* A completion tells the state of the queue for this many times q0. Flows that get completions
+ * more rarely have a smaller weight: see W above.
  */
 #define STEER_RARE_QUEUES	24
 
-/* At the beginning of a message: q0 is longer by this share of minRTT; the rate grows by one
- * in so many a round trip, and by no more than all of it at a time.
+/* Start of a message: q0 is higher by this percentage of min_rtt. The rate grows by one part in
+ * STEER_FRESH_RISE per round trip, and at most doubles in one update.
  */
 #define STEER_FRESH_PERCENT	40
 #define STEER_FRESH_RISE	4
 
-/* So many times its mean the noise's part in the scale is: 50 us, evenly, then change
- * a rate by 10 % at most. What is late counts 2^5 completions for that noise, twice as
- * many for twice as much.
+/* ACK aggregation: the round trip is longer by this many times the mean of the aggregation, so
+ * that RTTs that vary evenly by 50 us change a rate by 10 % at most. The minimum of the queueing
+ * delay forgets over 2^5 completions for that mean, and over twice as many for twice the mean.
  */
 #define STEER_NOISE_SPAN	8
 #define STEER_NOISE_LOG2	10
@@ -107,16 +113,16 @@
 #define STEER_REF_MAX_NS	1000000000ULL
 #define STEER_DIFF_MAX_NS	0x7fffffffLL
 
-/* A longer time since the last update counts as this one: four seconds. */
+/* The longest time since the last update that counts: four seconds. */
 #define STEER_SINCE_MAX_NS	U32_MAX
 
-/* sqrt(125e6 bytes/s, Q16): timely_rate_law.flow_term is for a rate of 1. */
+/* sqrt(125e6 bytes/s in Q16), 1 Gbit/s: timely_rate_law.flow_term is for a rate of 1. */
 #define STEER_ROOT_1G		2862167U
 
 /**
- * timely_steer_law_init() - what the rule needs of the parameters
- * @law: filled in
- * @params: checked by timely_params_check()
+ * timely_steer_law_init() - convert the rule's parameters to fixed point
+ * @law: the members that only this rule uses are set
+ * @params: the parameters, which timely_params_check() has accepted
  */
 void timely_steer_law_init(struct timely_rate_law *law, const struct timely_params *params)
 {
@@ -130,8 +136,8 @@ void timely_steer_law_init(struct timely_rate_law *law, const struct timely_para
 	law->fresh_ns = div_u64((u64)params->min_rtt_ns * STEER_FRESH_PERCENT, 100);
 }
 
-/* 1 / sqrt(@m_q14) for 1 to 4, Q15: a line that is off by a tenth, and Newton's
- * rule twice, after which it is off by less than a thousandth.
+/* 1 / sqrt(@m_q14) in Q15, for 1 to 4 in Q14: a linear estimate, which is off by up to a tenth, and
+ * two steps of Newton's method, after which the result is off by less than a thousandth.
  */
 static u32 steer_inverse_root_q15(u32 m_q14)
 {
@@ -146,11 +152,11 @@ static u32 steer_inverse_root_q15(u32 m_q14)
 }
 
 /**
- * timely_steer_ref_ns() - the RTT that a flow steers to
- * @law: the parameters
- * @rate_fp: its rate, bytes per second, Q16, at least 1 kbit/s
+ * timely_steer_ref_ns() - the RTT that belongs to a flow's target delay
+ * @law: the configuration of the rule
+ * @rate_fp: the flow's rate, bytes per second, Q16, at least 1 kbit/s
  *
- * Return: ns.
+ * Return: that RTT, ns, at most one second.
  */
 u32 timely_steer_ref_ns(const struct timely_rate_law *law, u64 rate_fp)
 {
@@ -163,13 +169,13 @@ u32 timely_steer_ref_ns(const struct timely_rate_law *law, u64 rate_fp)
 }
 EXPORT_SYMBOL_GPL(timely_steer_ref_ns);
 
-/* A round trip, as it is now but for a queue as long as it should be. */
+/* One round trip: the present RTT without the target delay, at least the configured minimum. */
 static u32 steer_round_ns(const struct timely_rate_law *law, u32 rtt, u32 q0)
 {
 	return max(law->scale_ns, rtt - min(rtt, q0));
 }
 
-/* 2^56 / @period_ns: what one completion needs of divisions by times. */
+/* 2^56 / @period_ns: the only 64-bit division of most updates. */
 static u64 steer_inverse(const struct timely_rate_law *law, u32 period_ns)
 {
 	if (period_ns == law->scale_ns)
@@ -177,7 +183,7 @@ static u64 steer_inverse(const struct timely_rate_law *law, u32 period_ns)
 	return div_u64(1ULL << INV_SHIFT, period_ns);
 }
 
-/* The share to take off for the gradient, Q32. */
+/* The gradient term x: the share of the rate to take off, Q32. */
 static s64 steer_damp_q32(const struct timely_rate_law *law, s64 diff, u64 inv_period)
 {
 	u64 part = min(diff < 0 ? -diff : diff, STEER_DIFF_MAX_NS) * law->damp_q16;
@@ -187,8 +193,8 @@ static s64 steer_damp_q32(const struct timely_rate_law *law, s64 diff, u64 inv_p
 	return diff < 0 ? -(s64)part : part;
 }
 
-/* @n / @d, Q16, at most STEER_ERROR_MAX_Q16: a division of 32 bits is the cheaper one, and
- * leaves thirteen that count.
+/* @n / @d in Q16, at most STEER_ERROR_MAX_Q16. A division of 32 bits is cheaper than one of 64 bits
+ * and leaves thirteen significant bits.
  */
 static u32 steer_ratio_q16(u32 n, u32 d)
 {
@@ -199,7 +205,7 @@ static u32 steer_ratio_q16(u32 n, u32 d)
 	return ((n >> shift) << 16) / (d >> shift);
 }
 
-/* The queue's error as a share of the room it has, Q16. */
+/* The error e of the queueing delay @q, Q16, signed. */
 static s64 steer_error_q16(const struct timely_rate_law *law, u32 q, u32 q0)
 {
 	u32 span = law->min_rtt_ns / 4;
@@ -209,8 +215,9 @@ static s64 steer_error_q16(const struct timely_rate_law *law, u32 q, u32 q0)
 	return steer_ratio_q16(q - q0, max3(q0, span, 1U));
 }
 
-/* Has the queue been short for long, so that bandwidth must have become free? Then
- * the rate grows by shares: hyperactive increase, for lines of any speed.
+/* Hyperactive increase: if the queueing delay was below half of the target for hai_threshold round
+ * trips, bandwidth has become free, and the rate grows by a share of itself. Return: that share,
+ * Q32; the largest fall if there is no such increase.
  */
 static s64 steer_hyper_q32(struct timely_rate *r, const struct timely_rate_law *law,
 			   u32 q, u32 q0, u64 dt_ns, u32 weight_q16)
@@ -225,8 +232,8 @@ static s64 steer_hyper_q32(struct timely_rate *r, const struct timely_rate_law *
 	return (s64)law->beta_q16 * law->hai_factor * weight_q16;
 }
 
-/* The share above the threshold that protects buffers, Q32; not while the queue
- * shrinks, as then the rates have come down already.
+/* The share to take off above t_high, which protects switch buffers, Q32. Nothing is taken off
+ * while RTTs fall, as rates have been reduced already then.
  */
 static s64 steer_high_q32(const struct timely_rate_law *law, u32 rtt, s64 diff)
 {
@@ -236,7 +243,7 @@ static s64 steer_high_q32(const struct timely_rate_law *law, u32 rtt, s64 diff)
 			       law->beta_high_q16, 16);
 }
 
-/* How much of its weight an error has, Q16: for a round trip, as it is asked each time. */
+/* The weight W of one update, Q16. */
 static u32 steer_weight_q16(u32 q0, u32 round_ns, u64 dt_ns, u64 inv_period)
 {
 	u64 known_ns = max_t(u64, (u64)STEER_RARE_QUEUES * q0, round_ns);
@@ -246,26 +253,28 @@ static u32 steer_weight_q16(u32 q0, u32 round_ns, u64 dt_ns, u64 inv_period)
 	return mul_u64_u64_shr(min(dt_ns, known_ns), inv_period, INV_SHIFT - 16);
 }
 
-/* How much longer the queue may be for what is at the beginning of a message. */
+/* How much higher the target delay is at the start of a message, ns. */
 static u32 steer_fresh_ns(const struct timely_rate *r, const struct timely_rate_law *law)
 {
 	return (u64)law->fresh_ns * r->fresh_kb / TIMELY_STEER_FRESH_KB;
 }
 
+/* @bytes more of the message were completed. */
 static void steer_age(struct timely_rate *r, u32 bytes)
 {
 	r->fresh_kb -= min_t(u32, r->fresh_kb, (bytes >> 10) + 1);
 }
 
-/* What such a flow gains as long as there is hardly a queue. */
+/* The share that a flow gains at the start of a message while the queue is short, Q32. */
 static s64 steer_fresh_gain_q32(const struct timely_rate_law *law, u64 dt_ns)
 {
 	dt_ns = min_t(u64, dt_ns, STEER_FRESH_RISE * (u64)law->min_rtt_ns);
 	return mul_u64_u64_shr(dt_ns, law->inv_min_rtt, INV_SHIFT - 32) / STEER_FRESH_RISE;
 }
 
-/* Among noise, about the least queue of late: down at once, up by and by. A mean of the
- * noise to take off cannot be had while there is a queue, nor one that all flows share.
+/* Where ACKs are aggregated: about the least recent queueing delay. The value follows a smaller
+ * delay at once and a larger one slowly. The mean of the aggregation cannot be subtracted instead:
+ * the mean cannot be measured while there is a queue, and flows would not agree on one.
  */
 static u32 steer_least_ns(struct timely_rate *r, const struct timely_rate_law *law, u32 q)
 {
@@ -276,7 +285,9 @@ static u32 steer_least_ns(struct timely_rate *r, const struct timely_rate_law *l
 	return r->least_ns;
 }
 
-/* e^@x - 1, nearly, with 4 eighths: a rise and a fall of the same size cancel out. */
+/* @x + @eighths / 8 * @x^2, Q32. With four eighths that is nearly e^@x - 1, so that a rise and a
+ * fall of the same size cancel out.
+ */
 static s64 steer_exp_q32(s64 x, u32 eighths)
 {
 	u64 size = x < 0 ? -x : x;
@@ -284,7 +295,7 @@ static s64 steer_exp_q32(s64 x, u32 eighths)
 	return x + (s64)mul_u64_u64_shr(eighths * size, size, 35);
 }
 
-/* The share of its rate that a flow gains, Q32. */
+/* The share of the rate to add, Q32, signed. */
 static s64 steer_gain_q32(struct timely_rate *r, const struct timely_rate_law *law,
 			  u64 now_ns, u32 rtt)
 {
@@ -323,13 +334,13 @@ static s64 steer_gain_q32(struct timely_rate *r, const struct timely_rate_law *l
 }
 
 /**
- * timely_steer_fp() - the change of a flow's rate by the steering rule
+ * timely_steer_fp() - the change of a flow's rate by the target-delay rule
  * @r: the flow's state
- * @law: the parameters
+ * @law: the configuration of the rule
  * @c: the completion
- * @rtt: its RTT, at least minRTT
+ * @rtt: the completion's RTT, ns, at least min_rtt
  *
- * Return: bytes per second, Q16.
+ * Return: the change, bytes per second, Q16, signed.
  */
 s64 timely_steer_fp(struct timely_rate *r, const struct timely_rate_law *law,
 		    const struct timely_completion *c, u32 rtt)
@@ -341,13 +352,15 @@ s64 timely_steer_fp(struct timely_rate *r, const struct timely_rate_law *law,
 		change = max(change, r->rate_fp - min(r->rate_fp, c->delivered_fp));
 
 	steer_age(r, c->bytes);
-	/* What an application sends now and then, less than it may, is not what makes the
-	 * queues that it meets: its rate would fall with each until it was slow, too.
+	/* An application that sends less than its rate allows does not cause the queues that its
+	 * packets meet. If its rate fell for them, the rate would end at the minimum.
 	 */
 	if (gain < 0)
 		return c->app_limited && !c->may_rise && rtt <= law->t_high_ns ?
 		       0 : -(s64)change;
-	/* Nor would it win back what it lost: up to a new flow's rate it may. */
+	/* Such an application could not regain a lost rate either, so its rate may rise up to the
+	 * rate of a new flow.
+	 */
 	if (!c->may_rise) {
 		r->low_ns = 0;
 		change = min(change, law->first_rate_fp - min(law->first_rate_fp, r->rate_fp));
