@@ -64,7 +64,29 @@ as_default_qdisc() {
 	done
 }
 
-# Queues come and go under traffic.
+# timely_children NUMBER: so many qdiscs of the device are of the kind timely.
+timely_children() {
+	packets <<-'EOF'
+		result(children=sum(q["kind"] == "timely" for q in qdiscs("h1").values()))
+	EOF
+	expect children -eq "$1"
+}
+
+# As the README has it, but that without a qdisc a veth has no queue, where a NIC has mq.
+there_and_back() {
+	read -r before <$default
+	must tc -n h1 qdisc del dev eth0 root
+	echo timely >$default
+	must tc -n h1 qdisc replace dev eth0 root mq
+	timely_children 4
+	echo "$before" >$default
+	must tc -n h1 qdisc del dev eth0 root
+	timely_children 0
+	echo timely >$default
+	must tc -n h1 qdisc replace dev eth0 root mq
+	echo "$before" >$default
+}
+
 queues_may_change() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic cap=100000 verify=1
@@ -99,4 +121,4 @@ one_goes_alone() {
 	expect arrived -eq 100
 }
 
-run_cases hosts an_instance_a_queue as_default_qdisc queues_may_change one_goes_alone
+run_cases hosts an_instance_a_queue as_default_qdisc there_and_back queues_may_change one_goes_alone
