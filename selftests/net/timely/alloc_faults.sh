@@ -41,10 +41,10 @@ modules_load_or_do_not() {
 		def all_of(module):
 		    loads(module + "'s init", "do_one_initcall", module, but="sysfs_slab_add", kinds=SLAB + PAGES,
 		          lesser=True)
-		loads(("timely_flow_init: cache", "timely_onramp_init: cache"), "__kmem_cache_create_args",
+		loads(("timely_flow_init: cache", "timely_onramp_flows_init: cache"), "__kmem_cache_create_args",
 		      but="sysfs_slab_add", lesser=True)
 		# A table that gets no memory is a smaller one.
-		loads(("timely_flow_init: table", "timely_onramp_init: table", "timely_peer_init: table"),
+		loads(("timely_flow_init: table", "timely_onramp_flows_init: table", "timely_peer_init: table"),
 		      "rhashtable_init_noprof", lesser=True)
 		loads("timely_netlink_init", "genl_register_family", lesser=True)
 		all_of("timely")
