@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# TIMELY for Linux. `make help` lists the targets; Kbuild holds the modules.
+# Makefile of TIMELY for Linux. `make help` lists the targets. Kbuild describes the modules.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO := build/demo
@@ -10,7 +10,7 @@ all: modules
 modules modules_install clean: kdir
 	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 
-# modules_install leaves depmod out where headers come without a System.map.
+# depmod is called here, because modules_install skips it if the kernel headers have no System.map.
 install: modules
 	$(MAKE) modules_install
 	PATH="$$PATH:/sbin:/usr/sbin" depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) \
@@ -24,7 +24,7 @@ install: modules
 kdir:
 	@test -e $(KDIR)/Makefile || { \
 		echo "No kernel headers in $(KDIR)." >&2; \
-		echo "Install linux-headers-$(shell uname -r), or name a built kernel: make KDIR=..." >&2; \
+		echo "Install linux-headers-$(shell uname -r), or give a kernel's build directory: make KDIR=..." >&2; \
 		exit 1; }
 
 setup:
@@ -42,21 +42,21 @@ coverage:
 	@tools/coverage.sh $(TESTS)
 
 soak: setup
-	@tools/vm/soak.sh $(or $(HOURS),1) "$(SEED)" $(or $(KERNEL),debug)
+	@tools/lab/vm/soak.sh $(or $(HOURS),1) "$(SEED)" $(or $(KERNEL),debug)
 
 bench: setup
-	@tools/bench/bench.sh
-	@tools/bench/ack.sh
-	@tools/bench/onramp.sh
+	@tools/lab/bench/bench.sh
+	@tools/lab/bench/ack.sh
+	@tools/lab/bench/onramp.sh
 
 results: setup
 	@tools/docs/results.sh $(SCENARIOS)
 
 matrix:
-	@tools/matrix/matrix run --out results/matrix
+	@tools/lab/simulator/matrix run --out results/matrix
 
-paper: setup
-	@tools/docs/paper.sh $(FIGURES)
+reproductions paper: setup
+	@tools/docs/reproductions.sh $(FIGURES)
 
 docs: setup
 	@tools/docs/make.sh
@@ -68,30 +68,46 @@ distclean:
 	rm -rf build
 	-@test ! -e $(KDIR)/Makefile || $(MAKE) clean
 
+lint: setup
+	@tools/check.sh full kernel-base style-c style-sh style-python kernel-doc spelling spdx
+
 help:
-	@echo 'Modules (for the running kernel, or KDIR=...):'
+	@echo 'Modules, for the running kernel or KDIR=...:'
 	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko'
 	@echo '  install          modules_install, depmod, the plugin for tc, timelyctl, completions,'
 	@echo '                   man pages (INSTALL_MOD_PATH= as usual)'
-	@echo '  clean            remove what was built'
-	@echo 'To watch it work, and to test it (Debian 12; installs what it needs):'
-	@echo '  demo             scenario table1: timely beside cubic, bbr, dctcp, vegas, nv, cdg;'
-	@echo '                   table and plots in $(DEMO)'
-	@echo '  check-fast       style, one build, engines, KUnit, a smoke test: minutes'
-	@echo '  check            the tests that CI runs: half an hour; CHECKS="kunit figures" for some'
+	@echo '  clean            remove the built modules'
+	@echo ''
+	@echo 'Demonstration (on Debian 12; installs the packages that it needs):'
+	@echo '  demo             timely beside cubic, bbr, dctcp, vegas, nv and cdg: table and plots in'
+	@echo '                   $(DEMO)'
+	@echo ''
+	@echo 'Test a change:'
+	@echo '  lint             style of C, shell and Python, kernel-doc, spelling, licences'
+	@echo '  check-fast       lint, one build, engines, KUnit, a smoke test: minutes'
+	@echo '  check            the tests that CI runs: half an hour; CHECKS="kunit figures" runs'
+	@echo '                   only these jobs'
 	@echo '  check-full       all kernels, sanitizers and figures, long fuzzing: hours'
-	@echo '  coverage         which lines of net/ the tests execute; build/coverage/report.txt'
-	@echo '  soak             HOURS=1: two guests with two processors do random things to the modules'
-	@echo '  bench            what a packet costs: timely beside fq and pfifo, 1 to 1 000 000 flows;'
-	@echo '                   what an ACK costs: timely beside bbr, cubic, dctcp and reno;'
-	@echo '                   what On-Ramp costs a sender and a receiver'
-	@echo '  results          run every scenario that the documents quote, then docs'
-	@echo '  paper            the papers'"'"' figures and hostile networks: run what results/ lacks, then'
-	@echo '                   Documentation/paper.md; FIGURES="fig9 table1" runs those again'
-	@echo '  docs             write the parts of documents that are made from other files'
-	@echo '  setup            only install what demo and check need'
-	@echo '  distclean        remove build/ as well'
-	@echo 'The test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
+	@echo '  soak             random actions on the modules in two guests with two CPUs; HOURS=1'
+	@echo '  coverage         lines of net/ that the tests execute: build/coverage/report.txt'
+	@echo ''
+	@echo 'Measure:'
+	@echo '  bench            CPU cycles: a packet beside fq and pfifo, 1 to 1 000 000 flows; an ACK'
+	@echo '                   beside bbr, cubic, dctcp and reno; On-Ramp at sender and receiver'
+	@echo '  results          run every scenario that Documentation/results.md quotes: hours;'
+	@echo '                   SCENARIOS="table1 qdisc" runs only these'
+	@echo '  reproductions    run the figures of the papers and the hostile networks that results/'
+	@echo '                   lacks; FIGURES="timely-fig9 loss" runs those again'
+	@echo '  matrix           run the default rule in the simulator, at link rates beyond the testbed'
+	@echo ''
+	@echo 'Documents:'
+	@echo '  docs             write the parts of documents that are generated from other files'
+	@echo '  docs-check       fail if these parts are not up to date'
+	@echo ''
+	@echo 'Other:'
+	@echo '  setup            install the Debian packages that demo and check need'
+	@echo '  distclean        clean, and remove build/'
+	@echo 'Test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo soak coverage check check-fast check-full bench results paper matrix \
+.PHONY: all modules modules_install install clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
 	docs docs-check distclean help

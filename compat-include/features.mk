@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What this kernel has, asked of its headers: distributions backport, so the
-# version number does not tell.
+# Finds out from the kernel's headers which functions and types this kernel has, and defines HAVE_*
+# for the headers of this directory. A kernel's version number does not tell, because distributions
+# backport changes.
 
-# $(call have,MACRO,header,extended regular expression)
+# $(call have,MACRO,header,pattern): -DMACRO if a line of the header, below include/, matches the
+# extended regular expression; else nothing.
 have = $(if $(shell grep -Eq '$(3)' $(srctree)/include/$(2) && echo y),-D$(1))
 
 ccflags-y += $(call have,HAVE_CONG_CONTROL_ACK,net/tcp.h,[(][*]cong_control[)].*u32 ack)
@@ -21,7 +23,7 @@ ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_g
 ccflags-y += $(call have,HAVE_CTL_TABLE_CONST,linux/sysctl.h,int proc_handler.const struct ctl_table)
 ccflags-y += $(call have,HAVE_NET_SYSCTL_SIZE,net/net_namespace.h,register_net_sysctl_sz)
 
-# The test NIC, selftests/hwnic.
+# For the test NIC only, drivers/net/hwnic.
 ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
 ccflags-y += $(call have,HAVE_NDO_HWTSTAMP,linux/netdevice.h,[(][*]ndo_hwtstamp_get[)])
 ccflags-y += $(call have,HAVE_NEWLINK_PARAMS,net/rtnetlink.h,^struct rtnl_newlink_params)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels for a driver of a network device; HAVE_* come
- * from features.mk.
+ * Differences between kernel versions for the driver of the test NIC, drivers/net/hwnic.
+ * features.mk defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_HWNIC_H
 #define _TIMELY_COMPAT_HWNIC_H
@@ -14,7 +14,7 @@
 
 #include <timely_dev.h>
 
-/* 6.13: a timer gets its function as it is set up. */
+/* Since Linux 6.13 hrtimer_setup() initialises a timer with its function. */
 #ifndef HAVE_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
@@ -25,7 +25,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* 6.15: what a new link gets is in one structure. */
+/* Head of a function for rtnl_link_ops.newlink: since Linux 6.15 a structure has the arguments. */
 #ifdef HAVE_NEWLINK_PARAMS
 #define DEFINE_NEWLINK(name)						\
 	static int name(struct net_device *dev,				\
@@ -38,8 +38,9 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 			struct netlink_ext_ack *extack)
 #endif
 
-/* 6.6: stamping has calls of its own. Before that it is two ioctls, and what
- * they carry is copied here.
+/* Operations of the device that set and show hardware timestamping. Since Linux 6.6 there is an
+ * operation for each. Before, hwnic_ioctl() handles SIOCSHWTSTAMP and SIOCGHWTSTAMP: it copies the
+ * settings from and to user space and calls hwnic_hwtstamp_set() or hwnic_hwtstamp_get().
  */
 #ifdef HAVE_NDO_HWTSTAMP
 #define HWNIC_HWTSTAMP_NDOS				\

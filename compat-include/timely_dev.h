@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels in asking a device for what it can stamp.
+ * Differences between kernel versions in finding the PTP clock of a device. features.mk defines
+ * HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_DEV_H
 #define _TIMELY_COMPAT_DEV_H
@@ -9,8 +10,10 @@
 #include <linux/net_tstamp.h>
 #include <linux/netdevice.h>
 
-/* 6.11: the kernel's copy of what ethtool -T asks for has a name of its own; with
- * it came a function that asks the PHY as well.
+/* Get what "ethtool -T" shows of a device. The structure is kernel_ethtool_ts_info since Linux 6.11
+ * and ethtool_ts_info before. Kernels with ethtool_get_ts_info_by_layer() also ask the device's
+ * PHY.
+ * Return: 0 or a negative error.
  */
 #ifdef HAVE_ETHTOOL_TS_INFO_BY_LAYER
 #define timely_get_ts_info(dev, info)	ethtool_get_ts_info_by_layer(dev, info)
@@ -25,15 +28,15 @@ static inline int timely_get_ts_info(struct net_device *dev,
 }
 #endif
 
-/* 6.14: device_find_child() promises not to write what it looks for. */
+/* Type of the data of a match function for device_find_child(): const since Linux 6.14. */
 #ifdef HAVE_DEVICE_MATCH_CONST
 #define timely_match_data const void
 #else
 #define timely_match_data void
 #endif
 
-/* Index of the PTP clock that stamps what the device receives; negative if it
- * does not. Called under RTNL.
+/* Index of the PTP clock by which the device timestamps received packets, N of /dev/ptpN; negative
+ * if the device does not timestamp received packets, or has no PTP clock. Called under RTNL.
  */
 static inline int timely_dev_rx_phc(struct net_device *dev)
 {

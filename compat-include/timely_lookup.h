@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels in looking for a TCP socket by its addresses.
+ * Differences between kernel versions in looking up a TCP socket by its addresses. features.mk
+ * defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_LOOKUP_H
 #define _TIMELY_COMPAT_LOOKUP_H
@@ -9,7 +10,9 @@
 #include <net/inet_hashtables.h>
 #include <net/net_namespace.h>
 
-/* 6.18: the table of sockets is found by the functions themselves. */
+/* Before Linux 6.18 the lookup functions have the table of sockets as a second argument, which this
+ * macro adds with its comma.
+ */
 #ifdef HAVE_LOOKUP_HASHINFO
 #define timely_hashinfo(net)	(net)->ipv4.tcp_death_row.hashinfo,
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Charging memory that is allocated for a socket's packet to the memory control group
- * of the socket. In softirq the kernel knows of no task to charge; in a task it would
- * charge whoever runs.
+ * Charges memory that is allocated for a packet to the memory control group of the packet's socket,
+ * on kernels with and without CONFIG_MEMCG. Otherwise allocations in softirq are charged to no
+ * group, and allocations in a task to the task's group, although the packet may be another task's.
  */
 #ifndef _TIMELY_COMPAT_MEMCG_H
 #define _TIMELY_COMPAT_MEMCG_H
@@ -13,15 +13,15 @@
 struct mem_cgroup;
 
 /**
- * timely_charge_begin() - charge what is allocated with __GFP_ACCOUNT from now on
- * @sk: socket on whose behalf, or NULL; a full one
+ * timely_charge_begin() - charge the next allocations with __GFP_ACCOUNT to a socket's group
+ * @sk: a full socket; NULL to charge the group of the task
  *
- * Return: to be given to timely_charge_end(), in the same context.
+ * Return: the previous group, to be passed to timely_charge_end() in the same context; may be NULL.
  */
 static inline struct mem_cgroup *timely_charge_begin(const struct sock *sk)
 {
 #ifdef CONFIG_MEMCG
-	/* The socket has a reference. Without a group of its own, the task's is charged. */
+	/* The socket has a reference to its group. NULL: the group of the task is charged. */
 	return set_active_memcg(sk ? sk->sk_memcg : NULL);
 #else
 	return NULL;
@@ -29,8 +29,8 @@ static inline struct mem_cgroup *timely_charge_begin(const struct sock *sk)
 }
 
 /**
- * timely_charge_end() - as before timely_charge_begin()
- * @before: what that has returned
+ * timely_charge_end() - restore the group from before timely_charge_begin()
+ * @before: return value of timely_charge_begin()
  */
 static inline void timely_charge_end(struct mem_cgroup *before)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels in using sockets from within.
+ * Differences between kernel versions in the use of sockets by the kernel. features.mk defines
+ * HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_SOCKET_H
 #define _TIMELY_COMPAT_SOCKET_H
 
 #include <linux/net.h>
 
-/* 6.19: an address whose length is told apart has a type of its own. */
+/* Bind a kernel socket. Since Linux 6.19 addresses with a separate length have their own type. */
 #ifdef HAVE_SOCKADDR_UNSIZED
 #define timely_kernel_bind(sock, addr, len) \
 	kernel_bind(sock, (struct sockaddr_unsized *)(addr), len)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * 6.12: numbers at any address have a header for all architectures.
+ * Declares get_unaligned_be16() and the like. Since Linux 6.12 their header is the same for all
+ * architectures. features.mk defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_UNALIGNED_H
 #define _TIMELY_COMPAT_UNALIGNED_H

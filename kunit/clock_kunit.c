@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit suite of the clock: verdicts and batches by hand, then a simulated NIC
- * and host whose truth is known (clock_model.h), packet by packet.
+ * KUnit suite of the clock engine: verdicts and batches with hand-made values, then a simulated NIC
+ * and host whose true clocks are known (clock_model.h), packet by packet.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -22,7 +22,9 @@ static struct clock_model *model(struct kunit *test)
 	return m;
 }
 
-/* A model that is sure: 76 000 packets a second, 0 to 100 us late, 50 ppm. */
+/* A model with a sure mapping: 76 000 packets per second, each handled 0 to 100 us after arrival,
+ * and a drift of 50 ppm.
+ */
 static void model_sure(struct kunit *test, struct clock_model *m, u64 seed)
 {
 	clock_model_init(m, seed, 76000);
@@ -40,11 +42,11 @@ static void expect_promises(struct kunit *test, const struct clock_model *m)
 		KUNIT_EXPECT_EQ_MSG(test, m->broken[i], 0, "%s", clock_promises[i]);
 }
 
-/* ---- judge ---- */
+/* ---- the verdict on a timestamp ---- */
 
-static struct timely_clock_line sure_line(void)
+static struct timely_clock_map sure_map(void)
 {
-	return (struct timely_clock_line) {
+	return (struct timely_clock_map) {
 		.nic_ns = 5000000000000ULL,
 		.host_ns = 70000000000ULL,
 		.drift_q32 = 214748,	/* 50 ppm */
@@ -62,238 +64,238 @@ static struct timely_clock_line sure_line(void)
 	};
 }
 
-static void judge__a_line_that_is_not_sure(struct kunit *test)
+static void judge__mapping_not_sure(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
+	struct timely_clock_map map = sure_map();
 	u64 arrived = 77;
 
-	line.state = TIMELY_CLOCK_NONE;
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
-			TIMELY_STAMP_UNSURE);
-	line.state = TIMELY_CLOCK_LEARNING;
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
-			TIMELY_STAMP_UNSURE);
-	line.state = TIMELY_CLOCK_DOUBT;
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns, line.host_ns, &arrived),
-			TIMELY_STAMP_DOUBTFUL);
+	map.state = TIMELY_CLOCK_NONE;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns, map.host_ns, &arrived),
+			TIMELY_TSTAMP_UNSURE);
+	map.state = TIMELY_CLOCK_LEARNING;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns, map.host_ns, &arrived),
+			TIMELY_TSTAMP_UNSURE);
+	map.state = TIMELY_CLOCK_DOUBT;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns, map.host_ns, &arrived),
+			TIMELY_TSTAMP_DOUBTFUL);
 	KUNIT_EXPECT_EQ(test, arrived, 77);
 }
 
 static void judge__maps_by_offset_and_drift(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
+	struct timely_clock_map map = sure_map();
 	u64 arrived;
 
-	/* 10 ms of the NIC are 10 ms and 500 ns of the host, less what Q32 cuts. */
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + 10000000,
-						 line.host_ns + 10010000, &arrived),
-			TIMELY_STAMP_GOOD);
-	KUNIT_EXPECT_EQ(test, arrived - line.host_ns, 10000499);
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns - 10000000,
-						 line.host_ns - 9990000, &arrived),
-			TIMELY_STAMP_GOOD);
-	KUNIT_EXPECT_EQ(test, line.host_ns - arrived, 10000500);
+	/* 10 ms of the NIC's clock are 10 ms and 500 ns of the host's, rounded down in Q32. */
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns + 10000000,
+						 map.host_ns + 10010000, &arrived),
+			TIMELY_TSTAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, arrived - map.host_ns, 10000499);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns - 10000000,
+						 map.host_ns - 9990000, &arrived),
+			TIMELY_TSTAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, map.host_ns - arrived, 10000500);
 }
 
 static void judge__gate_and_below(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	u64 nic = line.nic_ns, host = line.host_ns, arrived;
+	struct timely_clock_map map = sure_map();
+	u64 nic = map.nic_ns, host = map.host_ns, arrived;
 
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host + 120000, &arrived),
-			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host + 120000, &arrived),
+			TIMELY_TSTAMP_GOOD);
 	KUNIT_EXPECT_EQ(test, arrived, host);
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host + 120001, &arrived),
-			TIMELY_STAMP_DOUBTFUL);
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host - 301, &arrived),
-			TIMELY_STAMP_DOUBTFUL);
-	/* Nothing is handled before it came. */
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, nic, host - 300, &arrived),
-			TIMELY_STAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host + 120001, &arrived),
+			TIMELY_TSTAMP_DOUBTFUL);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host - 301, &arrived),
+			TIMELY_TSTAMP_DOUBTFUL);
+	/* A packet cannot be handled before it arrived. */
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host - 300, &arrived),
+			TIMELY_TSTAMP_GOOD);
 	KUNIT_EXPECT_EQ(test, arrived, host - 300);
 }
 
-static void judge__an_old_line(struct kunit *test)
+static void judge__old_mapping(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
+	struct timely_clock_map map = sure_map();
 	u64 arrived;
 
-	line.drift_q32 = 0;
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + NSEC_PER_SEC,
-						 line.host_ns + NSEC_PER_SEC, &arrived),
-			TIMELY_STAMP_GOOD);
-	KUNIT_EXPECT_EQ(test, timely_clock_judge(&line, line.nic_ns + NSEC_PER_SEC,
-						 line.host_ns + NSEC_PER_SEC + 1, &arrived),
-			TIMELY_STAMP_UNSURE);
+	map.drift_q32 = 0;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns + NSEC_PER_SEC,
+						 map.host_ns + NSEC_PER_SEC, &arrived),
+			TIMELY_TSTAMP_GOOD);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, map.nic_ns + NSEC_PER_SEC,
+						 map.host_ns + NSEC_PER_SEC + 1, &arrived),
+			TIMELY_TSTAMP_UNSURE);
 }
 
-static void judge__nowhere(struct kunit *test)
+static void judge__beyond_the_range(struct kunit *test)
 {
 	static const u64 strange[] = { 0, U64_MAX, 1ULL << 63, (1ULL << 63) - 1, 1ULL << 62 };
-	struct timely_clock_line line = sure_line();
-	u64 nic = line.nic_ns, host = line.host_ns, arrived;
+	struct timely_clock_map map = sure_map();
+	u64 nic = map.nic_ns, host = map.host_ns, arrived;
 	u32 i;
 
 	for (i = 0; i < ARRAY_SIZE(strange); i++) {
-		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&line, strange[i], host, &arrived) !=
-				  TIMELY_STAMP_GOOD);
-		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&line, nic, strange[i], &arrived) !=
-				  TIMELY_STAMP_GOOD);
-		KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic + strange[i], host) ==
+		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&map, strange[i], host, &arrived) !=
+				  TIMELY_TSTAMP_GOOD);
+		KUNIT_EXPECT_TRUE(test, timely_clock_judge(&map, nic, strange[i], &arrived) !=
+				  TIMELY_TSTAMP_GOOD);
+		KUNIT_EXPECT_EQ(test, timely_clock_residual(&map, nic + strange[i], host) ==
 				TIMELY_CLOCK_NOWHERE, strange[i] && ~strange[i]);
 	}
-	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic, host + (1ULL << 63)),
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&map, nic, host + (1ULL << 63)),
 			TIMELY_CLOCK_NOWHERE);
-	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic, host + (1ULL << 63) - 1),
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&map, nic, host + (1ULL << 63) - 1),
 			TIMELY_CLOCK_NOWHERE);
-	KUNIT_EXPECT_EQ(test, timely_clock_residual(&line, nic + (1ULL << 40) + 1, host),
+	KUNIT_EXPECT_EQ(test, timely_clock_residual(&map, nic + (1ULL << 40) + 1, host),
 			TIMELY_CLOCK_NOWHERE);
-	KUNIT_EXPECT_TRUE(test, timely_clock_residual(&line, nic + (1ULL << 40), host) !=
+	KUNIT_EXPECT_TRUE(test, timely_clock_residual(&map, nic + (1ULL << 40), host) !=
 			  TIMELY_CLOCK_NOWHERE);
 }
 
 static void uncertainty__grows(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	u64 host = line.host_ns;
+	struct timely_clock_map map = sure_map();
+	u64 host = map.host_ns;
 
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host), 40);
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + 500000000), 1040);
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + NSEC_PER_SEC), 2040);
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host + NSEC_PER_SEC + 1),
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host), 40);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host + 500000000), 1040);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host + NSEC_PER_SEC), 2040);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host + NSEC_PER_SEC + 1),
 			U32_MAX);
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host - NSEC_PER_SEC), 40);
-	line.state = TIMELY_CLOCK_DOUBT;
-	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&line, host), U32_MAX);
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host - NSEC_PER_SEC), 40);
+	map.state = TIMELY_CLOCK_DOUBT;
+	KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&map, host), U32_MAX);
 }
 
 /* ---- batches ---- */
 
-/* A batch that was emptied at the line's point, and pairs 10 us above it. */
-static bool add(struct timely_clock_batch *batch, const struct timely_clock_line *line,
+/* Add a pair to a batch that was emptied at the mapping's reference point. */
+static bool add(struct timely_clock_batch *batch, const struct timely_clock_map *map,
 		u64 later_ns, s64 residual_ns)
 {
-	struct timely_clock_line flat = *line;
+	struct timely_clock_map flat = *map;
 
 	flat.drift_q32 = 0;
-	return timely_clock_batch_add(batch, &flat, line->nic_ns + later_ns - residual_ns,
-				      line->host_ns + later_ns);
+	return timely_clock_batch_add(batch, &flat, map->nic_ns + later_ns - residual_ns,
+				      map->host_ns + later_ns);
 }
 
 static void batch__is_due_when_full(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	struct timely_clock_map map = sure_map();
+	struct timely_clock_batch batch = { .since_ns = map.host_ns };
 	u32 i;
 
 	for (i = 1; i < 256; i++)
-		KUNIT_EXPECT_FALSE(test, add(&batch, &line, i, 10000));
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, i, 10000));
-	/* And stays due. */
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, i, 10000));
+		KUNIT_EXPECT_FALSE(test, add(&batch, &map, i, 10000));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, i, 10000));
+	/* The batch stays due. */
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, i, 10000));
 	KUNIT_EXPECT_EQ(test, batch.count, 257);
 }
 
 static void batch__is_due_when_old(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	struct timely_clock_map map = sure_map();
+	struct timely_clock_batch batch = { .since_ns = map.host_ns };
 
-	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 1999999, 10000));
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 2000000, 10000));
-	/* Or the host's clock was set back. */
+	KUNIT_EXPECT_FALSE(test, add(&batch, &map, 1999999, 10000));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, 2000000, 10000));
+	/* A pair that was handled before the batch began makes the batch due, too. */
 	batch.count = 0;
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, -5ULL, 10000));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, -5ULL, 10000));
 }
 
-static void batch__tells_of_a_contradiction(struct kunit *test)
+static void batch__is_due_when_it_contradicts(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	struct timely_clock_map map = sure_map();
+	struct timely_clock_batch batch = { .since_ns = map.host_ns };
 	u32 i;
 
-	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 1, -300));
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 2, -301));
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 3, 10000));
+	KUNIT_EXPECT_FALSE(test, add(&batch, &map, 1, -300));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, 2, -301));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, 3, 10000));
 	batch.count = 0;
 	for (i = 1; i < TIMELY_CLOCK_HIGH_PAIRS; i++)
-		KUNIT_EXPECT_FALSE(test, add(&batch, &line, 3 + i, 50001));
-	KUNIT_EXPECT_TRUE(test, add(&batch, &line, 3 + i, 50001));
-	KUNIT_EXPECT_FALSE(test, add(&batch, &line, 4 + i, 50000));
+		KUNIT_EXPECT_FALSE(test, add(&batch, &map, 3 + i, 50001));
+	KUNIT_EXPECT_TRUE(test, add(&batch, &map, 3 + i, 50001));
+	KUNIT_EXPECT_FALSE(test, add(&batch, &map, 4 + i, 50000));
 }
 
 static void batch__keeps_the_lowest(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	struct timely_clock_map map = sure_map();
+	struct timely_clock_batch batch = { .since_ns = map.host_ns };
 
-	add(&batch, &line, 1000, 20000);
-	add(&batch, &line, 2000, 10000);
-	add(&batch, &line, 3000, 100000);
-	add(&batch, &line, 4000, 100001);
+	add(&batch, &map, 1000, 20000);
+	add(&batch, &map, 2000, 10000);
+	add(&batch, &map, 3000, 100000);
+	add(&batch, &map, 4000, 100001);
 	KUNIT_EXPECT_EQ(test, batch.min_ns, 10000);
-	KUNIT_EXPECT_EQ(test, batch.host_ns, line.host_ns + 2000);
-	KUNIT_EXPECT_EQ(test, batch.nic_ns, line.nic_ns - 8000);
-	KUNIT_EXPECT_EQ(test, batch.last_ns, line.host_ns + 4000);
+	KUNIT_EXPECT_EQ(test, batch.host_ns, map.host_ns + 2000);
+	KUNIT_EXPECT_EQ(test, batch.nic_ns, map.nic_ns - 8000);
+	KUNIT_EXPECT_EQ(test, batch.last_ns, map.host_ns + 4000);
 	KUNIT_EXPECT_EQ(test, batch.above, 1);
 	KUNIT_EXPECT_EQ(test, batch.count, 4);
 }
 
-static void batch__begins_anew_with_the_line(struct kunit *test)
+static void batch__starts_again_with_a_new_mapping(struct kunit *test)
 {
-	struct timely_clock_line line = sure_line();
-	struct timely_clock_batch batch = { .since_ns = line.host_ns };
+	struct timely_clock_map map = sure_map();
+	struct timely_clock_batch batch = { .since_ns = map.host_ns };
 
-	add(&batch, &line, 1000, 5000);
-	add(&batch, &line, 2000, 200000);
-	line.epoch++;
-	add(&batch, &line, 3000, 20000);
+	add(&batch, &map, 1000, 5000);
+	add(&batch, &map, 2000, 200000);
+	map.epoch++;
+	add(&batch, &map, 3000, 20000);
 	KUNIT_EXPECT_EQ(test, batch.count, 1);
 	KUNIT_EXPECT_EQ(test, batch.min_ns, 20000);
 	KUNIT_EXPECT_EQ(test, batch.above, 0);
 }
 
-static void take__of_nothing_and_of_the_past(struct kunit *test)
+static void take__empty_or_outdated_batch(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	struct timely_clock_batch batch = {};
-	struct timely_clock_line line;
+	struct timely_clock_map map;
 
 	model_sure(test, m, 1);
-	line = m->clock.line;
+	map = m->clock.map;
 	KUNIT_EXPECT_FALSE(test, timely_clock_take(&m->clock, &batch));
-	/* Compared with a line that is void: counted, and that is all. */
-	timely_clock_batch_add(&batch, &line, m->nic_ns, m->now_ns - 50000);
+	/* A pair that is compared with an invalid mapping is only counted. */
+	timely_clock_batch_add(&batch, &map, m->nic_ns, m->now_ns - 50000);
 	batch.epoch--;
 	KUNIT_EXPECT_FALSE(test, timely_clock_take(&m->clock, &batch));
 	KUNIT_EXPECT_EQ(test, batch.count, 0);
 	KUNIT_EXPECT_EQ(test, batch.since_ns, m->now_ns - 50000);
-	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->clock.map.state, TIMELY_CLOCK_SURE);
 }
 
-/* ---- how good it is ---- */
+/* ---- the error of the mapping ---- */
 
 /**
- * struct shape - traffic, and what is asked of its line
- * @name: of it
- * @rate: packets a second
- * @delay: how late the host is
- * @floor_ns: at least
- * @span_ns: at most, or on average
- * @drift_ppb: NIC's clock
- * @wander_ppb_s: what that changes by each second
- * @cpus: that handle packets
- * @sure_ms: when it has to be sure first
- * @warm_ms: errors count from here on
- * @run_ms: for so long
- * @p99_ns: that 99 % keep within
- * @good_permille: of stamps
+ * struct shape - traffic, and requirements for its mapping
+ * @name: name of the case
+ * @rate: packets per second
+ * @delay: distribution of the host's delays
+ * @min_handling_ns: minimum delay
+ * @span_ns: maximum or mean delay, depending on @delay
+ * @drift_ppb: drift of the NIC's clock
+ * @wander_ppb_s: change of the drift per second
+ * @cpus: CPUs that handle packets
+ * @sure_ms: when the mapping must be sure
+ * @warm_ms: when errors start to count
+ * @run_ms: duration
+ * @p99_ns: limit of the error's 99th percentile
+ * @good_permille: least share of good timestamps
  */
 struct shape {
 	const char *name;
 	u32 rate;
 	enum clock_model_delay delay;
-	u32 floor_ns;
+	u32 min_handling_ns;
 	u32 span_ns;
 	s64 drift_ppb;
 	s64 wander_ppb_s;
@@ -361,9 +363,9 @@ static void shape__sure_and_right(struct kunit *test)
 
 	clock_model_init(m, 20150817, shape->rate);
 	m->delay = shape->delay;
-	m->floor_ns = shape->floor_ns;
-	/* The poll takes 200 ns for a packet. */
-	m->bias_ns = shape->floor_ns + (m->delay == CLOCK_DELAY_MODERATED ? 200 : 0);
+	m->min_handling_ns = shape->min_handling_ns;
+	/* The poll takes 200 ns per packet. */
+	m->bias_ns = shape->min_handling_ns + (m->delay == CLOCK_DELAY_MODERATED ? 200 : 0);
 	m->span_ns = shape->span_ns;
 	m->drift_ppb = shape->drift_ppb;
 	m->wander_ppb_s = shape->wander_ppb_s;
@@ -404,7 +406,7 @@ static void drift__that_jumps(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
-	/* What was known of it is false by 1000 ppm. */
+	/* The previously known drift is wrong by 1000 ppm. */
 	clock_model_init(m, 9, 76000);
 	m->drift_ppb = 500000;
 	clock_model_run(m, NSEC_PER_SEC / 2);
@@ -438,8 +440,8 @@ static void drift__becomes_known(struct kunit *test)
 	model_sure(test, m, 8);
 	clock_model_run(m, NSEC_PER_SEC);
 	/* A NIC that is 50 ppm fast makes its nanoseconds 50 ppm short: 214737. */
-	KUNIT_EXPECT_GT(test, m->line.drift_q32, -214737 - 4300);
-	KUNIT_EXPECT_LT(test, m->line.drift_q32, -214737 + 4300);
+	KUNIT_EXPECT_GT(test, m->map.drift_q32, -214737 - 4300);
+	KUNIT_EXPECT_LT(test, m->map.drift_q32, -214737 + 4300);
 }
 
 /* ---- steps ---- */
@@ -448,7 +450,7 @@ static const struct step {
 	const char *name;
 	s64 nic_ns;
 	s64 host_ns;
-	/* The most stamps that may be used though they are wrong by a us or more. */
+	/* The largest number of good timestamps that may be wrong by 1 us or more. */
 	u32 wrong;
 } steps[] = {
 	{ "nic +20 us", 20000, 0, 100 },
@@ -484,7 +486,7 @@ static void step_name(const struct step *step, char *to)
 
 KUNIT_ARRAY_PARAM(step, steps, step_name);
 
-/* Milliseconds until the clock is not sure any more. */
+/* Milliseconds until the mapping is not sure any more. */
 static u32 lost_after_ms(struct clock_model *m, u32 most_ms)
 {
 	u32 ms = 0;
@@ -540,7 +542,7 @@ static void step__the_nic_restarts_at(struct kunit *test)
 		clock_model_run(m, 100 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
 		KUNIT_EXPECT_EQ(test, m->wrong, 0);
-		/* Its time wraps meanwhile. */
+		/* Some of the values make the NIC's time wrap in this run. */
 		clock_model_run(m, 200 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
 		KUNIT_EXPECT_EQ(test, m->wrong, 0);
@@ -563,17 +565,17 @@ static void step__while_learning(struct kunit *test)
 		m->nic_ns += values[i];
 		clock_model_run(m, 150 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
-		/* What is less than the spread shows only after a while. */
+		/* A step that is smaller than the spread is detected after some time only. */
 		KUNIT_EXPECT_LE(test, m->wrong, i < 2 ? 1000 : 0);
 	}
 }
 
-/* A batch, the lowest of its pairs at a height above the line. */
+/* Add a batch whose lowest pair has this height above the mapping. */
 static void take_at(struct clock_model *m, s64 height_ns, u32 pairs)
 {
 	struct timely_clock_batch batch = {
 		.count = pairs,
-		.epoch = m->clock.line.epoch,
+		.epoch = m->clock.map.epoch,
 	};
 
 	clock_model_advance(m, NSEC_PER_MSEC);
@@ -583,8 +585,8 @@ static void take_at(struct clock_model *m, s64 height_ns, u32 pairs)
 	timely_clock_take(&m->clock, &batch);
 }
 
-/* How far that is from the rest says nothing of how late the host is. */
-static void step__in_the_midst_of_a_batch(struct kunit *test)
+/* The height of a pair from before the step says nothing about the host's delays. */
+static void step__within_a_batch(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u32 i;
@@ -592,10 +594,10 @@ static void step__in_the_midst_of_a_batch(struct kunit *test)
 	model_sure(test, m, 5);
 	clock_model_deliver(m, U64_MAX);
 	take_at(m, 30000, 256);
-	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_DOUBT);
+	KUNIT_EXPECT_EQ(test, m->clock.map.state, TIMELY_CLOCK_DOUBT);
 	for (i = 0; i < 20; i++) {
 		take_at(m, 1000000 + 100 * i, 64);
-		KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_DOUBT);
+		KUNIT_EXPECT_EQ(test, m->clock.map.state, TIMELY_CLOCK_DOUBT);
 	}
 	for (i = 0; i < 30; i++)
 		take_at(m, 1000000 + 100 * i, 64);
@@ -603,7 +605,7 @@ static void step__in_the_midst_of_a_batch(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->clock.doubts, 0);
 }
 
-/* Few blocks may lie on a line by chance. */
+/* A few blocks may fit a mapping by chance, so the mapping becomes sure only after some time. */
 static void sure__when_the_density_is_known(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -616,9 +618,9 @@ static void sure__when_the_density_is_known(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, m->was_sure);
 }
 
-/* ---- hosts that are late, and pauses ---- */
+/* ---- hosts that handle packets late, and times without packets ---- */
 
-static void hiccup__keeps_the_line(struct kunit *test)
+static void hiccup__keeps_the_mapping(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u32 i;
@@ -627,8 +629,8 @@ static void hiccup__keeps_the_line(struct kunit *test)
 	for (i = 0; i < 5; i++) {
 		m->late_ns = 5000000;
 		clock_model_run(m, 20 * NSEC_PER_MSEC);
-		/* What is handled late is used by nobody. */
-		KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+		/* No timestamp of a late packet is used. */
+		KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_DOUBT);
 		m->late_ns = 0;
 		clock_model_run(m, 15 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
@@ -650,39 +652,39 @@ static void hiccup__of_a_single_packet(struct kunit *test)
 
 	model_sure(test, m, 5);
 	nic = m->nic_ns;
-	/* Nothing else comes meanwhile, and this CPU had none: a batch of its own. */
+	/* No other packet arrives, so the batch has only the late packet. */
 	clock_model_pause(m, 5 * NSEC_PER_MSEC);
 	m->batches[0].count = 0;
 	m->clock.run_pairs = 0;
 	clock_model_handle(m, nic, m->now_ns, m->now_ns);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_SURE);
 	KUNIT_EXPECT_EQ(test, m->doubtful, 1);
 }
 
-static void hiccup__with_a_stray(struct kunit *test)
+static void hiccup__with_a_wrong_timestamp(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
 	model_sure(test, m, 6);
 	m->late_ns = 5000000;
 	clock_model_run(m, 15 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_DOUBT);
 	clock_model_handle(m, 0, m->now_ns, m->now_ns);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_DOUBT);
 	m->late_ns = 0;
 	clock_model_run(m, 20 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_TRUE(test, m->was_sure);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
-static void hiccup__and_the_host_is_set_back(struct kunit *test)
+static void hiccup__and_host_clock_set_back(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
 	model_sure(test, m, 7);
 	m->late_ns = 5000000;
 	clock_model_run(m, 15 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_DOUBT);
 	m->late_ns = 0;
 	m->host_offset_ns -= NSEC_PER_SEC;
 	clock_model_run(m, 120 * NSEC_PER_MSEC);
@@ -690,7 +692,7 @@ static void hiccup__and_the_host_is_set_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
 }
 
-static void hiccup__that_lasts_is_forgotten(struct kunit *test)
+static void hiccup__that_lasts_becomes_a_step(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
@@ -707,7 +709,7 @@ static void hiccup__that_lasts_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 400);
 }
 
-static void noise__rises_and_falls(struct kunit *test)
+static void ack_agg__rises_and_falls(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
@@ -720,15 +722,15 @@ static void noise__rises_and_falls(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, m->was_sure);
 	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 60);
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
-	KUNIT_EXPECT_GE(test, m->line.gate_ns, 190000);
+	KUNIT_EXPECT_GE(test, m->map.gate_ns, 190000);
 	m->span_ns = 5000;
 	clock_model_run(m, NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_LE(test, m->line.gate_ns, 12000);
+	KUNIT_EXPECT_LE(test, m->map.gate_ns, 12000);
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
-/* A line that many pairs have shown is known less and less well by few. */
+/* The error of a mapping from many pairs grows when pairs become rare. */
 static void rate__that_falls(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -751,8 +753,8 @@ static void rate__that_falls(struct kunit *test)
 	KUNIT_EXPECT_LE(test, beyond * 100, good * 5);
 }
 
-/* A packet now and then for seconds, so that all blocks are in use; then many at once. */
-static void rate__that_rises_from_next_to_nothing(struct kunit *test)
+/* Rare packets for seconds, so that all blocks are in use, then a high rate. */
+static void rate__that_rises_from_almost_zero(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u32 seed;
@@ -777,8 +779,8 @@ static void pause__of_a_tenth_of_a_second(struct kunit *test)
 
 	model_sure(test, m, 9);
 	clock_model_pause(m, 100 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_GT(test, timely_clock_uncertainty_ns(&m->line, m->now_ns),
-			m->line.uncertainty_ns + 190);
+	KUNIT_EXPECT_GT(test, timely_clock_uncertainty_ns(&m->map, m->now_ns),
+			m->map.uncertainty_ns + 190);
 	clock_model_run(m, 100 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, m->unsure, 0);
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
@@ -796,7 +798,7 @@ static void pause__of_a_second_and_more(struct kunit *test)
 		m->wander_ppb_s = seconds[i] <= 3600 ? 2 : 0;
 		clock_model_pause(m, seconds[i] * (u64)NSEC_PER_SEC);
 		m->wander_ppb_s = 0;
-		KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&m->line, m->now_ns), U32_MAX);
+		KUNIT_EXPECT_EQ(test, timely_clock_uncertainty_ns(&m->map, m->now_ns), U32_MAX);
 		m->sure_ns = 0;
 		clock_model_run(m, 100 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_GT(test, m->unsure, 0);
@@ -815,13 +817,13 @@ static void forget__until_seen_again(struct kunit *test)
 	u16 epoch;
 
 	model_sure(test, m, 20);
-	epoch = m->line.epoch;
+	epoch = m->map.epoch;
 	m->delay = CLOCK_DELAY_EXPONENTIAL;
 	m->span_ns = 20000;
 	timely_clock_forget(&m->clock);
-	m->line = m->clock.line;
-	/* What batches hold is void, and once more with the new line. */
-	KUNIT_EXPECT_EQ(test, m->line.epoch, (u16)(epoch + 1));
+	m->map = m->clock.map;
+	/* Pairs in batches are invalid now, and again with the new mapping. */
+	KUNIT_EXPECT_EQ(test, m->map.epoch, (u16)(epoch + 1));
 	/* A suspended host. */
 	m->host_offset_ns -= 1000000000;
 	began_ns = m->now_ns + m->host_offset_ns;
@@ -832,28 +834,28 @@ static void forget__until_seen_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.restarts, 2);
-	KUNIT_EXPECT_EQ(test, m->line.epoch, (u16)(epoch + 2));
+	KUNIT_EXPECT_EQ(test, m->map.epoch, (u16)(epoch + 2));
 }
 
-/* ---- brackets ---- */
+/* ---- cross-timestamps ---- */
 
-static void bracket__tells_the_floor(struct kunit *test)
+static void cross_timestamp__shows_the_minimum_delay(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u32 i;
 
 	clock_model_init(m, 30, 76000);
 	m->drift_ppb = 50000;
-	m->floor_ns = 3000;
+	m->min_handling_ns = 3000;
 	clock_model_run(m, NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_GE(test, clock_model_error(m, 10), 2000);
 	for (i = 0; i < 10; i++) {
-		clock_model_bracket(m, 1000);
+		clock_model_cross_timestamp(m, 1000);
 		clock_model_run(m, 20 * NSEC_PER_MSEC);
 	}
-	KUNIT_EXPECT_LE(test, m->clock.floor_ns, 4000);
-	KUNIT_EXPECT_GE(test, m->clock.floor_ns, 2000);
-	KUNIT_EXPECT_EQ(test, m->clock.brackets, 10);
+	KUNIT_EXPECT_LE(test, m->clock.min_handling_ns, 4000);
+	KUNIT_EXPECT_GE(test, m->clock.min_handling_ns, 2000);
+	KUNIT_EXPECT_EQ(test, m->clock.cross_timestamps, 10);
 	clock_model_recount(m);
 	clock_model_run(m, NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 1000);
@@ -862,67 +864,69 @@ static void bracket__tells_the_floor(struct kunit *test)
 	expect_promises(test, m);
 }
 
-static void bracket__of_a_floor_that_sinks(struct kunit *test)
+static void cross_timestamp__after_the_minimum_delay_falls(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u32 i;
 
 	clock_model_init(m, 31, 76000);
-	m->floor_ns = 50000;
+	m->min_handling_ns = 50000;
 	clock_model_run(m, NSEC_PER_SEC / 2);
 	for (i = 0; i < 10; i++) {
-		clock_model_bracket(m, 500);
+		clock_model_cross_timestamp(m, 500);
 		clock_model_run(m, 20 * NSEC_PER_MSEC);
 	}
 	clock_model_recount(m);
-	/* Moderation is turned off: lower than ever, and still above the line. */
-	m->floor_ns = 2000;
+	/* Interrupt moderation is turned off: pairs are lower than ever, but above the mapping. */
+	m->min_handling_ns = 2000;
 	clock_model_run(m, NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_EQ(test, m->wrong, 0);
-	KUNIT_EXPECT_LE(test, m->clock.floor_ns, 3000);
+	KUNIT_EXPECT_LE(test, m->clock.min_handling_ns, 3000);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
-static void bracket__ends_a_doubt(struct kunit *test)
+static void cross_timestamp__ends_a_doubt(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 
 	model_sure(test, m, 32);
 	m->late_ns = 5000000;
 	clock_model_run(m, 10 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_DOUBT);
-	clock_model_bracket(m, 1000);
-	KUNIT_EXPECT_EQ(test, m->line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_DOUBT);
+	clock_model_cross_timestamp(m, 1000);
+	KUNIT_EXPECT_EQ(test, m->map.state, TIMELY_CLOCK_SURE);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.doubts, 1);
 }
 
-/* One of a line's errors in a hundred is larger than it says: no clock was stepped. */
-static void bracket__within_twice_the_error(struct kunit *test)
+/* One in a hundred errors is larger than the uncertainty. So a difference of up to twice the
+ * uncertainty is not a step.
+ */
+static void cross_timestamp__within_twice_the_uncertainty(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u64 before;
 	s64 low;
 
 	model_sure(test, m, 32);
-	low = 2 * timely_clock_uncertainty_ns(&m->line, m->now_ns);
-	before = m->now_ns - timely_clock_residual(&m->line, m->nic_ns, m->now_ns);
-	KUNIT_EXPECT_TRUE(test, timely_clock_bracket(&m->clock, before + low, m->nic_ns,
-						     before + low + 200));
-	KUNIT_EXPECT_EQ(test, m->clock.line.state, TIMELY_CLOCK_SURE);
+	low = 2 * timely_clock_uncertainty_ns(&m->map, m->now_ns);
+	before = m->now_ns - timely_clock_residual(&m->map, m->nic_ns, m->now_ns);
+	KUNIT_EXPECT_TRUE(test, timely_clock_cross_timestamp(&m->clock, before + low, m->nic_ns,
+							     before + low + 200));
+	KUNIT_EXPECT_EQ(test, m->clock.map.state, TIMELY_CLOCK_SURE);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
-	/* The line goes through it. */
-	low = timely_clock_residual(&m->clock.line, m->nic_ns, before + low);
+	/* The mapping goes through the cross-timestamp. */
+	low = timely_clock_residual(&m->clock.map, m->nic_ns, before + low);
 	KUNIT_EXPECT_LE(test, low, 0);
 	KUNIT_EXPECT_GE(test, low, -200);
 	model_sure(test, m, 32);
-	low = 2 * timely_clock_uncertainty_ns(&m->line, m->now_ns) + 300;
-	KUNIT_EXPECT_TRUE(test, timely_clock_bracket(&m->clock, before + low, m->nic_ns,
-						     before + low + 200));
+	low = 2 * timely_clock_uncertainty_ns(&m->map, m->now_ns) + 300;
+	KUNIT_EXPECT_TRUE(test, timely_clock_cross_timestamp(&m->clock, before + low, m->nic_ns,
+							     before + low + 200));
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
 }
 
-static void bracket__tells_of_a_step(struct kunit *test)
+static void cross_timestamp__detects_a_step(struct kunit *test)
 {
 	static const s64 values[] = {
 		5000, -200000, 200000, -1000000000, 1000000000, -1600000000000000000
@@ -934,12 +938,12 @@ static void bracket__tells_of_a_step(struct kunit *test)
 		model_sure(test, m, 33 + i);
 		clock_model_deliver(m, U64_MAX);
 		m->nic_ns -= values[i];
-		clock_model_bracket(m, 600);
+		clock_model_cross_timestamp(m, 600);
 		KUNIT_EXPECT_EQ(test, m->clock.steps, 1);
-		/* Was it a step or has the drift changed? */
+		/* This may be a step or a change of the drift. */
 		KUNIT_EXPECT_FALSE(test, clock_model_sure(m, m->now_ns));
 		clock_model_run(m, 20 * NSEC_PER_MSEC);
-		clock_model_bracket(m, 600);
+		clock_model_cross_timestamp(m, 600);
 		KUNIT_EXPECT_TRUE(test, clock_model_sure(m, m->now_ns));
 		clock_model_recount(m);
 		clock_model_run(m, 200 * NSEC_PER_MSEC);
@@ -952,8 +956,8 @@ static void bracket__tells_of_a_step(struct kunit *test)
 	expect_promises(test, m);
 }
 
-/* It may pass for delays that the line took for its own, but not for drift. */
-static void bracket__of_a_small_step_is_no_drift(struct kunit *test)
+/* A small step may be taken for delays, but not for drift. */
+static void cross_timestamp__small_step_is_not_drift(struct kunit *test)
 {
 	static const s64 values[] = { 5000, 20000, 50000, 90000 };
 	struct clock_model *m = model(test);
@@ -962,23 +966,23 @@ static void bracket__of_a_small_step_is_no_drift(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(values); i++) {
 		model_sure(test, m, 33 + i);
 		for (j = 0; j < 3; j++) {
-			clock_model_bracket(m, 600);
+			clock_model_cross_timestamp(m, 600);
 			clock_model_run(m, 100 * NSEC_PER_MSEC);
 		}
 		clock_model_deliver(m, U64_MAX);
 		m->nic_ns += values[i];
-		clock_model_bracket(m, 600);
+		clock_model_cross_timestamp(m, 600);
 		clock_model_recount(m);
 		for (j = 0; j < 3; j++) {
 			clock_model_run(m, 20 * NSEC_PER_MSEC);
-			clock_model_bracket(m, 600);
+			clock_model_cross_timestamp(m, 600);
 		}
 		KUNIT_EXPECT_EQ(test, m->wrong, 0);
 		KUNIT_EXPECT_LE(test, clock_model_error(m, 990), 1000);
 	}
 }
 
-static void bracket__that_is_none(struct kunit *test)
+static void cross_timestamp__unusable(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	struct timely_clock *clock;
@@ -986,27 +990,30 @@ static void bracket__that_is_none(struct kunit *test)
 
 	clock_model_init(m, 40, 76000);
 	clock = &m->clock;
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, 1000, 5000, 2000));
-	KUNIT_EXPECT_EQ(test, clock->line.state, TIMELY_CLOCK_NONE);
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, 1000, 5000, 2000));
+	KUNIT_EXPECT_EQ(test, clock->map.state, TIMELY_CLOCK_NONE);
 	clock_model_run(m, 2 * NSEC_PER_MSEC);
 	/* The drift is not known. */
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, m->now_ns, m->nic_ns, m->now_ns));
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, m->now_ns, m->nic_ns,
+							      m->now_ns));
 	model_sure(test, m, 40);
 	nic = m->nic_ns;
 	now = m->now_ns;
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now, nic, now - 1));
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now - 50001, nic, now + 50000));
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, 0, nic, U64_MAX));
-	KUNIT_EXPECT_EQ(test, clock->brackets, 0);
-	/* Wide, but true: nothing to learn. */
-	KUNIT_EXPECT_FALSE(test, timely_clock_bracket(clock, now - 50000, nic, now + 50000));
-	KUNIT_EXPECT_EQ(test, clock->brackets, 1);
-	KUNIT_EXPECT_EQ(test, clock->line.state, TIMELY_CLOCK_SURE);
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, now, nic, now - 1));
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, now - 50001, nic,
+							      now + 50000));
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, 0, nic, U64_MAX));
+	KUNIT_EXPECT_EQ(test, clock->cross_timestamps, 0);
+	/* A cross-timestamp of 100 us, the longest usable one, that agrees: nothing changes. */
+	KUNIT_EXPECT_FALSE(test, timely_clock_cross_timestamp(clock, now - 50000, nic,
+							      now + 50000));
+	KUNIT_EXPECT_EQ(test, clock->cross_timestamps, 1);
+	KUNIT_EXPECT_EQ(test, clock->map.state, TIMELY_CLOCK_SURE);
 }
 
-/* ---- hostile stamps ---- */
+/* ---- hostile timestamps ---- */
 
-static void stray__is_no_step(struct kunit *test)
+static void stray__is_not_a_step(struct kunit *test)
 {
 	static const u64 strays[] = {
 		0, 1, U64_MAX, 1ULL << 63, 1600000000000000000ULL, 1600000000400000000ULL
@@ -1020,7 +1027,7 @@ static void stray__is_no_step(struct kunit *test)
 		clock_model_run(m, 20 * NSEC_PER_MSEC);
 		KUNIT_EXPECT_TRUE(test, m->was_sure);
 	}
-	/* And of the host. */
+	/* Wrong times of the host, too. */
 	for (i = 0; i < 3; i++) {
 		clock_model_handle(m, m->nic_ns, strays[i], strays[i]);
 		clock_model_run(m, 100 * NSEC_PER_MSEC);
@@ -1047,7 +1054,7 @@ static void stray__one_in_a_thousand(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
-static void hostile__random_stamps(struct kunit *test)
+static void hostile__random_timestamps(struct kunit *test)
 {
 	struct clock_model *m = model(test);
 	u64 nic, host;
@@ -1094,18 +1101,18 @@ static void hostile__time_stands_still(struct kunit *test)
 }
 
 static struct kunit_case clock_cases[] = {
-	KUNIT_CASE(judge__a_line_that_is_not_sure),
+	KUNIT_CASE(judge__mapping_not_sure),
 	KUNIT_CASE(judge__maps_by_offset_and_drift),
 	KUNIT_CASE(judge__gate_and_below),
-	KUNIT_CASE(judge__an_old_line),
-	KUNIT_CASE(judge__nowhere),
+	KUNIT_CASE(judge__old_mapping),
+	KUNIT_CASE(judge__beyond_the_range),
 	KUNIT_CASE(uncertainty__grows),
 	KUNIT_CASE(batch__is_due_when_full),
 	KUNIT_CASE(batch__is_due_when_old),
-	KUNIT_CASE(batch__tells_of_a_contradiction),
+	KUNIT_CASE(batch__is_due_when_it_contradicts),
 	KUNIT_CASE(batch__keeps_the_lowest),
-	KUNIT_CASE(batch__begins_anew_with_the_line),
-	KUNIT_CASE(take__of_nothing_and_of_the_past),
+	KUNIT_CASE(batch__starts_again_with_a_new_mapping),
+	KUNIT_CASE(take__empty_or_outdated_batch),
 	KUNIT_CASE_PARAM(shape__sure_and_right, shape_gen_params),
 	KUNIT_CASE(drift__steps_of_a_servo),
 	KUNIT_CASE(drift__that_jumps),
@@ -1114,29 +1121,29 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE_PARAM(step__is_noticed_and_learnt, step_gen_params),
 	KUNIT_CASE(step__the_nic_restarts_at),
 	KUNIT_CASE(step__while_learning),
-	KUNIT_CASE(step__in_the_midst_of_a_batch),
+	KUNIT_CASE(step__within_a_batch),
 	KUNIT_CASE(sure__when_the_density_is_known),
-	KUNIT_CASE(hiccup__keeps_the_line),
+	KUNIT_CASE(hiccup__keeps_the_mapping),
 	KUNIT_CASE(hiccup__of_a_single_packet),
-	KUNIT_CASE(hiccup__with_a_stray),
-	KUNIT_CASE(hiccup__and_the_host_is_set_back),
-	KUNIT_CASE(hiccup__that_lasts_is_forgotten),
-	KUNIT_CASE(noise__rises_and_falls),
+	KUNIT_CASE(hiccup__with_a_wrong_timestamp),
+	KUNIT_CASE(hiccup__and_host_clock_set_back),
+	KUNIT_CASE(hiccup__that_lasts_becomes_a_step),
+	KUNIT_CASE(ack_agg__rises_and_falls),
 	KUNIT_CASE(rate__that_falls),
-	KUNIT_CASE(rate__that_rises_from_next_to_nothing),
+	KUNIT_CASE(rate__that_rises_from_almost_zero),
 	KUNIT_CASE(pause__of_a_tenth_of_a_second),
 	KUNIT_CASE(pause__of_a_second_and_more),
 	KUNIT_CASE(forget__until_seen_again),
-	KUNIT_CASE(bracket__tells_the_floor),
-	KUNIT_CASE(bracket__of_a_floor_that_sinks),
-	KUNIT_CASE(bracket__ends_a_doubt),
-	KUNIT_CASE(bracket__within_twice_the_error),
-	KUNIT_CASE(bracket__tells_of_a_step),
-	KUNIT_CASE(bracket__of_a_small_step_is_no_drift),
-	KUNIT_CASE(bracket__that_is_none),
-	KUNIT_CASE(stray__is_no_step),
+	KUNIT_CASE(cross_timestamp__shows_the_minimum_delay),
+	KUNIT_CASE(cross_timestamp__after_the_minimum_delay_falls),
+	KUNIT_CASE(cross_timestamp__ends_a_doubt),
+	KUNIT_CASE(cross_timestamp__within_twice_the_uncertainty),
+	KUNIT_CASE(cross_timestamp__detects_a_step),
+	KUNIT_CASE(cross_timestamp__small_step_is_not_drift),
+	KUNIT_CASE(cross_timestamp__unusable),
+	KUNIT_CASE(stray__is_not_a_step),
 	KUNIT_CASE(stray__one_in_a_thousand),
-	KUNIT_CASE(hostile__random_stamps),
+	KUNIT_CASE(hostile__random_timestamps),
 	KUNIT_CASE(hostile__time_stands_still),
 	{}
 };

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A simulated NIC, a simulated host and the clock engine between them: packets
- * come at random times, are stamped by a NIC's clock that drifts and is stepped,
- * and are handled by a host that is late by random delays. The engine sees the
- * stamps; the model knows the truth, and judges what the engine says of every
- * packet. clock_kunit.c runs it in the kernel, user/clock_fuzz.c and
- * user/clock_sim.c for longer in user space.
+ * A simulated NIC, a simulated host, and the clock engine between them. Packets arrive at random
+ * times, get timestamps of a NIC's clock that drifts and is stepped, and are handled by a host with
+ * random delays. The engine sees the timestamps only; the model knows the true times and checks
+ * each result of the engine against promises that must always hold. clock_kunit.c runs the model in
+ * the kernel, user/clock_fuzz.c runs it longer in user space.
  */
 #ifndef _KUNIT_CLOCK_MODEL_H
 #define _KUNIT_CLOCK_MODEL_H
@@ -19,41 +18,43 @@
 
 #include <timely/engine/clock.h>
 
+/* Largest number of packets that wait for the host; further packets are lost. */
 #define CLOCK_MODEL_PENDING	8192
 #define CLOCK_MODEL_CPUS	8
-/* Errors are counted in steps of 2^1 ns up to 8 us. */
+/* The histogram of errors has bins of 2^1 ns, up to 8 us, and one for larger errors. */
 #define CLOCK_MODEL_BINS	4096
 #define CLOCK_MODEL_BIN_SHIFT	1
 
-/* How late the host is. */
+/* Distribution of the host's delays, from arrival to handling; see struct clock_model. */
 enum clock_model_delay {
-	CLOCK_DELAY_UNIFORM,		/* 0 to span_ns */
-	CLOCK_DELAY_EXPONENTIAL,	/* floor_ns and a mean of span_ns on top */
-	CLOCK_DELAY_OUTLIERS,		/* uniform, 1 % up to 5 ms */
-	CLOCK_DELAY_CONSTANT,		/* floor_ns */
-	CLOCK_DELAY_MODERATED,		/* interrupts span_ns after the first packet */
+	CLOCK_DELAY_UNIFORM,		/* min_handling_ns to min_handling_ns + span_ns */
+	CLOCK_DELAY_EXPONENTIAL,	/* min_handling_ns plus a mean of span_ns */
+	CLOCK_DELAY_OUTLIERS,		/* uniform; 1 % of the delays are up to 5 ms */
+	CLOCK_DELAY_CONSTANT,		/* min_handling_ns */
+	CLOCK_DELAY_MODERATED,		/* until an interrupt, span_ns after the first packet */
 };
 
+/* What must always hold; clock_promises[] has the texts. */
 enum clock_promise {
 	CLOCK_NOT_LATER, CLOCK_NOT_EARLIER, CLOCK_ONLY_SURE, CLOCK_BOUNDS, CLOCK_ORDER,
 	CLOCK_UNCERTAIN, CLOCK_RECOVERS, CLOCK_PROMISES
 };
 
 static const char * const clock_promises[CLOCK_PROMISES] = {
-	[CLOCK_NOT_LATER] = "no packet arrives after it was handled",
-	[CLOCK_NOT_EARLIER] = "nor longer before than the gate",
-	[CLOCK_ONLY_SURE] = "stamps are good only while the line is sure",
-	[CLOCK_BOUNDS] = "drift, gate, error and age of a line are within their bounds",
-	[CLOCK_ORDER] = "blocks are in order of the NIC's time",
-	[CLOCK_UNCERTAIN] = "the uncertainty is known exactly while the line is sure",
-	[CLOCK_RECOVERS] = "after half a second of sane stamps the line is sure and right",
+	[CLOCK_NOT_LATER] = "no good timestamp is later than the handling of its packet",
+	[CLOCK_NOT_EARLIER] = "no good timestamp is earlier than the handling by more than gate_ns",
+	[CLOCK_ONLY_SURE] = "timestamps are good only while the mapping is sure",
+	[CLOCK_BOUNDS] = "drift, gate_ns, uncertainty and sure_ns of a mapping are within limits",
+	[CLOCK_ORDER] = "blocks are in the order of the NIC's time",
+	[CLOCK_UNCERTAIN] = "the uncertainty is known while the mapping is sure, and only then",
+	[CLOCK_RECOVERS] = "after half a second of right timestamps the mapping is sure and right",
 };
 
 /**
- * struct clock_model_packet - a packet that was not handled yet
- * @handled_ns: when it will be, true time
- * @arrived_ns: when it came, true time
- * @nic_ns: its stamp
+ * struct clock_model_packet - a packet that the host has not handled yet
+ * @handled_ns: when the host will handle the packet, true time
+ * @arrived_ns: when the packet arrived, true time
+ * @nic_ns: hardware timestamp of the packet
  */
 struct clock_model_packet {
 	u64 handled_ns;
@@ -64,45 +65,45 @@ struct clock_model_packet {
 /**
  * struct clock_model - the simulation
  * @dice: state of the random numbers, not 0
- * @input: bytes to use first
- * @left: how many of them
- * @rate: packets a second
- * @delay: the shape of delays
- * @floor_ns: least delay
- * @bias_ns: errors are counted from this much after the truth: the floor, unless
- *	brackets tell it
- * @span_ns: what comes on top, by shape
- * @late_ns: comes on top of everything: a host that hiccups
- * @cpus: that handle packets
+ * @input: a fuzzer's bytes to use instead of random numbers
+ * @left: number of bytes left in @input
+ * @rate: packets per second
+ * @delay: distribution of the host's delays
+ * @min_handling_ns: minimum delay
+ * @bias_ns: converted timestamps are expected to be later than the true time by this: by the
+ *	least delay, which the engine cannot see, or by 0 where cross-timestamps show it
+ * @span_ns: additional delay, depending on @delay
+ * @late_ns: constant further delay of all packets, for a host that stops for a while
+ * @cpus: CPUs that handle packets
  * @now_ns: true time of the last arrival
- * @host_offset_ns: the host's clock less true time
+ * @host_offset_ns: host's clock minus true time
  * @nic_ns: the NIC's clock at @now_ns
- * @nic_rest: and parts of 10^-9 ns
- * @drift_ppb: NIC's clock against true time
- * @wander_ppb_s: what the drift changes by each second
- * @wander_rest: parts of ppb
- * @interrupt_ns: moderation: when the next interrupt comes
- * @pending: packets that have not been handled, a heap
- * @count: how many
+ * @nic_rest: fraction of @nic_ns, in 10^-9 ns
+ * @drift_ppb: drift of the NIC's clock against true time
+ * @wander_ppb_s: change of the drift per second
+ * @wander_rest: fraction of @drift_ppb, in 10^-9 ppb
+ * @interrupt_ns: CLOCK_DELAY_MODERATED: end of the poll of the latest packet, true time
+ * @pending: packets that have not been handled, a heap by @handled_ns
+ * @count: number of packets in @pending
  * @clock: the engine
- * @line: as published
- * @batches: one for each CPU
- * @total: judged
- * @good: of these, by verdict
- * @unsure: of these, by verdict
- * @doubtful: of these, by verdict
- * @worst_ns: largest error of a good one
- * @wrong: good ones that were wrong by more than 1 us
- * @beyond: good ones further from the truth than the uncertainty
- * @sum_ns: of errors, signed
- * @bins: good ones by error
- * @taken: batches
- * @published: lines
- * @was_sure: after the last packet
- * @sure_ns: when it was last found sure that was not before, host's time
- * @lost_ns: when it was last found not sure that was before, host's time
- * @kept: how often each promise was put to the test
- * @broken: how often it was broken
+ * @map: the published mapping
+ * @batches: one batch for each CPU
+ * @total: judged timestamps
+ * @good: timestamps with the verdict TIMELY_TSTAMP_GOOD
+ * @unsure: timestamps with the verdict TIMELY_TSTAMP_UNSURE
+ * @doubtful: timestamps with the verdict TIMELY_TSTAMP_DOUBTFUL
+ * @worst_ns: largest error of a good timestamp
+ * @wrong: good timestamps with an error above 1 us
+ * @beyond: good timestamps with an error above the uncertainty
+ * @sum_ns: sum of the signed errors of good timestamps
+ * @bins: histogram of the errors of good timestamps
+ * @taken: batches processed
+ * @published: mappings published
+ * @was_sure: the mapping was sure after the last packet
+ * @sure_ns: when the mapping last became sure, host's time
+ * @lost_ns: when the mapping last stopped being sure, host's time
+ * @kept: how often each promise was checked
+ * @broken: how often each promise was broken
  */
 struct clock_model {
 	u64 dice;
@@ -110,7 +111,7 @@ struct clock_model {
 	size_t left;
 	u32 rate;
 	enum clock_model_delay delay;
-	u32 floor_ns;
+	u32 min_handling_ns;
 	u32 bias_ns;
 	u32 span_ns;
 	u32 late_ns;
@@ -126,7 +127,7 @@ struct clock_model {
 	struct clock_model_packet pending[CLOCK_MODEL_PENDING];
 	u32 count;
 	struct timely_clock clock;
-	struct timely_clock_line line;
+	struct timely_clock_map map;
 	struct timely_clock_batch batches[CLOCK_MODEL_CPUS];
 	u64 total;
 	u64 good;
@@ -146,6 +147,7 @@ struct clock_model {
 	u64 broken[CLOCK_PROMISES];
 };
 
+/* A random number, or one from three bytes of a fuzzer's input. */
 static inline u64 clock_roll(struct clock_model *m)
 {
 	u64 x = m->dice;
@@ -163,14 +165,15 @@ static inline u64 clock_roll(struct clock_model *m)
 	return x * 0x2545f4914f6cdd1dULL;
 }
 
-/* Below @n, which is less than 2^32. */
+/* A random number from 0 to @n - 1. */
 static inline u32 clock_below(struct clock_model *m, u32 n)
 {
 	return (u32)(((clock_roll(m) >> 32) * n) >> 32);
 }
 
-/* Exponentially distributed. Halvings are counted by coin; what is left lies
- * between a half and 1, as likely as 2^-u, which 1 - u / 2 is near to.
+/* An exponentially distributed number: @mean * ln 2 * (whole + u). Each step of whole has the
+ * probability 1/2. u, from 0 to 1 in Q16, has the density 2^-u: random numbers u are drawn until
+ * one is accepted with the probability 2^-u.
  */
 static inline u64 clock_exponential(struct clock_model *m, u64 mean)
 {
@@ -187,6 +190,7 @@ static inline u64 clock_exponential(struct clock_model *m, u64 mean)
 	return (mean * (((whole << 16) + u) * 45426 >> 16)) >> 16;
 }
 
+/* Count a promise as checked, and as broken if @kept is false. */
 static inline void clock_promise(struct clock_model *m, enum clock_promise which, bool kept)
 {
 	m->kept[which]++;
@@ -195,6 +199,7 @@ static inline void clock_promise(struct clock_model *m, enum clock_promise which
 
 /* ---- the clocks ---- */
 
+/* Let @ns of true time pass: the NIC's clock runs on, and its drift wanders. */
 static inline void clock_model_advance(struct clock_model *m, u64 ns)
 {
 	s64 rest = m->nic_rest + (s64)ns * m->drift_ppb;
@@ -211,28 +216,30 @@ static inline void clock_model_advance(struct clock_model *m, u64 ns)
 
 /* ---- the host ---- */
 
+/* A random delay of the host for a packet that arrives now. */
 static inline u64 clock_model_delay(struct clock_model *m)
 {
 	switch (m->delay) {
 	case CLOCK_DELAY_EXPONENTIAL:
-		return m->floor_ns + clock_exponential(m, m->span_ns);
+		return m->min_handling_ns + clock_exponential(m, m->span_ns);
 	case CLOCK_DELAY_OUTLIERS:
 		if (clock_below(m, 100) == 0)
 			return clock_below(m, 5000000);
-		return m->floor_ns + clock_below(m, m->span_ns + 1);
+		return m->min_handling_ns + clock_below(m, m->span_ns + 1);
 	case CLOCK_DELAY_CONSTANT:
-		return m->floor_ns;
+		return m->min_handling_ns;
 	case CLOCK_DELAY_MODERATED:
 		if (m->interrupt_ns < m->now_ns)
 			m->interrupt_ns = m->now_ns + m->span_ns;
-		/* A packet takes 200 ns of the poll. */
+		/* The driver handles packets one after the other and takes 200 ns for each. */
 		m->interrupt_ns += 200;
-		return m->interrupt_ns - m->now_ns + m->floor_ns;
+		return m->interrupt_ns - m->now_ns + m->min_handling_ns;
 	default:
-		return m->floor_ns + clock_below(m, m->span_ns + 1);
+		return m->min_handling_ns + clock_below(m, m->span_ns + 1);
 	}
 }
 
+/* Add a packet to the heap of pending packets. */
 static inline void clock_model_push(struct clock_model *m, struct clock_model_packet p)
 {
 	u32 i = m->count++;
@@ -244,6 +251,7 @@ static inline void clock_model_push(struct clock_model *m, struct clock_model_pa
 	m->pending[i] = p;
 }
 
+/* Remove the pending packet that is handled first. */
 static inline struct clock_model_packet clock_model_pop(struct clock_model *m)
 {
 	struct clock_model_packet first = m->pending[0], last = m->pending[--m->count];
@@ -262,6 +270,7 @@ static inline struct clock_model_packet clock_model_pop(struct clock_model *m)
 	return first;
 }
 
+/* Add the error of a good timestamp to the statistics. */
 static inline void clock_model_count(struct clock_model *m, s64 error, u64 host_ns)
 {
 	s64 size = error < 0 ? -error : error;
@@ -269,55 +278,58 @@ static inline void clock_model_count(struct clock_model *m, s64 error, u64 host_
 	m->sum_ns += error;
 	m->worst_ns = max(m->worst_ns, size);
 	m->wrong += size > 1000;
-	m->beyond += size > timely_clock_uncertainty_ns(&m->line, host_ns);
+	m->beyond += size > timely_clock_uncertainty_ns(&m->map, host_ns);
 	m->bins[min_t(s64, size >> CLOCK_MODEL_BIN_SHIFT, CLOCK_MODEL_BINS)]++;
 }
 
-/* What holds of every line. */
+/* Check the promises for every mapping. */
 static inline void clock_model_check(struct clock_model *m)
 {
 	const struct timely_clock_track *track = &m->clock.tracks[m->clock.track];
-	const struct timely_clock_line *line = &m->line;
-	bool sure = line->state == TIMELY_CLOCK_SURE, order = true;
-	u32 at = timely_clock_uncertainty_ns(line, line->host_ns), i;
+	const struct timely_clock_map *map = &m->map;
+	bool sure = map->state == TIMELY_CLOCK_SURE, order = true;
+	u32 at = timely_clock_uncertainty_ns(map, map->host_ns), i;
 
 	clock_promise(m, CLOCK_BOUNDS,
-		      line->drift_q32 <= 1 << 22 && line->drift_q32 >= -(1 << 22) &&
-		      line->gate_ns >= line->spread_ns && line->state <= TIMELY_CLOCK_DOUBT &&
-		      (!sure || (line->uncertainty_ns <= 2000 && line->sure_ns &&
-				 line->sure_ns <= 1000000001)));
+		      map->drift_q32 <= 1 << 22 && map->drift_q32 >= -(1 << 22) &&
+		      map->gate_ns >= map->spread_ns && map->state <= TIMELY_CLOCK_DOUBT &&
+		      (!sure || (map->uncertainty_ns <= 2000 && map->sure_ns &&
+				 map->sure_ns <= 1000000001)));
 	clock_promise(m, CLOCK_UNCERTAIN,
-		      at == (sure ? line->uncertainty_ns : U32_MAX) &&
-		      timely_clock_uncertainty_ns(line, line->host_ns + line->sure_ns + 1) ==
+		      at == (sure ? map->uncertainty_ns : U32_MAX) &&
+		      timely_clock_uncertainty_ns(map, map->host_ns + map->sure_ns + 1) ==
 		      U32_MAX);
 	for (i = 1; i < track->count; i++)
 		order &= (s64)(track->blocks[i].nic_ns - track->blocks[i - 1].nic_ns) > 0;
 	clock_promise(m, CLOCK_ORDER, order && track->count <= TIMELY_CLOCK_BLOCKS);
 }
 
-/* What holds of every good stamp. */
+/* Check the promises for every good timestamp. */
 static inline void clock_model_good(struct clock_model *m, u64 arrived_ns, u64 host_ns)
 {
 	clock_promise(m, CLOCK_NOT_LATER, (s64)(host_ns - arrived_ns) >= 0);
-	clock_promise(m, CLOCK_NOT_EARLIER, host_ns - arrived_ns <= m->line.gate_ns);
-	clock_promise(m, CLOCK_ONLY_SURE, m->line.state == TIMELY_CLOCK_SURE &&
-		      (s64)(host_ns - m->line.host_ns) <= (s64)m->line.sure_ns);
+	clock_promise(m, CLOCK_NOT_EARLIER, host_ns - arrived_ns <= m->map.gate_ns);
+	clock_promise(m, CLOCK_ONLY_SURE, m->map.state == TIMELY_CLOCK_SURE &&
+		      (s64)(host_ns - m->map.host_ns) <= (s64)m->map.sure_ns);
 }
 
-/* The clock has told its line. */
+/* The engine has changed the mapping: publish it. */
 static inline void clock_model_publish(struct clock_model *m)
 {
-	m->line = m->clock.line;
+	m->map = m->clock.map;
 	m->published++;
 	clock_model_check(m);
 }
 
+/* Whether the mapping is sure at a time of the host. */
 static inline bool clock_model_sure(const struct clock_model *m, u64 host_ns)
 {
-	return timely_clock_uncertainty_ns(&m->line, host_ns) != U32_MAX;
+	return timely_clock_uncertainty_ns(&m->map, host_ns) != U32_MAX;
 }
 
-/* The host handles a packet that came at a time. */
+/* The host handles a packet: judges the timestamp, and adds the timestamp pair to the batch of a
+ * random CPU. @truth_ns is the expected converted timestamp.
+ */
 static inline void clock_model_handle(struct clock_model *m, u64 nic_ns, u64 host_ns,
 				      u64 truth_ns)
 {
@@ -326,19 +338,19 @@ static inline void clock_model_handle(struct clock_model *m, u64 nic_ns, u64 hos
 	bool sure;
 
 	m->total++;
-	switch (timely_clock_judge(&m->line, nic_ns, host_ns, &arrived_ns)) {
-	case TIMELY_STAMP_GOOD:
+	switch (timely_clock_judge(&m->map, nic_ns, host_ns, &arrived_ns)) {
+	case TIMELY_TSTAMP_GOOD:
 		m->good++;
 		clock_model_good(m, arrived_ns, host_ns);
 		clock_model_count(m, (s64)(arrived_ns - truth_ns), host_ns);
 		break;
-	case TIMELY_STAMP_UNSURE:
+	case TIMELY_TSTAMP_UNSURE:
 		m->unsure++;
 		break;
 	default:
 		m->doubtful++;
 	}
-	if (timely_clock_batch_add(batch, &m->line, nic_ns, host_ns)) {
+	if (timely_clock_batch_add(batch, &m->map, nic_ns, host_ns)) {
 		m->taken++;
 		if (timely_clock_take(&m->clock, batch))
 			clock_model_publish(m);
@@ -351,6 +363,7 @@ static inline void clock_model_handle(struct clock_model *m, u64 nic_ns, u64 hos
 	m->was_sure = sure;
 }
 
+/* The host handles all packets that are due until @until_ns, true time. */
 static inline void clock_model_deliver(struct clock_model *m, u64 until_ns)
 {
 	struct clock_model_packet p;
@@ -362,13 +375,16 @@ static inline void clock_model_deliver(struct clock_model *m, u64 until_ns)
 	}
 }
 
-/* ---- what tests do ---- */
+/* ---- actions of tests ---- */
 
+/* Start with a NIC's clock without drift, one CPU and uniform delays of up to 100 us. @rate is in
+ * packets per second.
+ */
 static inline void clock_model_init(struct clock_model *m, u64 seed, u32 rate)
 {
 	memset(m, 0, sizeof(*m));
 	timely_clock_init(&m->clock);
-	m->line = m->clock.line;
+	m->map = m->clock.map;
 	m->dice = seed | 1ULL << 63;
 	m->rate = rate;
 	m->span_ns = 100000;
@@ -377,7 +393,7 @@ static inline void clock_model_init(struct clock_model *m, u64 seed, u32 rate)
 	m->nic_ns = 1600000000ULL * 1000000000;
 }
 
-/* Packets come for so long. */
+/* Let @ns pass, in which packets arrive at random times. */
 static inline void clock_model_run(struct clock_model *m, u64 ns)
 {
 	u64 end_ns = m->now_ns + ns, gap;
@@ -399,23 +415,23 @@ static inline void clock_model_run(struct clock_model *m, u64 ns)
 	clock_model_deliver(m, m->now_ns);
 }
 
-/* Nothing comes for so long. */
+/* Let @ns pass without arrivals. All pending packets are handled first. */
 static inline void clock_model_pause(struct clock_model *m, u64 ns)
 {
 	clock_model_deliver(m, U64_MAX);
 	clock_model_advance(m, ns);
 }
 
-/* The NIC's clock is read, which takes the host so long. */
-static inline void clock_model_bracket(struct clock_model *m, u32 width_ns)
+/* Take a cross-timestamp; the host's two times are @width_ns apart. */
+static inline void clock_model_cross_timestamp(struct clock_model *m, u32 width_ns)
 {
 	u64 before_ns = m->now_ns + m->host_offset_ns - clock_below(m, width_ns + 1);
 
-	if (timely_clock_bracket(&m->clock, before_ns, m->nic_ns, before_ns + width_ns))
+	if (timely_clock_cross_timestamp(&m->clock, before_ns, m->nic_ns, before_ns + width_ns))
 		clock_model_publish(m);
 }
 
-/* Forget what was counted. */
+/* Reset the statistics, but not the promises. */
 static inline void clock_model_recount(struct clock_model *m)
 {
 	m->total = 0;
@@ -429,7 +445,7 @@ static inline void clock_model_recount(struct clock_model *m)
 	memset(m->bins, 0, sizeof(m->bins));
 }
 
-/* The error that so many in 1000 good ones keep within. */
+/* The error that @permille of the good timestamps do not exceed, ns, rounded up to a bin's end. */
 static inline u32 clock_model_error(const struct clock_model *m, u32 permille)
 {
 	u64 seen = 0;

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * White-box tests of how records of NICs come and go: the source is part of this file, and
- * what happens during a grace period is the test's.
+ * Tests of NIC objects: their removal, the table of NAPI IDs, and the reading of a PTP clock.
+ *
+ * White-box tests: the sources are included, so that static functions can be called, and two
+ * functions of the kernel are replaced, so that a test decides what happens during a grace period.
  */
 #include <kunit/test.h>
 
+#include <linux/device.h>
 #include <linux/etherdevice.h>
+#include <linux/posix-clock.h>
+#include <linux/ptp_clock_kernel.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
-#include <net/timely_link.h>
-
 static void during_grace_period(void);
 static void before_free(void);
-static void kunit_link_changed(const struct net *net);
 
 #define synchronize_net()	during_grace_period()
 #define free_percpu(pointer)	do { before_free(); (free_percpu)(pointer); } while (0)
-#define timely_link_changed	kunit_link_changed
-/* The module timely exports what nic.c defines; this copy is the suite's own. */
+/* Module timely exports the same functions: the copies in this module must not be exported. */
 #undef EXPORT_SYMBOL_GPL
 #define EXPORT_SYMBOL_GPL(symbol)	extern typeof(symbol) symbol
+#include "../net/timely/nic_table.c"
+#include "../net/timely/phc.c"
+#include "../net/timely/nic_clock.c"
 #include "../net/timely/nic.c"
 #undef synchronize_net
 #undef free_percpu
@@ -30,30 +34,28 @@ static void kunit_link_changed(const struct net *net);
 #define NAPIS		4
 
 /**
- * struct nic_bench - what the tests share
- * @test: the test that runs
- * @dev: a device that was never registered
+ * struct nic_bench - state that the test cases and the replaced functions share
+ * @test: the running test
+ * @dev: a network device that is never registered
  * @napis: its NAPI instances
- * @phc: stands for its PTP clock, which is never read
- * @late: a reader has this record in hand when it is deleted
- * @armed: the reader armed the record's work
- * @left: the work was armed when the record was freed
+ * @parent: parent device of PTP clocks; also stands for a PTP clock that is never read
+ * @late: a reader still uses this NIC while it is deleted
+ * @armed: the reader has scheduled the NIC's work
+ * @left: the work was still scheduled when the NIC was freed
  */
 static struct nic_bench {
 	struct kunit *test;
 	struct net_device *dev;
 	struct napi_struct napis[NAPIS];
-	struct device *phc;
+	struct device *parent;
 	struct timely_nic *late;
 	bool armed;
 	bool left;
 } bench;
 
-static void kunit_link_changed(const struct net *net)
-{
-}
-
-/* The reader's packets, one each microsecond, until the clock's line is another. */
+/* Replaces synchronize_net(): the reader gets one packet each microsecond, until the clock mapping
+ * changes and the reader schedules the work.
+ */
 static void during_grace_period(void)
 {
 	struct timely_nic *nic = bench.late;
@@ -64,21 +66,22 @@ static void during_grace_period(void)
 		now_ns += NSEC_PER_USEC;
 		local_bh_disable();
 		timely_nic_judge(nic, now_ns + EPOCH_NS, now_ns, &arrived_ns, &residual_ns);
-		timely_nic_pair(nic, residual_ns, now_ns + EPOCH_NS, now_ns);
+		timely_nic_note_pair(nic, residual_ns, now_ns + EPOCH_NS, now_ns);
 		local_bh_enable();
-		bench.armed = delayed_work_pending(&nic->bracket);
+		bench.armed = delayed_work_pending(&nic->phc_work);
 	}
 	synchronize_rcu();
 }
 
+/* Replaces free_percpu(), by which the NIC's memory begins to be freed. */
 static void before_free(void)
 {
 	struct timely_nic *nic = bench.late;
 
 	if (!nic)
 		return;
-	bench.left = delayed_work_pending(&nic->bracket);
-	cancel_delayed_work_sync(&nic->bracket);
+	bench.left = delayed_work_pending(&nic->phc_work);
+	cancel_delayed_work_sync(&nic->phc_work);
 	bench.late = NULL;
 }
 
@@ -92,17 +95,17 @@ static struct timely_nic *add_nic(struct kunit *test)
 	return nic;
 }
 
-/* What the work would do, at once. */
-static void resolve_now(void)
+/* Runs the search for NAPI IDs without waiting for the work. */
+static void search_now(void)
 {
-	cancel_delayed_work_sync(&timely_nic_resolve);
-	timely_nic_resolve_fn(NULL);
+	cancel_delayed_work_sync(&timely_napi_search);
+	timely_napi_search_fn(NULL);
 }
 
 /* ---- cases ---- */
 
-/* A packet that is on its way when the device goes may find that the PTP clock is to be
- * read. Nothing of the record may be left in a timer then.
+/* A packet that is being received while the NIC is deleted may schedule the work that reads the PTP
+ * clock. No timer may refer to the NIC when its memory is freed.
  */
 static void del__late_packet_arms_the_work(struct kunit *test)
 {
@@ -110,53 +113,51 @@ static void del__late_packet_arms_the_work(struct kunit *test)
 
 	rtnl_lock();
 	nic = add_nic(test);
-	nic->phc_dev = get_device(bench.phc);
+	nic->phc_dev = get_device(bench.parent);
 	bench.late = nic;
 	timely_nic_del(nic);
 	rtnl_unlock();
 	KUNIT_EXPECT_TRUE(test, bench.armed);
-	KUNIT_EXPECT_FALSE_MSG(test, bench.left, "the work is armed in memory that is freed");
+	KUNIT_EXPECT_FALSE_MSG(test, bench.left, "the work is scheduled, and its memory is freed");
 }
 
-/* Ids of NAPI instances that are no NIC's, as a tenant's veth makes them, cost a NIC's
- * nothing, however many there are.
- */
-static void napi__others_ids_displace_none(struct kunit *test)
+/* Any number of NAPI IDs of other devices, such as a tenant's veths, removes none of a NIC's. */
+static void napi__foreign_ids_displace_none(struct kunit *test)
 {
-	u32 id, own = bench.napis[0].napi_id, looked = 0;
+	u32 id, nic_id = bench.napis[0].napi_id, found = 0;
 	struct timely_nic *nic;
-	bool none;
+	bool foreign;
 
 	rtnl_lock();
 	nic = add_nic(test);
 	rtnl_unlock();
 	rcu_read_lock();
-	timely_nic_of_napi(own, &none);
+	timely_nic_of_napi(nic_id, &foreign);
 	rcu_read_unlock();
-	resolve_now();
+	search_now();
 	for (id = 0; id < 2 * TIMELY_NAPIS_MAX; id++) {
 		rcu_read_lock();
-		timely_nic_of_napi(1000000 + id, &none);
-		if (timely_nic_of_napi(own, &none) == nic)
-			looked++;
+		timely_nic_of_napi(1000000 + id, &foreign);
+		if (timely_nic_of_napi(nic_id, &foreign) == nic)
+			found++;
 		rcu_read_unlock();
-		resolve_now();
+		search_now();
 	}
-	KUNIT_EXPECT_EQ(test, looked, 2 * TIMELY_NAPIS_MAX);
+	KUNIT_EXPECT_EQ(test, found, 2 * TIMELY_NAPIS_MAX);
 	rcu_read_lock();
-	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(1000000, &none));
-	KUNIT_EXPECT_TRUE(test, none);
+	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(1000000, &foreign));
+	KUNIT_EXPECT_TRUE(test, foreign);
 	rcu_read_unlock();
 	rtnl_lock();
 	timely_nic_del(nic);
 	rtnl_unlock();
 }
 
-/* A driver may make new instances without a word. */
+/* A driver may create NAPI instances without any event. */
 static void napi__new_ids_are_found(struct kunit *test)
 {
 	struct timely_nic *nic;
-	bool none;
+	bool foreign;
 	u32 id;
 
 	rtnl_lock();
@@ -167,12 +168,12 @@ static void napi__new_ids_are_found(struct kunit *test)
 	rtnl_unlock();
 	id = bench.napis[0].napi_id;
 	rcu_read_lock();
-	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(id, &none));
-	KUNIT_EXPECT_FALSE(test, none);
+	KUNIT_EXPECT_NULL(test, timely_nic_of_napi(id, &foreign));
+	KUNIT_EXPECT_FALSE(test, foreign);
 	rcu_read_unlock();
-	resolve_now();
+	search_now();
 	rcu_read_lock();
-	KUNIT_EXPECT_PTR_EQ(test, timely_nic_of_napi(id, &none), nic);
+	KUNIT_EXPECT_PTR_EQ(test, timely_nic_of_napi(id, &foreign), nic);
 	rcu_read_unlock();
 	rtnl_lock();
 	timely_nic_del(nic);
@@ -180,7 +181,76 @@ static void napi__new_ids_are_found(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, xa_empty(&timely_napis));
 }
 
-/* ---- coming and going ---- */
+/* ---- the PTP clock ---- */
+
+#define PHC_NS	(1234 * NSEC_PER_SEC + 567)
+
+static int phc_gettime64(struct ptp_clock_info *info, struct timespec64 *time)
+{
+	*time = ns_to_timespec64(PHC_NS);
+	return 0;
+}
+
+static struct ptp_clock_info phc_info = {
+	.owner = THIS_MODULE,
+	.name = "timely_nic_kunit",
+	.gettime64 = phc_gettime64,
+};
+
+/* Guards what phc.c assumes of the kernel: a PTP clock is found beside a network device by its
+ * index, is read, and reads as gone once its driver has unregistered it.
+ */
+static void phc__is_found_and_read(struct kunit *test)
+{
+	u64 before_ns = 0, phc_ns = 0, after_ns = 0;
+	struct ptp_clock *ptp;
+	struct device *phc;
+	int index;
+
+	ptp = ptp_clock_register(&phc_info, bench.parent);
+	if (!ptp)
+		kunit_skip(test, "this kernel has no PTP clocks");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(ptp));
+	index = ptp_clock_index(ptp);
+	bench.dev->dev.parent = bench.parent;
+	phc = timely_phc_find(bench.dev, index);
+	KUNIT_EXPECT_NOT_NULL(test, phc);
+	KUNIT_EXPECT_NULL(test, timely_phc_find(bench.dev, index + 1));
+	KUNIT_EXPECT_NULL(test, timely_phc_find(bench.dev, -1));
+	if (phc) {
+		KUNIT_EXPECT_TRUE(test, timely_phc_read(phc, &before_ns, &phc_ns, &after_ns));
+		KUNIT_EXPECT_EQ(test, phc_ns, PHC_NS);
+		KUNIT_EXPECT_GT(test, before_ns, 0ULL);
+		KUNIT_EXPECT_LE(test, before_ns, after_ns);
+	}
+	ptp_clock_unregister(ptp);
+	if (phc)
+		KUNIT_EXPECT_FALSE(test, timely_phc_read(phc, &before_ns, &phc_ns, &after_ns));
+	put_device(phc);
+	bench.dev->dev.parent = NULL;
+}
+
+/* A device with a PTP clock's name, but with driver data that is no POSIX clock, is not used. */
+static void phc__other_driver_data_is_rejected(struct kunit *test)
+{
+	static struct class class = { .name = "timely_nic_kunit" };
+	struct posix_clock *data = kunit_kzalloc(test, sizeof(*data), GFP_KERNEL);
+	struct device *phc;
+
+	KUNIT_ASSERT_NOT_NULL(test, data);
+	KUNIT_ASSERT_EQ(test, class_register(&class), 0);
+	phc = device_create(&class, bench.parent, 0, data, "ptp1000000");
+	KUNIT_EXPECT_FALSE(test, IS_ERR(phc));
+	if (!IS_ERR(phc)) {
+		bench.dev->dev.parent = bench.parent;
+		KUNIT_EXPECT_NULL(test, timely_phc_find(bench.dev, 1000000));
+		bench.dev->dev.parent = NULL;
+		device_unregister(phc);
+	}
+	class_unregister(&class);
+}
+
+/* ---- the suite ---- */
 
 static int nic_suite_init(struct kunit *test)
 {
@@ -188,15 +258,15 @@ static int nic_suite_init(struct kunit *test)
 
 	bench = (struct nic_bench){ .test = test };
 	cross_timestamps = false;
-	timely_napi_asked = 0;
-	timely_napi_seen = 0;
-	/* Without an owner: on 6.1 the module has no directory in sysfs yet. */
-	bench.phc = __root_device_register("timely_nic_kunit", NULL);
-	if (IS_ERR(bench.phc))
-		return PTR_ERR(bench.phc);
+	timely_napi_unknown = 0;
+	timely_napi_searched = 0;
+	/* Without an owner: on 6.1 this module's sysfs directory does not exist yet. */
+	bench.parent = __root_device_register("timely_nic_kunit", NULL);
+	if (IS_ERR(bench.parent))
+		return PTR_ERR(bench.parent);
 	bench.dev = alloc_etherdev(0);
 	if (!bench.dev) {
-		root_device_unregister(bench.phc);
+		root_device_unregister(bench.parent);
 		return -ENOMEM;
 	}
 	for (i = 0; i < NAPIS; i++)
@@ -208,19 +278,21 @@ static void nic_suite_exit(struct kunit *test)
 {
 	u32 i;
 
-	cancel_delayed_work_sync(&timely_nic_resolve);
+	cancel_delayed_work_sync(&timely_napi_search);
 	if (IS_ERR_OR_NULL(bench.dev))
 		return;
 	for (i = 0; i < NAPIS; i++)
 		netif_napi_del(&bench.napis[i]);
 	free_netdev(bench.dev);
-	root_device_unregister(bench.phc);
+	root_device_unregister(bench.parent);
 }
 
 static struct kunit_case nic_cases[] = {
 	KUNIT_CASE(del__late_packet_arms_the_work),
-	KUNIT_CASE(napi__others_ids_displace_none),
+	KUNIT_CASE(napi__foreign_ids_displace_none),
 	KUNIT_CASE(napi__new_ids_are_found),
+	KUNIT_CASE(phc__is_found_and_read),
+	KUNIT_CASE(phc__other_driver_data_is_rejected),
 	{}
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the OR-ACK on the wire: two of them byte by byte, with tags that were
- * worked out elsewhere, then what must not be taken for one. Cases are named
- * function__case.
+ * Tests of the format of OR-ACKs (orack.c): two OR-ACKs byte by byte, with tags from another
+ * implementation of SipHash; packets that must be rejected; and the digest that identifies UDP
+ * packets. Cases are named function__case.
  */
 #include <kunit/test.h>
 #include <linux/in.h>
@@ -14,7 +14,7 @@
 #include <timely_unaligned.h>
 #include <timely/engine/orack.h>
 
-/* What an OR-ACK is, and how it goes over the wire. */
+/* The contents of an OR-ACK, and its bytes on the wire with the key @secret. */
 struct example {
 	u16 family;
 	u8 saddr[16];
@@ -50,7 +50,7 @@ static const struct example examples[] = {
 	},
 };
 
-/* SipHash's own example: the bytes 00, 01, ... 0f. */
+/* The key of SipHash's test vectors: the bytes 00, 01, ... 0f. */
 static const struct timely_orack_key secret = {
 	{ 0x0706050403020100ULL, 0x0f0e0d0c0b0a0908ULL }
 };
@@ -74,7 +74,7 @@ static struct timely_orack contents(const struct example *e)
 	return orack;
 }
 
-/* As whoever received it does: read, add the packet's addresses, verify. */
+/* Read an OR-ACK as its receiver does: decode, fill in the packet's addresses, verify the tag. */
 static bool receive(const struct example *e, const u8 *wire, const struct timely_orack_key *key)
 {
 	struct timely_orack orack;
@@ -89,7 +89,7 @@ static bool receive(const struct example *e, const u8 *wire, const struct timely
 
 /* ---- SipHash ---- */
 
-/* The reference's: texts 00 01 02 ... of so many bytes. */
+/* Test vectors of the SipHash reference: the text is the bytes 00, 01, 02, ... */
 static void siphash__follows_the_reference(struct kunit *test)
 {
 	static const struct { u32 bytes; u64 want; } vectors[] = {
@@ -147,7 +147,7 @@ static void encode__without_a_key(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, receive(&examples[0], wire, NULL));
 }
 
-static void encode__at_any_address(struct kunit *test)
+static void encode__to_unaligned_memory(struct kunit *test)
 {
 	struct timely_orack orack = contents(&examples[0]);
 	u8 room[TIMELY_ORACK_BYTES + 9];
@@ -158,7 +158,7 @@ static void encode__at_any_address(struct kunit *test)
 		timely_orack_encode(room + shift, &orack, &secret);
 		KUNIT_EXPECT_TRUE(test, !memcmp(room + shift, examples[0].wire,
 						TIMELY_ORACK_BYTES));
-		/* And not a byte more. */
+		/* The bytes before and after are not written. */
 		KUNIT_EXPECT_EQ(test, room[shift + TIMELY_ORACK_BYTES], 0xa5);
 		KUNIT_EXPECT_TRUE(test, !shift || room[shift - 1] == 0xa5);
 		KUNIT_EXPECT_TRUE(test, receive(&examples[0], room + shift, &secret));
@@ -175,7 +175,7 @@ static void decode__what_was_encoded(struct kunit *test)
 		struct timely_orack want = contents(&examples[i]);
 		struct timely_orack orack;
 
-		/* Not on the wire. */
+		/* Addresses and family are not in the packet. */
 		memset(want.tuple.saddr, 0, sizeof(want.tuple.saddr));
 		memset(want.tuple.daddr, 0, sizeof(want.tuple.daddr));
 		want.tuple.family = 0;
@@ -237,7 +237,7 @@ static void decode__no_port_0(struct kunit *test)
 		memcpy(wire, examples[0].wire, sizeof(wire));
 		put_unaligned_be16(0, wire + at);
 		KUNIT_EXPECT_FALSE(test, timely_orack_decode(&orack, wire, sizeof(wire)));
-		/* Either byte makes it one. */
+		/* A port with one byte that is not 0 is valid. */
 		put_unaligned_be16(1, wire + at);
 		KUNIT_EXPECT_TRUE(test, timely_orack_decode(&orack, wire, sizeof(wire)));
 		put_unaligned_be16(256, wire + at);
@@ -247,7 +247,7 @@ static void decode__no_port_0(struct kunit *test)
 
 /* ---- verify ---- */
 
-static void verify__the_key_that_made_it(struct kunit *test)
+static void verify__needs_the_right_key(struct kunit *test)
 {
 	struct timely_orack_key other;
 	u32 i, bit;
@@ -300,7 +300,7 @@ static void verify__for_no_other_addresses(struct kunit *test)
 	}
 }
 
-/* The number of the namespace is the host's own business. */
+/* The tag does not include tuple.net, which has a meaning on one host only. */
 static void verify__in_any_namespace(struct kunit *test)
 {
 	struct timely_orack orack = contents(&examples[0]);
@@ -317,9 +317,9 @@ static void verify__without_a_key(struct kunit *test)
 
 	timely_orack_encode(wire, &orack, NULL);
 	KUNIT_EXPECT_TRUE(test, receive(&examples[0], wire, NULL));
-	/* A deployment with a key does not take it. */
+	/* A host with a key rejects an OR-ACK without a tag. */
 	KUNIT_EXPECT_FALSE(test, receive(&examples[0], wire, &secret));
-	/* Nor one without a key what has a tag, or claims a key. */
+	/* A host without a key rejects an OR-ACK with a tag or with the number of a key. */
 	KUNIT_EXPECT_FALSE(test, receive(&examples[0], examples[0].wire, NULL));
 	for (bit = 0; bit < 64; bit++) {
 		wire[28 + bit / 8] ^= 1 << bit % 8;
@@ -336,7 +336,7 @@ static void verify__without_a_key(struct kunit *test)
 
 /* ---- the digest of UDP ---- */
 
-/* Sender and receiver may be of different kernels: it must not change. */
+/* Sender and receiver may run different kernels, so the digest of a payload must never change. */
 static void digest__is_the_same_everywhere(struct kunit *test)
 {
 	static const u32 want[] = {
@@ -378,7 +378,7 @@ static void digest__of_the_first_bytes_and_the_length(struct kunit *test)
 
 static void digest__is_never_0(struct kunit *test)
 {
-	/* The hash of this is. */
+	/* A payload whose hash is 0. */
 	static const u8 payload[16] = {
 		0x28, 0xc5, 0x35, 0xc4, 0x96, 0x4d, 0x08, 0x69, 0xa5, 0xd0, 0x76, 0xea,
 	};
@@ -386,7 +386,7 @@ static void digest__is_never_0(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_udp_digest(payload, sizeof(payload)), 1U);
 }
 
-static void digest__at_any_address(struct kunit *test)
+static void digest__of_unaligned_memory(struct kunit *test)
 {
 	u8 payload[24];
 	u32 shift, i, whole = 0;
@@ -417,12 +417,12 @@ static struct kunit_case orack_cases[] = {
 	KUNIT_CASE(siphash__follows_the_reference),
 	KUNIT_CASE(encode__byte_by_byte),
 	KUNIT_CASE(encode__without_a_key),
-	KUNIT_CASE(encode__at_any_address),
+	KUNIT_CASE(encode__to_unaligned_memory),
 	KUNIT_CASE(decode__what_was_encoded),
 	KUNIT_CASE(decode__no_other_length),
 	KUNIT_CASE(decode__nothing_malformed),
 	KUNIT_CASE(decode__no_port_0),
-	KUNIT_CASE(verify__the_key_that_made_it),
+	KUNIT_CASE(verify__needs_the_right_key),
 	KUNIT_CASE(verify__no_bit_may_change),
 	KUNIT_CASE(verify__for_no_other_addresses),
 	KUNIT_CASE(verify__in_any_namespace),
@@ -431,7 +431,7 @@ static struct kunit_case orack_cases[] = {
 	KUNIT_CASE(digest__is_the_same_everywhere),
 	KUNIT_CASE(digest__of_the_first_bytes_and_the_length),
 	KUNIT_CASE(digest__is_never_0),
-	KUNIT_CASE(digest__at_any_address),
+	KUNIT_CASE(digest__of_unaligned_memory),
 	{}
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of On-Ramp's delays: a path with two directions, a receiver whose clock is set and
- * slewed, and somebody who repeats what the receiver said. What a wrong clock may do to
- * the delay is bounded, for how long, too. Cases are named function__case.
+ * Tests of On-Ramp's one-way delays (owd.c): a path with two directions, a receiver whose clock is
+ * stepped and slewed, and an attacker who replays the receiver's OR-ACKs. The effect of a wrong
+ * clock on the delay is bounded in size and time. Cases are named function__case.
  */
 #include <kunit/test.h>
 #include <linux/kernel.h>
@@ -17,32 +17,32 @@
 #define US		1000LL
 #define MS		1000000LL
 #define S		1000000000LL
-/* CLOCK_REALTIME less CLOCK_MONOTONIC of the sender. */
+/* The sender's CLOCK_REALTIME minus CLOCK_MONOTONIC. */
 #define REAL_NS		1700000000000000000ULL
-/* Of an absolute delay, above that of the idle path. */
+/* Threshold of absolute delays, above the delay of the idle path. */
 #define THRESHOLD_NS	(20 * US)
-/* An OR-ACK in so long. */
+/* Interval between OR-ACKs. */
 #define EVERY_NS	(100 * US)
 
 /**
- * struct path - a sender, a receiver, and two ways between them
- * @owd: what the sender knows of the receiver
- * @timeline: and of one flow
+ * struct path - a sender, a receiver, and the two directions between them
+ * @owd: what the sender knows about the receiver
+ * @timeline: what the sender knows about the clock from one flow
  * @clock: memory for @owd
- * @signal: the OR-ACK that came last
- * @relative: which delay is asked for
+ * @signal: the last OR-ACK
+ * @relative: compute relative delays instead of absolute ones
  * @now_ns: the sender's CLOCK_MONOTONIC
- * @there_ns: least delay of the way there
- * @back_ns: and of the way back
- * @queue_ns: queue on the way there
- * @back_queue_ns: queue on the way back, anything from 0 to this
- * @jitter_ns: noise of either way
- * @offset_ns: the receiver's clock less the sender's CLOCK_REALTIME
- * @drift_ppm: how fast that grows
+ * @there_ns: minimum forward delay
+ * @back_ns: minimum reverse delay
+ * @queue_ns: queueing delay of the forward direction
+ * @back_queue_ns: queueing delay of the reverse direction, random from 0 to this
+ * @jitter_ns: random delay of either direction
+ * @offset_ns: the receiver's clock minus the sender's CLOCK_REALTIME
+ * @drift_ppm: growth of @offset_ns
  * @dice: state of the random numbers
  * @bad: signals that were ignored
- * @doubted: signals whose delay the round trip has bounded
- * @most_ns: greatest delay since reset()
+ * @doubted: signals whose delay was bounded by the round trip
+ * @most_ns: largest delay since reset()
  * @least_ns: smallest delay since reset()
  */
 struct path {
@@ -108,7 +108,7 @@ static u64 threshold(const struct path *p)
 	return p->there_ns + THRESHOLD_NS;
 }
 
-/* What comes of a signal. */
+/* Compute the delay of a signal. */
 static enum timely_owd_verdict judge(struct path *p, const struct timely_owd_signal *signal,
 				     u64 *delay_ns)
 {
@@ -118,7 +118,7 @@ static enum timely_owd_verdict judge(struct path *p, const struct timely_owd_sig
 				   delay_ns);
 }
 
-/* The next packet, and its OR-ACK. */
+/* Send the next packet, and receive its OR-ACK. */
 static enum timely_owd_verdict next(struct path *p, u64 *delay_ns)
 {
 	struct timely_owd_signal *signal = &p->signal;
@@ -162,7 +162,7 @@ static const s64 steps_ns[] = {
 
 static const s64 bases_ns[] = { 10 * US, 120 * US, 2 * MS };
 
-/* No step makes a queue of an idle path, at any time, nor hides one for long. */
+/* A step of the clock never looks like a queue on an idle path, and hides no queue for long. */
 static void relative__steps(struct kunit *test)
 {
 	struct path *p = start(test, false, 0);
@@ -178,7 +178,7 @@ static void relative__steps(struct kunit *test)
 			run(p, 2 * S);
 			KUNIT_EXPECT_LE_MSG(test, p->most_ns, (u64)(10 * US),
 					    "step %lld on %lld", steps_ns[j], bases_ns[i]);
-			/* 20 ms of each 100 us, and what is said twice. */
+			/* OR-ACKs are ignored for 20 ms, until the step is accepted. */
 			KUNIT_EXPECT_LE_MSG(test, p->bad, 210U, "step %lld on %lld", steps_ns[j],
 					    bases_ns[i]);
 			p->queue_ns = 300 * US;
@@ -192,14 +192,14 @@ static void relative__steps(struct kunit *test)
 	}
 }
 
-/* Seen before and after the step, a queue on the way back does not count. */
-static void relative__a_queue_on_the_way_back(struct kunit *test)
+/* A queue of the reverse direction, measured before and after the step, does not count. */
+static void relative__queue_of_the_reverse_direction(struct kunit *test)
 {
 	struct path *p = start(test, true, 120 * US);
 
 	run(p, 300 * MS);
 	p->back_queue_ns = 200 * US;
-	/* Until the line is trusted again. */
+	/* The clock mapping may be in doubt for the first of the two runs. */
 	run(p, 300 * MS);
 	run(p, 300 * MS);
 	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
@@ -207,7 +207,7 @@ static void relative__a_queue_on_the_way_back(struct kunit *test)
 	p->offset_ns = -200 * US;
 	run(p, 300 * MS);
 	p->back_queue_ns = 200 * US;
-	/* Until the line is trusted again. */
+	/* As above, after a clock step. */
 	run(p, 300 * MS);
 	run(p, 300 * MS);
 	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(10 * US));
@@ -231,7 +231,7 @@ static void relative__slews(struct kunit *test)
 	}
 }
 
-/* Without memory for a clock a relative delay is that of the round trip. */
+/* Without memory for a clock mapping, a relative delay is the excess of the round trip. */
 static void relative__without_a_clock(struct kunit *test)
 {
 	struct path *p = start(test, true, 120 * US);
@@ -249,7 +249,7 @@ static void relative__without_a_clock(struct kunit *test)
 
 /* ---- absolute ---- */
 
-static void absolute__in_step(struct kunit *test)
+static void absolute__synchronised_clocks(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
 
@@ -263,7 +263,7 @@ static void absolute__in_step(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->bad, 0U);
 }
 
-/* A path that has a queue when the first packet leaves: an absolute delay sees all of it. */
+/* A path that has a queue when the first packet leaves: an absolute delay includes all of it. */
 static void absolute__a_queue_from_the_beginning(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
@@ -272,13 +272,13 @@ static void absolute__a_queue_from_the_beginning(struct kunit *test)
 	p->queue_ns = 300 * US;
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 	KUNIT_EXPECT_GE(test, delay_ns, (u64)(360 * US));
-	/* It drains as senders pause. */
+	/* The queue drains while senders pause. */
 	for (; p->queue_ns > 0; p->queue_ns -= 10 * US)
 		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
-/* Clocks are out of step: an idle path is above the threshold for 30 ms at most, and when
- * clocks are in step again delays count again.
+/* With unsynchronised clocks, the delay of an idle path is above the threshold for 30 ms at most.
+ * When the clocks are synchronised again, delays count again.
  */
 static void absolute__steps(struct kunit *test)
 {
@@ -306,8 +306,8 @@ static void absolute__steps(struct kunit *test)
 	}
 }
 
-/* While clocks are out of step a queue still shows, by the round trip. */
-static void absolute__a_queue_out_of_step(struct kunit *test)
+/* With unsynchronised clocks, a queue still shows in the round trip. */
+static void absolute__a_queue_with_unsynchronised_clocks(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
 
@@ -321,8 +321,8 @@ static void absolute__a_queue_out_of_step(struct kunit *test)
 	KUNIT_EXPECT_LE(test, p->most_ns, (u64)(310 * US));
 }
 
-/* Delays that are few and far between show nothing, and a doubt ends with a silence. */
-static void absolute__now_and_then(struct kunit *test)
+/* Rare delays prove nothing, and a doubt ends after a silence. */
+static void absolute__rare_delays(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
 	u64 delay_ns;
@@ -342,7 +342,7 @@ static void absolute__now_and_then(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
-/* Without a destination the clocks are all there is. */
+/* Without a destination, only the clocks decide. */
 static void absolute__without_a_destination(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
@@ -368,7 +368,7 @@ static void absolute__beyond_the_slack(struct kunit *test)
 
 /* ---- replays ---- */
 
-/* A genuine OR-ACK that was recorded, whose sequence number names a later packet now. */
+/* A genuine OR-ACK that was recorded; its sequence number now belongs to a later packet. */
 static void replay__does_not_count(struct kunit *test)
 {
 	static const s64 ages_ns[] = { MS, 340 * MS, 3400 * MS, 3600 * S };
@@ -382,7 +382,7 @@ static void replay__does_not_count(struct kunit *test)
 			restart(p, how, 120 * US);
 			run(p, 300 * MS);
 			recorded = p->signal;
-			/* All of these signals would take too long. */
+			/* To save time, OR-ACKs are simulated for the last second only. */
 			p->now_ns += max(ages_ns[i] - S, 0LL);
 			run(p, min(ages_ns[i], S));
 			for (j = 0; j < 1000; j++) {
@@ -399,7 +399,7 @@ static void replay__does_not_count(struct kunit *test)
 	}
 }
 
-/* Nor is it the first OR-ACK of another flow to the destination that counts. */
+/* A replayed OR-ACK is not accepted as the first one of another flow, either. */
 static void replay__to_a_new_flow(struct kunit *test)
 {
 	struct timely_owd_signal recorded;
@@ -416,8 +416,8 @@ static void replay__to_a_new_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
-/* The clock was stepped while no flow was heard of: the next flow believes it at once. */
-static void replay__not_what_comes_after_a_silence(struct kunit *test)
+/* The clock was stepped while no OR-ACKs arrived: the next flow accepts the new time at once. */
+static void replay__not_a_step_after_a_silence(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
 	u64 delay_ns;
@@ -430,10 +430,10 @@ static void replay__not_what_comes_after_a_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
-/* Only replays come, for long: that is the same as a clock that was set back. Not before
- * 20 ms of them that agree.
+/* If only replays arrive for long, that looks like a clock that was set back. They are accepted
+ * after 20 ms of agreeing replays, not before.
  */
-static void replay__and_nothing_else(struct kunit *test)
+static void replay__nothing_but_replays(struct kunit *test)
 {
 	struct path *p = start(test, true, 120 * US);
 	u64 delay_ns, began_ns;
@@ -465,24 +465,24 @@ static void init__knows_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_owd_rtt(&p->owd, &signal), 0ULL);
 }
 
-/* A round trip that TCP has measured bounds what an OR-ACK shows. */
-static void least__counts(struct kunit *test)
+/* A round trip that TCP has measured bounds the delay of an OR-ACK. */
+static void add_rtt__bounds_the_delay(struct kunit *test)
 {
 	struct path *p = start(test, true, 150 * US);
 	u64 delay_ns;
 
 	p->owd.clock = NULL;
 	p->jitter_ns = 0;
-	timely_owd_least(&p->owd, p->now_ns, 100 * US);
+	timely_owd_add_rtt(&p->owd, p->now_ns, 100 * US);
 	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 	KUNIT_EXPECT_EQ(test, delay_ns, (u64)(50 * US));
 }
 
-/* An OR-ACK so long after the one before, whose packet took @there_ns of @rtt_ns: the clocks'
- * offset is then between @offset_ns - (@rtt_ns - @there_ns) and @offset_ns + @there_ns.
+/* Pass an OR-ACK @after_ns after the last one, whose packet took @there_ns of @rtt_ns: the offset
+ * between the clocks is then between @offset_ns - (@rtt_ns - @there_ns) and @offset_ns + @there_ns.
  */
-static enum timely_owd_verdict tell(struct path *p, s64 after_ns, s64 rtt_ns, s64 there_ns,
-				    s64 offset_ns)
+static enum timely_owd_verdict add_orack(struct path *p, s64 after_ns, s64 rtt_ns, s64 there_ns,
+					 s64 offset_ns)
 {
 	u64 delay_ns;
 
@@ -495,12 +495,12 @@ static enum timely_owd_verdict tell(struct path *p, s64 after_ns, s64 rtt_ns, s6
 	return judge(p, &p->signal, &delay_ns);
 }
 
-/* A path of which one OR-ACK has confined the offset to -50 to 50 us. */
+/* A path on which one OR-ACK has limited the offset to -50 to 50 us. */
 static void confine(struct kunit *test, struct path *p)
 {
 	restart(p, true, 0);
 	p->owd.clock = NULL;
-	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
 }
 
 static struct path *confined(struct kunit *test)
@@ -511,7 +511,7 @@ static struct path *confined(struct kunit *test)
 	return p;
 }
 
-/* Intervals may miss each other by 16 us and by what clocks drift, 2 us in a millisecond. */
+/* Intervals may miss each other by 16 us and by the clocks' drift, 2 us in a millisecond. */
 static void believe__intervals_meet(struct kunit *test)
 {
 	static const struct { s64 offset_ns; enum timely_owd_verdict want; } cases[] = {
@@ -523,7 +523,7 @@ static void believe__intervals_meet(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		confine(test, p);
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, cases[i].offset_ns),
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, cases[i].offset_ns),
 				cases[i].want);
 	}
 }
@@ -540,7 +540,7 @@ static void believe__clocks_drift(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		confine(test, p);
-		KUNIT_EXPECT_EQ(test, tell(p, S, 100 * US, 50 * US, cases[i].offset_ns),
+		KUNIT_EXPECT_EQ(test, add_orack(p, S, 100 * US, 50 * US, cases[i].offset_ns),
 				cases[i].want);
 	}
 }
@@ -554,49 +554,49 @@ static void believe__intervals_narrow(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(offsets_ns); i++) {
 		confine(test, p);
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, offsets_ns[i]),
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, offsets_ns[i]),
 				TIMELY_OWD_GOOD);
 		confine(test, p);
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 20 * US, 10 * US, 30 * US), TIMELY_OWD_GOOD);
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, offsets_ns[i]),
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 20 * US, 10 * US, 30 * US), TIMELY_OWD_GOOD);
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, offsets_ns[i]),
 				TIMELY_OWD_BAD);
 	}
 }
 
-/* Drift counts from the last OR-ACK that counted, not from the first. */
+/* Drift counts from the last accepted OR-ACK, not from the first. */
 static void believe__confirmed_each_time(struct kunit *test)
 {
 	struct path *p = confined(test);
 	u32 i;
 
 	for (i = 0; i < 1000; i++)
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
-	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 500 * US), TIMELY_OWD_BAD);
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, 500 * US), TIMELY_OWD_BAD);
 }
 
-/* What other flows told is forgotten after a second. */
+/* Offsets that other flows measured expire after a second. */
 static void believe__after_a_silence(struct kunit *test)
 {
 	struct path *p = confined(test);
 
 	memset(&p->timeline, 0, sizeof(p->timeline));
-	KUNIT_EXPECT_EQ(test, tell(p, 900 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 900 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_BAD);
 	memset(&p->timeline, 0, sizeof(p->timeline));
-	KUNIT_EXPECT_EQ(test, tell(p, 200 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 200 * MS, 100 * US, 50 * US, -50 * MS), TIMELY_OWD_GOOD);
 }
 
-/* A step takes eight OR-ACKs in a row that agree, and 20 ms. */
+/* A step is accepted after eight successive OR-ACKs that agree, over 20 ms. */
 static void step__believed(struct kunit *test)
 {
 	struct path *p = confined(test);
 	u32 i;
 
 	for (i = 0; i < 7; i++)
-		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+		KUNIT_EXPECT_EQ(test, add_orack(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
 	KUNIT_EXPECT_EQ(test, p->owd.noticed, 0U);
-	KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
 	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
-	KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_GOOD);
 	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
 }
 
@@ -606,19 +606,19 @@ static void step__one_agrees_with_before(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 7; i++)
-		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
-	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
+		KUNIT_EXPECT_EQ(test, add_orack(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, 0), TIMELY_OWD_GOOD);
 	for (i = 0; i < 7; i++)
-		KUNIT_EXPECT_EQ(test, tell(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+		KUNIT_EXPECT_EQ(test, add_orack(p, 4 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
 }
 
-static void step__few(struct kunit *test)
+static void step__too_few_signals(struct kunit *test)
 {
 	struct path *p = confined(test);
 
-	KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
-	KUNIT_EXPECT_EQ(test, tell(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
-	KUNIT_EXPECT_EQ(test, tell(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
+	KUNIT_EXPECT_EQ(test, add_orack(p, 25 * MS, 100 * US, 50 * US, S), TIMELY_OWD_BAD);
 }
 
 static void step__contradictions(struct kunit *test)
@@ -627,11 +627,11 @@ static void step__contradictions(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_EQ(test, tell(p, MS, 100 * US, 50 * US, i & 1 ? S : -S),
+		KUNIT_EXPECT_EQ(test, add_orack(p, MS, 100 * US, 50 * US, i & 1 ? S : -S),
 				TIMELY_OWD_BAD);
 }
 
-/* Clocks that may be apart by more than the slack. */
+/* The configured error of the clocks may be larger than the slack. */
 static void absolute__clock_error(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
@@ -645,7 +645,7 @@ static void absolute__clock_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, delay_ns, 0ULL);
 }
 
-/* A queue from the beginning that drains slowly is no sign of clocks out of step. */
+/* A queue from the beginning that drains slowly does not look like unsynchronised clocks. */
 static void absolute__a_queue_that_drains(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
@@ -656,7 +656,7 @@ static void absolute__a_queue_that_drains(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
 }
 
-/* Doubt takes 16 delays, and 10 ms. */
+/* Clocks are doubted after 16 delays and 10 ms. */
 static void absolute__not_doubted_soon(struct kunit *test)
 {
 	struct path *p = start(test, false, 120 * US);
@@ -706,22 +706,22 @@ static void hostile__numbers(struct kunit *test)
 
 static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(relative__steps),
-	KUNIT_CASE(relative__a_queue_on_the_way_back),
+	KUNIT_CASE(relative__queue_of_the_reverse_direction),
 	KUNIT_CASE(relative__slews),
 	KUNIT_CASE(relative__without_a_clock),
-	KUNIT_CASE(absolute__in_step),
+	KUNIT_CASE(absolute__synchronised_clocks),
 	KUNIT_CASE(absolute__a_queue_from_the_beginning),
 	KUNIT_CASE(absolute__steps),
-	KUNIT_CASE(absolute__a_queue_out_of_step),
-	KUNIT_CASE(absolute__now_and_then),
+	KUNIT_CASE(absolute__a_queue_with_unsynchronised_clocks),
+	KUNIT_CASE(absolute__rare_delays),
 	KUNIT_CASE(absolute__without_a_destination),
 	KUNIT_CASE(absolute__beyond_the_slack),
 	KUNIT_CASE(replay__does_not_count),
 	KUNIT_CASE(replay__to_a_new_flow),
-	KUNIT_CASE(replay__not_what_comes_after_a_silence),
-	KUNIT_CASE(replay__and_nothing_else),
+	KUNIT_CASE(replay__not_a_step_after_a_silence),
+	KUNIT_CASE(replay__nothing_but_replays),
 	KUNIT_CASE(init__knows_nothing),
-	KUNIT_CASE(least__counts),
+	KUNIT_CASE(add_rtt__bounds_the_delay),
 	KUNIT_CASE(believe__intervals_meet),
 	KUNIT_CASE(believe__clocks_drift),
 	KUNIT_CASE(believe__intervals_narrow),
@@ -729,7 +729,7 @@ static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(believe__after_a_silence),
 	KUNIT_CASE(step__believed),
 	KUNIT_CASE(step__one_agrees_with_before),
-	KUNIT_CASE(step__few),
+	KUNIT_CASE(step__too_few_signals),
 	KUNIT_CASE(step__contradictions),
 	KUNIT_CASE(absolute__clock_error),
 	KUNIT_CASE(absolute__a_queue_that_drains),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the table of parameters, of the presets and of their check.
+ * Tests of the table of parameters (params.h), of the check of their values, and of the presets.
  */
 #include <kunit/test.h>
 #include <linux/errno.h>
@@ -13,13 +13,15 @@
 #define FIELD_NAME(field, unit, min, max, source, doc) #field,
 static const char * const field_names[] = { TIMELY_PARAMS(FIELD_NAME) };
 
-/* What a source states of a preset; where none does, the preset is free. */
+/* Values of presets that are stated in the sources of the presets. This project has chosen the
+ * other values.
+ */
 static const struct stated {
 	const char *preset;
 	enum timely_param_index index;
 	u32 value;
 } stated[] = {
-	/* SIGCOMM'15 sections 4.3, 5 and 6; alpha is its authors' code's. */
+	/* SIGCOMM'15 sections 4.3, 5 and 6; alpha is from code that the authors published. */
 	{ "paper", TIMELY_P_min_rtt_ns, 20000 },
 	{ "paper", TIMELY_P_t_low_ns, 50000 },
 	{ "paper", TIMELY_P_t_high_ns, 500000 },
@@ -34,7 +36,7 @@ static const struct stated {
 	{ "paper", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "paper", TIMELY_P_once_per_rtt, 0 },
 	{ "paper", TIMELY_P_app_limited_percent, 80 },
-	/* HPCC's simulator */
+	/* The ns-3 simulator of HPCC */
 	{ "ns3", TIMELY_P_min_rtt_ns, 20000 },
 	{ "ns3", TIMELY_P_t_low_ns, 50000 },
 	{ "ns3", TIMELY_P_t_high_ns, 500000 },
@@ -46,7 +48,7 @@ static const struct stated {
 	{ "ns3", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "ns3", TIMELY_P_once_per_rtt, 1 },
 	{ "ns3", TIMELY_P_app_limited_percent, 0 },
-	/* eRPC's source */
+	/* The source of eRPC */
 	{ "erpc", TIMELY_P_min_rtt_ns, 2000 },
 	{ "erpc", TIMELY_P_t_low_ns, 50000 },
 	{ "erpc", TIMELY_P_t_high_ns, 1000000 },
@@ -58,7 +60,7 @@ static const struct stated {
 	{ "erpc", TIMELY_P_rule, TIMELY_RULE_GRADIENT },
 	{ "erpc", TIMELY_P_scale_decrease, 1 },
 	{ "erpc", TIMELY_P_min_rate_kbps, 120000 },
-	/* CoNEXT'16; the paper's own beta above Thigh. */
+	/* CoNEXT'16; beta above Thigh is TIMELY's. */
 	{ "patched", TIMELY_P_min_rtt_ns, 20000 },
 	{ "patched", TIMELY_P_rtt_ref_ns, 50000 },
 	{ "patched", TIMELY_P_alpha_ppm, 875000 },
@@ -67,7 +69,7 @@ static const struct stated {
 	{ "patched", TIMELY_P_delta_kbps, 10000 },
 	{ "patched", TIMELY_P_segment_bytes, 16384 },
 	{ "patched", TIMELY_P_rule, TIMELY_RULE_PATCHED },
-	/* SIGCOMM'15 section 6.1, Table 1's middle column */
+	/* SIGCOMM'15 section 6.1, middle column of Table 1 */
 	{ "fast", TIMELY_P_rule, TIMELY_RULE_FAST },
 	{ "fast", TIMELY_P_min_rtt_ns, TIMELY_AUTO },
 	{ "fast", TIMELY_P_delta_kbps, 50000 },
@@ -80,7 +82,7 @@ static u32 value_of(struct timely_params params, u32 index)
 	return *timely_param_ref(&params, index);
 }
 
-/* Values allowed together, of which any single one may then be moved. */
+/* Valid parameters, in which any one value can be changed within its range. */
 static struct timely_params widest(void)
 {
 	struct timely_params params = timely_preset_find("paper")->params;
@@ -137,7 +139,7 @@ static void check__ends_of_ranges(struct kunit *test)
 		struct timely_params params = widest();
 		u32 *value = timely_param_ref(&params, i);
 
-		/* Its partner has to follow t_high and max_rate down. */
+		/* t_low must not be above t_high, nor min_rate above max_rate. */
 		*value = desc->min;
 		params.t_low_ns = min(params.t_low_ns, params.t_high_ns);
 		params.min_rate_kbps = min(params.min_rate_kbps, params.max_rate_kbps);
@@ -169,7 +171,7 @@ static void check__out_of_range(struct kunit *test)
 	}
 }
 
-/* What no path decides has to be given. */
+/* Parameters that do not depend on the path must have a value. */
 static void check__auto_where_allowed(struct kunit *test)
 {
 	u32 i, allowed = 0;
@@ -178,9 +180,9 @@ static void check__auto_where_allowed(struct kunit *test)
 		const struct timely_param_desc *desc = &timely_param_descs[i];
 		struct timely_params params = widest();
 
-		KUNIT_EXPECT_FALSE(test, timely_params_are_auto(&params));
+		KUNIT_EXPECT_FALSE(test, timely_params_any_auto(&params));
 		*timely_param_ref(&params, i) = TIMELY_AUTO;
-		KUNIT_EXPECT_TRUE(test, timely_params_are_auto(&params));
+		KUNIT_EXPECT_TRUE(test, timely_params_any_auto(&params));
 		KUNIT_EXPECT_EQ(test, timely_param_allowed(i, TIMELY_AUTO), desc->may_be_auto);
 		expect_check(test, &params, desc->may_be_auto ? 0 : -ERANGE, i);
 		allowed += desc->may_be_auto;
@@ -190,7 +192,7 @@ static void check__auto_where_allowed(struct kunit *test)
 	KUNIT_EXPECT_LT(test, allowed, TIMELY_P_COUNT);
 }
 
-/* What is derived contradicts nothing, whatever its partner. */
+/* A threshold or rate that is "auto" is not compared with the other one. */
 static void check__auto_is_in_order(struct kunit *test)
 {
 	struct timely_params params = widest();
@@ -212,7 +214,7 @@ static void check__thresholds_in_order(struct kunit *test)
 	params.t_low_ns = 100001;
 	params.t_high_ns = 100000;
 	expect_check(test, &params, -EINVAL, TIMELY_P_t_low_ns);
-	/* One threshold for both is the paper's section 4.4. */
+	/* Equal thresholds are valid: SIGCOMM'15 section 4.4. */
 	params.t_low_ns = 100000;
 	expect_check(test, &params, 0, TIMELY_P_t_low_ns);
 }
@@ -226,14 +228,14 @@ static void check__rates_in_order(struct kunit *test)
 	expect_check(test, &params, -EINVAL, TIMELY_P_min_rate_kbps);
 	params.min_rate_kbps = 5000;
 	expect_check(test, &params, 0, TIMELY_P_min_rate_kbps);
-	/* The first rate is clamped, not refused. */
+	/* A first rate outside of min_rate and max_rate is valid: the engine clamps it. */
 	params.first_rate_kbps = 1;
 	expect_check(test, &params, 0, TIMELY_P_first_rate_kbps);
 	params.first_rate_kbps = 800000000;
 	expect_check(test, &params, 0, TIMELY_P_first_rate_kbps);
 }
 
-/* A value of its own wrong range is named before its wrong partner. */
+/* A value out of its range is reported before a wrong order of two values. */
 static void check__range_before_order(struct kunit *test)
 {
 	struct timely_params params = widest();
@@ -273,7 +275,7 @@ static void presets__are_the_named_ones(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, names, TIMELY_PRESET_NAMES);
 }
 
-static void presets__state_what_their_sources_do(struct kunit *test)
+static void presets__agree_with_their_sources(struct kunit *test)
 {
 	u32 i;
 
@@ -296,7 +298,7 @@ static void find__knows_each_name(struct kunit *test)
 				    &timely_presets[i]);
 }
 
-static void find__wants_the_whole_name(struct kunit *test)
+static void find__needs_the_whole_name(struct kunit *test)
 {
 	KUNIT_EXPECT_NULL(test, timely_preset_find(""));
 	KUNIT_EXPECT_NULL(test, timely_preset_find("pape"));
@@ -316,9 +318,9 @@ static struct kunit_case params_cases[] = {
 	KUNIT_CASE(check__range_before_order),
 	KUNIT_CASE(presets__are_valid),
 	KUNIT_CASE(presets__are_the_named_ones),
-	KUNIT_CASE(presets__state_what_their_sources_do),
+	KUNIT_CASE(presets__agree_with_their_sources),
 	KUNIT_CASE(find__knows_each_name),
-	KUNIT_CASE(find__wants_the_whole_name),
+	KUNIT_CASE(find__needs_the_whole_name),
 	{}
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of the qdisc stand on: a device that is never registered,
- * sockets that are only memory, packets whose payload is counted, a clock that
- * the test sets, memory that runs out when the test says so, and an audit of
- * everything the qdisc counts. For qdisc_kunit.c, which includes the qdisc's
- * source after the seams below.
+ * The environment of the qdisc's tests: a device that is never registered, sockets that are only
+ * memory, packets with counted payload, a clock that the test sets, memory allocations that fail on
+ * request, and an audit of all counters of the qdisc. For qdisc_kunit.c, which includes the source
+ * of the qdisc after the replacements below.
  */
 #ifndef _KUNIT_QDISC_BENCH_H
 #define _KUNIT_QDISC_BENCH_H
@@ -49,37 +48,37 @@
 #define START_NS	(1000 * SECOND)
 #define BENCH_SOCKS	8
 #define OPTION_BYTES	2048
-/* As TCP's with timestamps. */
+/* Length of TCP's header with timestamps. */
 #define TCP_BYTES	32
 
 /**
- * struct bench - all that a test has; one test runs at a time
+ * struct bench - state of a test; one test runs at a time
  * @now_ns: the qdisc's clock
- * @armed_ns: when its timer would fire, U64_MAX if it is not set
- * @woken: times it was scheduled since it was made
- * @reap: times it asked to be looked through for idle flows
- * @asked: times something was asked for that may fail
- * @fail_at: which of these fails, 0 for none
- * @no_pages: pages for the table fail, all of them
- * @hurried: allocations that were not allowed to wait for memory
+ * @armed_ns: when the qdisc's timer expires; U64_MAX if it is not set
+ * @woken: how often the qdisc was scheduled
+ * @reap: how often the qdisc asked for a search for idle flows
+ * @asked: number of operations that may fail
+ * @fail_at: which of these operations fails; 0 for none
+ * @no_pages: all allocations of pages for the table fail
+ * @hurried: number of allocations that must not sleep
  * @between: called once, after the qdisc has read a rate and before it uses the rate
- * @no_budget: the namespace has as many queues as it may
- * @attrs: options that the next qdisc is made with, or NULL
- * @other: shares its data with a packet that is split
- * @other_size: its gso_size meanwhile
+ * @no_budget: the namespace has no budget for queues left
+ * @attrs: options of the next qdisc, or NULL
+ * @other: a packet that shares its data with a packet that is split
+ * @other_size: gso_size of @other meanwhile
  * @charged: packets that are charged to a socket
- * @mark: of the packet made last
- * @made_bytes: payload made
- * @sent_bytes: payload that left
- * @dropped_bytes: payload of packets given back by enqueue
- * @dropped: packets given back by enqueue
- * @page: where all payload lies: its references are the packets that live
+ * @mark: mark of the last packet
+ * @made_bytes: payload of all packets
+ * @sent_bytes: payload of packets that left
+ * @dropped_bytes: payload of packets that enqueue returned
+ * @dropped: packets that enqueue returned
+ * @page: the page with all payload: its references are the packets that exist
  * @dev: the device
  * @sch: the qdisc
- * @q: its private part
- * @second: another qdisc, bench_swap() makes it the one that a test talks to
+ * @q: private data of the qdisc
+ * @second: another qdisc; bench_swap() exchanges both
  * @sk: sockets
- * @record: what their congestion control shares
+ * @entry: flow entries of the sockets
  */
 static struct bench {
 	u64 now_ns;
@@ -107,10 +106,10 @@ static struct bench {
 	struct tq_sched *q;
 	struct Qdisc *second;
 	struct sock *sk[BENCH_SOCKS];
-	struct timely_flow *record[BENCH_SOCKS];
+	struct timely_flow *entry[BENCH_SOCKS];
 } bench;
 
-/* ---- seams ---- */
+/* ---- replaced functions of the kernel ---- */
 
 static bool bench_fails(void)
 {
@@ -148,29 +147,29 @@ static gfp_t bench_gfp(gfp_t flags)
 	return flags;
 }
 
-/* TCP's sub-segments are charged to the socket where TCP's destructor is seen, and
- * the last one takes over the charge of the packet. Here they are charged the same way.
+/* The kernel charges sub-segments to the socket if they have TCP's destructor, and the last one
+ * takes over the packet's charge. Here they are charged in the same way.
  */
 static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t features,
 					 bool tx_path)
 {
-	struct sk_buff *pieces, *piece;
+	struct sk_buff *subsegs, *subseg;
 
 	if (bench_fails())
 		return ERR_PTR(-ENOMEM);
 	if (bench.other)
 		bench.other_size = skb_shinfo(bench.other)->gso_size;
-	pieces = __skb_gso_segment(skb, features, tx_path);
-	if (IS_ERR_OR_NULL(pieces) || !skb->sk)
-		return pieces;
-	for (piece = pieces; piece; piece = piece->next) {
-		piece->sk = skb->sk;
-		piece->destructor = skb->destructor;
-		bench.charged += !!piece->next;
+	subsegs = __skb_gso_segment(skb, features, tx_path);
+	if (IS_ERR_OR_NULL(subsegs) || !skb->sk)
+		return subsegs;
+	for (subseg = subsegs; subseg; subseg = subseg->next) {
+		subseg->sk = skb->sk;
+		subseg->destructor = skb->destructor;
+		bench.charged += !!subseg->next;
 	}
 	skb->sk = NULL;
 	skb->destructor = NULL;
-	return pieces;
+	return subsegs;
 }
 
 #define TIMELY_CLOCK_NS()	bench.now_ns
@@ -201,7 +200,7 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 /* A test calls tq_reap() itself. */
 #define queue_delayed_work(queue, work, delay)	bench_reap_soon()
 
-/* The module's own ends are not wanted. */
+/* The module's init and exit functions are not used. */
 #undef __init
 #define __init	__maybe_unused
 #undef __exit
@@ -219,13 +218,19 @@ static struct sk_buff *bench_gso_segment(struct sk_buff *skb, netdev_features_t 
 #undef MODULE_ALIAS
 #define MODULE_ALIAS(text)
 
+#include "../net/sched/sch_timely_packet.c"
+#include "../net/sched/sch_timely_split.c"
+#include "../net/sched/sch_timely_entry.c"
+#include "../net/sched/sch_timely_table.c"
+#include "../net/sched/sch_timely_flow.c"
+#include "../net/sched/sch_timely_options.c"
 #include "../net/sched/sch_timely.c"
 
 /* ---- sockets ---- */
 
 static struct tcp_congestion_ops bench_ops = { .name = "bench" };
 
-/* A connection without a rate; more than a TCP socket is never looked at. */
+/* A connection without a rate. The qdisc reads nothing beyond a TCP socket. */
 static struct sock *bench_sock(u32 i, int type)
 {
 	struct sock *sk = bench.sk[i];
@@ -247,7 +252,9 @@ static struct sock *bench_tcp(u32 i)
 	return bench_sock(i, SOCK_STREAM);
 }
 
-/* Never without a flow: it has a limit, of no consequence. */
+/* A UDP socket. Its pacing limit is too high to delay packets, but with a limit packets do not take
+ * the fast path and have a flow.
+ */
 static struct sock *bench_udp(u32 i)
 {
 	struct sock *sk = bench_sock(i, SOCK_DGRAM);
@@ -256,47 +263,47 @@ static struct sock *bench_udp(u32 i)
 	return sk;
 }
 
-/* A connection whose congestion control keeps a record. */
+/* A connection whose congestion control has a flow entry. */
 static struct sock *bench_recorded(struct kunit *test, u32 i, u64 rate_Bps)
 {
 	struct sock *sk = bench_tcp(i);
 
 	inet_csk(sk)->icsk_ca_ops = &bench_ops;
 	sk->sk_pacing_rate = rate_Bps;
-	bench.record[i] = timely_flow_open(sk);
-	KUNIT_ASSERT_NOT_NULL(test, bench.record[i]);
+	bench.entry[i] = timely_flow_open(sk);
+	KUNIT_ASSERT_NOT_NULL(test, bench.entry[i]);
 	return sk;
 }
 
-/* As the congestion control sets it. */
+/* Set the rate as the congestion control does. */
 static void bench_set_rate(u32 i, u64 rate_Bps)
 {
 	bench.sk[i]->sk_pacing_rate = rate_Bps;
-	if (bench.record[i])
-		timely_flow_rate(bench.record[i], rate_Bps);
+	if (bench.entry[i])
+		timely_flow_rate(bench.entry[i], rate_Bps);
 }
 
 /* ---- packets ---- */
 
 /**
- * struct packet - what a packet is to be
+ * struct packet - properties of a packet to make
  * @sk: socket, or NULL
- * @tstamp: stamp
- * @len: bytes with all headers; 0 for 1514; a GSO packet's are more
+ * @tstamp: timestamp
+ * @len: length with all headers; 0 for 1514; GSO packets are longer
  * @seq: sequence number
- * @gso: payload bytes of a GSO packet, 0 for none
- * @mss: payload bytes of each of its packets, 0 for 1448
- * @gso_type: further bits of its kind
+ * @gso: payload bytes of a GSO packet; 0 for none
+ * @mss: payload bytes of each segment of a GSO packet; 0 for 1448
+ * @gso_type: further bits of the GSO type
  * @priority: skb priority
- * @hash: of its headers
- * @ip_id: of IPv4
+ * @hash: hash of the headers
+ * @ip_id: ID of the IPv4 header
  * @tos: TOS or traffic class
- * @frag_off: of IPv4: flags and offset; 0 for IP_DF
- * @flags: TCP flags in place of PSH and ACK, as in the fourteenth byte of the header
- * @tlv: type of an option in a hop-by-hop header of IPv6; 0 for no such header
- * @v6: is it IPv6?
- * @udp: is it UDP?
- * @ack: is it a pure ACK?
+ * @frag_off: fragment flags and offset of the IPv4 header; 0 for IP_DF
+ * @flags: TCP flags instead of PSH and ACK, as in the fourteenth byte of the header
+ * @tlv: type of an option in an IPv6 hop-by-hop header; 0 for no such header
+ * @v6: IPv6
+ * @udp: UDP
+ * @ack: a pure ACK
  */
 struct packet {
 	struct sock *sk;
@@ -338,7 +345,7 @@ static void bench_wfree(struct sk_buff *skb)
 	bench.charged--;
 }
 
-/* The jumbo payload option's four bytes are the length of what follows IPv6's header. */
+/* The four bytes of the jumbo payload option are the length of all data after the IPv6 header. */
 static void bench_put_hop_by_hop(struct sk_buff *skb, const struct packet *p, u8 protocol,
 				 u32 bytes)
 {
@@ -388,7 +395,7 @@ static void bench_put_ip(struct sk_buff *skb, const struct packet *p, u32 payloa
 	skb->protocol = htons(ETH_P_IP);
 }
 
-/* What the transport header's checksum starts from: the rest is the device's. */
+/* The checksum of the pseudo-header: the device computes the rest. */
 static __sum16 bench_check(const struct sk_buff *skb, bool udp, u32 payload)
 {
 	u32 bytes = bench_transport_bytes(udp) + payload;
@@ -515,7 +522,7 @@ static int bench_enqueue(struct sk_buff *skb)
 	return result;
 }
 
-/* Return: its mark, 0 if it was dropped. */
+/* Enqueue a packet. Return: its mark; 0 if it was dropped. */
 static u32 bench_give(struct kunit *test, const struct packet *p)
 {
 	struct sk_buff *skb = bench_packet(test, p);
@@ -536,7 +543,7 @@ static struct sk_buff *bench_take_skb(void)
 	return skb;
 }
 
-/* Return: the mark of the packet that leaves now, 0 if none does. */
+/* Dequeue a packet. Return: its mark; 0 if none leaves now. */
 static u32 bench_take(void)
 {
 	struct sk_buff *skb = bench_take_skb();
@@ -546,7 +553,7 @@ static u32 bench_take(void)
 	return mark;
 }
 
-/* Let time pass until a packet leaves: the timer is on time. */
+/* Let time pass until a packet leaves; the timer is on time. */
 static struct sk_buff *bench_wait_skb(void)
 {
 	struct sk_buff *skb = NULL;
@@ -571,7 +578,7 @@ static u32 bench_wait(void)
 	return mark;
 }
 
-/* As tc does it: no padding. */
+/* Put an option into a message as tc does, without padding. */
 static int bench_put_option(struct sk_buff *skb, u32 type, u64 value)
 {
 	u32 i;
@@ -597,7 +604,7 @@ static int bench_change_attrs(struct sk_buff *attrs)
 	return err;
 }
 
-/* Attributes and values, until an attribute that is 0. */
+/* A message with @options: pairs of attribute and value, ending with attribute 0. */
 static struct sk_buff *bench_attrs(struct kunit *test, const u64 *options)
 {
 	struct sk_buff *attrs = alloc_skb(OPTION_BYTES, GFP_KERNEL);
@@ -652,7 +659,7 @@ static void bench_reap(u64 ns)
 	} while (bench.now_ns < end_ns);
 }
 
-/* Pages that the table has. */
+/* Number of pages of the flow table. */
 static u32 bench_pages(void)
 {
 	u32 i, pages = 0;
@@ -685,7 +692,7 @@ static bool bench_make(void)
 	return true;
 }
 
-/* Talk to the other qdisc from here on; NULL if there is none yet. */
+/* Continue the test with the other qdisc; bench.q is NULL if there is none yet. */
 static void bench_swap(void)
 {
 	swap(bench.sch, bench.second);
@@ -702,7 +709,7 @@ static void bench_destroy(void)
 	rtnl_unlock();
 }
 
-/* Another one, made with these options. */
+/* Destroy the qdisc and make another one with these options. */
 static void bench_make_anew(struct kunit *test, const u64 *options)
 {
 	struct sk_buff *attrs = bench_attrs(test, options);
@@ -729,7 +736,7 @@ static void bench_reset(void)
 
 /* ---- the audit ---- */
 
-/* What has to add up, counted again. */
+/* Sums that the audit computes from flows and packets, to be compared with the qdisc's counters. */
 struct audit {
 	u32 flows, inactive, throttled, ready, qlen;
 	u64 backlog;
@@ -772,7 +779,7 @@ static void audit_flow(struct audit *a, struct tq_flow *f)
 		qlen += audit_packet(a, rb_to_skb(node));
 	audit_that(a, f->qlen == qlen, "a flow's packets");
 	audit_that(a, f->has_early == !RB_EMPTY_ROOT(&f->early), "has_early");
-	audit_that(a, f->recorded == !!f->record, "recorded");
+	audit_that(a, f->has_entry == !!f->entry, "has_entry");
 	audit_that(a, (f->state == TQ_THROTTLED) == timely_wheel_queued(&f->node),
 		   "what is throttled is in the wheel");
 	audit_that(a, f->qlen || f->state != TQ_THROTTLED, "a flow waits with nothing");
@@ -794,18 +801,18 @@ static void audit_table(struct audit *a, const struct tq_table *table)
 		   table->buckets < 2 * table->half, "half of the buckets");
 }
 
-static void audit_turns(struct audit *a, const struct tq_turns *turns)
+static void audit_turns(struct audit *a, const struct tq_round *round)
 {
 	const struct tq_flow *f;
 
-	for (f = turns->first; f && a->ready <= a->flows; f = tq_turn_after(f)) {
+	for (f = round->first; f && a->ready <= a->flows; f = tq_round_after(f)) {
 		a->ready++;
 		audit_that(a, f->state == TQ_READY, "who has a turn is ready");
-		audit_that(a, tq_turn_after(f) || turns->last == f, "the last turn");
+		audit_that(a, tq_round_after(f) || round->last == f, "the last turn");
 	}
 }
 
-/* Return: what does not add up, NULL if all does. */
+/* Return: a description of what does not agree; NULL if everything does. */
 static const char *bench_audit(void)
 {
 	const struct tq_sched *q = bench.q;
@@ -837,14 +844,14 @@ static const char *bench_audit(void)
 #define EXPECT_AUDIT(test)	KUNIT_EXPECT_STREQ(test, bench_audit() ? : "all adds up", \
 						   "all adds up")
 
-/* Nothing is in it. */
+/* The qdisc is empty. */
 #define EXPECT_DONE_HERE(test) do {					\
 	EXPECT_AUDIT(test);						\
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);			\
 	KUNIT_EXPECT_EQ(test, bench.sch->qstats.backlog, 0);		\
 } while (0)
 
-/* And all payload has left or was dropped. */
+/* The qdisc is empty, and all payload has left or was dropped. */
 #define EXPECT_DONE(test) do {						\
 	EXPECT_DONE_HERE(test);						\
 	KUNIT_EXPECT_EQ(test, bench.made_bytes,				\
@@ -882,7 +889,7 @@ static int bench_init(struct kunit *test)
 	return bench_make() ? 0 : -ENOMEM;
 }
 
-/* Whatever the test did: when the qdisc has gone, so has every packet. */
+/* When the qdisc is destroyed, all packets must be freed. */
 static void bench_exit(struct kunit *test)
 {
 	u32 i;
@@ -893,11 +900,11 @@ static void bench_exit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.charged, 0);
 	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
 	for (i = 0; i < BENCH_SOCKS; i++) {
-		if (!bench.record[i])
+		if (!bench.entry[i])
 			continue;
-		KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[i]->ref), 1);
-		KUNIT_EXPECT_NULL(test, bench.record[i]->waiter);
-		timely_flow_close(bench.record[i]);
+		KUNIT_EXPECT_EQ(test, refcount_read(&bench.entry[i]->ref), 1);
+		KUNIT_EXPECT_NULL(test, bench.entry[i]->notifier);
+		timely_flow_close(bench.entry[i]);
 	}
 	timely_flow_unregister();
 	rcu_barrier();

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * White-box tests of the qdisc: its source is part of this file, its clock, its
- * memory and its timer are the test's (qdisc_bench.h). Cases are named
- * function__case, for the step of a packet's life that they are about.
+ * White-box tests of the qdisc. Its source is included in this file, and the tests control its
+ * clock, its memory and its timer (qdisc_bench.h). Cases are named function__case, by the step in
+ * the path of a packet.
  *
- * Packets have 1514 bytes, of which 1448 are payload, unless a test says
- * otherwise; a turn is two of them, a new flow's first one ten.
+ * Packets have 1514 bytes with 1448 bytes of payload unless a test states otherwise. A round-robin
+ * slot is two packets, and ten for a new flow.
  */
 #include "qdisc_bench.h"
 
 #define PACKET_BYTES	1514
 #define MSS		1448
-/* Slots are 1024 ns wide: that late anything may be. */
+/* Slots of the wheel are 1024 ns wide: packets may be late by that much. */
 #define SLOT_NS		1024
-/* A rate that charges flows next to nothing, and keeps packets off the fast path. */
+/* A rate that charges flows almost nothing and prevents the fast path. */
 #define NEARLY_UNLIMITED (1ULL << 50)
 
 #define EXPECT_AT(test, at_ns) do {					\
@@ -26,7 +26,7 @@ static struct packet plain(struct sock *sk)
 	return (struct packet){ .sk = sk, .hash = 1 };
 }
 
-static struct packet stamped(struct sock *sk, u64 tstamp)
+static struct packet timestamped(struct sock *sk, u64 tstamp)
 {
 	return (struct packet){ .sk = sk, .hash = 1, .tstamp = tstamp };
 }
@@ -38,14 +38,14 @@ static u32 give_plain(struct kunit *test, struct sock *sk)
 	return bench_give(test, &p);
 }
 
-static u32 give_stamped(struct kunit *test, struct sock *sk, u64 tstamp)
+static u32 give_timestamped(struct kunit *test, struct sock *sk, u64 tstamp)
 {
-	struct packet p = stamped(sk, tstamp);
+	struct packet p = timestamped(sk, tstamp);
 
 	return bench_give(test, &p);
 }
 
-/* 1000 bytes of payload and a sequence number after those before it. */
+/* Enqueue a packet with 1000 bytes of payload; its sequence number follows the one before. */
 static u32 give_kilo(struct kunit *test, struct sock *sk, u32 nr)
 {
 	struct packet p = { .sk = sk, .len = 1066, .seq = nr * 1000, .hash = 1 };
@@ -53,14 +53,14 @@ static u32 give_kilo(struct kunit *test, struct sock *sk, u32 nr)
 	return bench_give(test, &p);
 }
 
-/* ---- stamps ---- */
+/* ---- timestamps ---- */
 
-static void enqueue__waits_for_the_stamp(struct kunit *test)
+static void enqueue__waits_until_the_timestamp(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	give_stamped(test, sk, START_NS + 100 * US);
-	give_stamped(test, sk, START_NS + 5 * MS);
+	give_timestamped(test, sk, START_NS + 100 * US);
+	give_timestamped(test, sk, START_NS + 5 * MS);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench.q->throttled, 1);
 	EXPECT_AUDIT(test);
@@ -73,25 +73,25 @@ static void enqueue__waits_for_the_stamp(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-static void enqueue__stamp_of_just_now(struct kunit *test)
+static void enqueue__timestamp_in_the_past(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	give_stamped(test, sk, START_NS);
-	give_stamped(test, sk, START_NS - 9 * SECOND);
+	give_timestamped(test, sk, START_NS);
+	give_timestamped(test, sk, START_NS - 9 * SECOND);
 	KUNIT_EXPECT_EQ(test, bench_take(), 2);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, 0);
 }
 
-static void enqueue__orders_by_stamp(struct kunit *test)
+static void enqueue__orders_by_timestamp(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	give_stamped(test, sk, START_NS + 300 * US);
-	give_stamped(test, sk, START_NS + 100 * US);
-	give_stamped(test, sk, START_NS + 400 * US);
-	give_stamped(test, sk, START_NS + 200 * US);
+	give_timestamped(test, sk, START_NS + 300 * US);
+	give_timestamped(test, sk, START_NS + 100 * US);
+	give_timestamped(test, sk, START_NS + 400 * US);
+	give_timestamped(test, sk, START_NS + 200 * US);
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 100 * US);
@@ -103,7 +103,7 @@ static void enqueue__orders_by_stamp(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-static void enqueue__equal_stamps_keep_their_order(struct kunit *test)
+static void enqueue__equal_timestamps_keep_their_order(struct kunit *test)
 {
 	static const u8 at_us[][6] = {
 		{ 200, 100, 100, 200, 100, 200 }, { 100, 200, 100, 100, 200, 100 },
@@ -114,7 +114,7 @@ static void enqueue__equal_stamps_keep_their_order(struct kunit *test)
 
 	for (n = 0; n < 2; n++) {
 		for (i = 0; i < 6; i++)
-			give_stamped(test, sk, bench.now_ns + at_us[n][i] * US);
+			give_timestamped(test, sk, bench.now_ns + at_us[n][i] * US);
 		EXPECT_AUDIT(test);
 		for (i = 0; i < 6; i++)
 			KUNIT_EXPECT_EQ(test, bench_wait(), 6 * n + order[n][i]);
@@ -122,13 +122,13 @@ static void enqueue__equal_stamps_keep_their_order(struct kunit *test)
 	}
 }
 
-static void enqueue__an_earlier_stamp_moves_the_flow(struct kunit *test)
+static void enqueue__an_earlier_timestamp_moves_the_flow(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	give_stamped(test, sk, START_NS + SECOND);
+	give_timestamped(test, sk, START_NS + SECOND);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	give_stamped(test, sk, START_NS + 10 * US);
+	give_timestamped(test, sk, START_NS + 10 * US);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 10 * US);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
@@ -139,9 +139,9 @@ static void enqueue__horizon_drops(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 10 * SECOND), 1);
-	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 10 * SECOND + 1), 0);
-	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 3600 * SECOND), 0);
+	KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, START_NS + 10 * SECOND), 1);
+	KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, START_NS + 10 * SECOND + 1), 0);
+	KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, START_NS + 3600 * SECOND), 0);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.horizon_drops, 2);
 	KUNIT_EXPECT_EQ(test, bench.sch->qstats.drops, 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
@@ -154,15 +154,15 @@ static void enqueue__horizon_caps(struct kunit *test)
 	struct sock *sk = bench_udp(0);
 
 	must_change(test, TCA_TIMELY_HORIZON_DROP, 0, TCA_TIMELY_HORIZON, 1000);
-	KUNIT_EXPECT_EQ(test, give_stamped(test, sk, START_NS + 3600 * SECOND), 1);
+	KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, START_NS + 3600 * SECOND), 1);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.horizon_caps, 1);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + MS);
 	EXPECT_DONE(test);
 }
 
-/* The clocks that stamps are taken from by mistake. */
-static const u64 wrong_stamps[] = {
+/* Times of clocks that packets are mistakenly timestamped with. */
+static const u64 wrong_times[] = {
 	1, 1000 * US, START_NS - 11 * SECOND, START_NS + 25 * 3600 * SECOND,
 	1763724000 * SECOND, 1763724037 * SECOND, 1ULL << 62, 1ULL << 63, U64_MAX,
 };
@@ -173,11 +173,11 @@ static void enqueue__wrong_clock_goes_at_once(struct kunit *test)
 	struct sk_buff *skb;
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(wrong_stamps); i++) {
-		KUNIT_EXPECT_EQ(test, give_stamped(test, sk, wrong_stamps[i]), i + 1);
+	for (i = 0; i < ARRAY_SIZE(wrong_times); i++) {
+		KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, wrong_times[i]), i + 1);
 		skb = bench_take_skb();
 		KUNIT_ASSERT_NOT_NULL(test, skb);
-		/* The device must not wait for it either. */
+		/* The device must not wait for the timestamp, either. */
 		KUNIT_EXPECT_EQ(test, (u64)skb->tstamp, 0);
 		kfree_skb(skb);
 	}
@@ -192,8 +192,8 @@ static void enqueue__wrong_clock_drops(struct kunit *test)
 	u32 i;
 
 	must_change(test, TCA_TIMELY_WRONG_CLOCK_DROP, 1);
-	for (i = 0; i < ARRAY_SIZE(wrong_stamps); i++)
-		KUNIT_EXPECT_EQ(test, give_stamped(test, sk, wrong_stamps[i]), 0);
+	for (i = 0; i < ARRAY_SIZE(wrong_times); i++)
+		KUNIT_EXPECT_EQ(test, give_timestamped(test, sk, wrong_times[i]), 0);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, i);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock_drops, i);
 	KUNIT_EXPECT_EQ(test, bench.dropped, i);
@@ -201,15 +201,15 @@ static void enqueue__wrong_clock_drops(struct kunit *test)
 }
 
 /* Just after the machine was started. */
-static void enqueue__stamps_near_time_zero(struct kunit *test)
+static void enqueue__timestamps_near_time_zero(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
 	bench_destroy();
 	bench.now_ns = 5 * MS;
 	KUNIT_ASSERT_TRUE(test, bench_make());
-	give_stamped(test, sk, 6 * MS);
-	give_stamped(test, sk, 1);
+	give_timestamped(test, sk, 6 * MS);
+	give_timestamped(test, sk, 1);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, 5 * MS);
@@ -248,7 +248,7 @@ static void enqueue__band_limit(struct kunit *test)
 	p.sk = bench_udp(5);
 	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 0);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.band_drops[1], 1);
-	/* The other bands have limits of their own. */
+	/* The other bands have their own limits. */
 	p.priority = TC_PRIO_CONTROL;
 	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 6);
 	p.priority = TC_PRIO_BULK;
@@ -276,17 +276,17 @@ static void enqueue__priomap(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* ---- turns ---- */
+/* ---- round robin ---- */
 
-static void dequeue__turns_by_quantum(struct kunit *test)
+static void dequeue__slots_by_quantum(struct kunit *test)
 {
-	static const u8 turns[] = { 10, 10, 2, 2, 2, 2, 1, 1 };
+	static const u8 round[] = { 10, 10, 2, 2, 2, 2, 1, 1 };
 	u32 i, n, marks[2] = { 0, 15 };
 
 	for (i = 0; i < 30; i++)
 		give_plain(test, bench_udp(i / 15));
-	for (i = 0; i < ARRAY_SIZE(turns); i++)
-		for (n = 0; n < turns[i]; n++)
+	for (i = 0; i < ARRAY_SIZE(round); i++)
+		for (n = 0; n < round[i]; n++)
 			KUNIT_EXPECT_EQ(test, bench_take(), ++marks[i % 2]);
 	EXPECT_DONE(test);
 }
@@ -299,7 +299,7 @@ static void dequeue__new_flows_first(struct kunit *test)
 		give_plain(test, bench_udp(i / 12));
 	for (i = 0; i < 21; i++)
 		bench_take();
-	/* Both have had their first turn, one of them is in its second. */
+	/* Both have had their first slot, and one of them is in its second. */
 	give_plain(test, bench_udp(2));
 	KUNIT_EXPECT_EQ(test, bench_take(), 25);
 	KUNIT_EXPECT_EQ(test, bench_take(), 12);
@@ -308,8 +308,8 @@ static void dequeue__new_flows_first(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* A flow that comes back with one packet each time waits for the old ones' round. */
-static void dequeue__new_again_is_not_always_first(struct kunit *test)
+/* A flow that returns with one packet each time waits until the old flows have been served. */
+static void dequeue__returning_flow_waits_for_old_flows(struct kunit *test)
 {
 	struct packet p = { .sk = bench_udp(5), .hash = 1, .len = 100 };
 	struct tq_flow *f;
@@ -327,7 +327,7 @@ static void dequeue__new_again_is_not_always_first(struct kunit *test)
 			bench_give(test, &p);
 		again += bench_take() > 5 * 40;
 	}
-	/* Once in a round of ten packets. */
+	/* Once per round of ten packets. */
 	KUNIT_EXPECT_LE(test, again, 12);
 	KUNIT_EXPECT_GE(test, again, 8);
 	EXPECT_AUDIT(test);
@@ -365,7 +365,7 @@ static void dequeue__bands_by_weight(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, left[0], 5 * 33);
 	KUNIT_EXPECT_EQ(test, left[1], 5 * 22);
 	KUNIT_EXPECT_EQ(test, left[2], 5 * 11);
-	/* An empty band's share is not kept for it. */
+	/* The share of an empty band is not saved. */
 	while (bench.q->bands[0].packets)
 		bench_take();
 	while (bench_take())
@@ -373,14 +373,14 @@ static void dequeue__bands_by_weight(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* ---- pacing as fq's ---- */
+/* ---- pacing as in fq ---- */
 
 static void charge__by_the_sockets_rate(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 	u32 i;
 
-	/* One packet a ms; at first ten at once. */
+	/* One packet per ms; ten at once at the start. */
 	sk->sk_pacing_rate = PACKET_BYTES * 1000;
 	for (i = 0; i < 90; i++)
 		give_plain(test, sk);
@@ -388,7 +388,7 @@ static void charge__by_the_sockets_rate(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, bench_take(), i);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	for (; i <= 90; i += 2) {
-		/* A turn is two packets, and paid for with the second. */
+		/* A slot is two packets, which are charged after the second. */
 		KUNIT_EXPECT_EQ(test, bench_wait(), i);
 		EXPECT_AT(test, START_NS + (i - 9) * MS);
 		KUNIT_EXPECT_EQ(test, bench_take(), i + 1);
@@ -397,7 +397,7 @@ static void charge__by_the_sockets_rate(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Credit is used up to its last byte before anything is paid for. */
+/* The credit is used up completely before a packet is charged. */
 static void charge__the_last_of_the_credit(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -419,7 +419,7 @@ static void charge__low_rates_packet_by_packet(struct kunit *test)
 	struct sock *sk = bench_udp(0);
 	u32 i;
 
-	/* 100 ms each: below 550 kbit/s. */
+	/* 100 ms per packet: below 550 kbit/s. */
 	sk->sk_pacing_rate = PACKET_BYTES * 10;
 	for (i = 1; i <= 20; i++)
 		give_plain(test, sk);
@@ -427,7 +427,7 @@ static void charge__low_rates_packet_by_packet(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, bench_wait(), i);
 		EXPECT_AT(test, START_NS + (i - 1) * 100 * MS);
 	}
-	/* No threshold: as any other rate. */
+	/* Without the threshold, the rate is treated like any other. */
 	must_change(test, TCA_TIMELY_LOW_RATE_THRESHOLD, 0);
 	bench.now_ns += SECOND;
 	sk = bench_udp(1);
@@ -445,14 +445,14 @@ static void charge__maxrate(struct kunit *test)
 	u32 i;
 
 	must_change(test, TCA_TIMELY_MAXRATE, PACKET_BYTES * 1000);
-	/* Stamped packets too. */
+	/* Packets with timestamps, too. */
 	for (i = 0; i < 50; i++)
-		give_stamped(test, sk, START_NS - 1);
+		give_timestamped(test, sk, START_NS - 1);
 	for (i = 1; i <= 50; i++) {
 		KUNIT_EXPECT_EQ(test, bench_wait(), i);
 		EXPECT_AT(test, START_NS + (i - 1) * MS);
 	}
-	/* The lower of the two counts: 20 packets beyond the first ones' credit. */
+	/* The lower rate counts: 20 packets after the initial credit. */
 	sk = bench_udp(1);
 	sk->sk_pacing_rate = PACKET_BYTES * 2000;
 	bench.now_ns = START_NS + SECOND;
@@ -473,12 +473,12 @@ static void charge__makes_good_a_late_timer(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		give_plain(test, sk);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	/* 30 ms late: the next one is on time again. */
+	/* 30 ms late: the next packet is on time again. */
 	bench.now_ns = START_NS + 130 * MS;
 	KUNIT_EXPECT_EQ(test, bench_take(), 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_AT(test, START_NS + 200 * MS);
-	/* 80 ms late: half of the packet's time is made good, no more. */
+	/* 80 ms late: only half of the packet's transmission time is made up for. */
 	bench.now_ns = START_NS + 380 * MS;
 	KUNIT_EXPECT_EQ(test, bench_take(), 4);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
@@ -517,14 +517,14 @@ static void charge__no_pacing(struct kunit *test)
 		KUNIT_EXPECT_NE(test, bench_take(), 0);
 	KUNIT_EXPECT_NE(test, sk->sk_pacing_status, SK_PACING_FQ);
 	KUNIT_EXPECT_NE(test, tcp->sk_pacing_status, SK_PACING_FQ);
-	/* Stamps count all the same. */
-	give_stamped(test, sk, START_NS + MS);
+	/* Timestamps count nevertheless. */
+	give_timestamped(test, sk, START_NS + MS);
 	KUNIT_EXPECT_NE(test, bench_wait(), 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 22);
 	EXPECT_AT(test, START_NS + MS);
 }
 
-/* Switched off while packets wait: what was charged is waited for, no more. */
+/* Pacing is turned off while packets wait: they wait for what was charged before. */
 static void charge__pacing_switched_off(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -536,7 +536,7 @@ static void charge__pacing_switched_off(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	must_change(test, TCA_TIMELY_PACING, 0);
-	/* It has to look again: its timer stands for the rate of before. */
+	/* The timer was set for the old rate, so the qdisc must run. */
 	KUNIT_EXPECT_EQ(test, bench.woken, 1);
 	for (i = 2; i <= 10; i++)
 		KUNIT_EXPECT_EQ(test, bench_wait(), i);
@@ -550,19 +550,19 @@ static void start__refills_the_credit(struct kunit *test)
 	struct tq_flow *f;
 	u32 i;
 
-	give_stamped(test, bench_udp(1), START_NS + 9 * SECOND);
+	give_timestamped(test, bench_udp(1), START_NS + 9 * SECOND);
 	for (i = 0; i < 4; i++) {
 		give_plain(test, sk);
 		KUNIT_EXPECT_NE(test, bench_take(), 0);
 		f = bench_flow(sk);
 		KUNIT_ASSERT_NOT_NULL(test, f);
-		/* Its next turn shows that it has nothing. */
+		/* In its next slot the qdisc finds that the flow is empty. */
 		KUNIT_EXPECT_EQ(test, bench_take(), 0);
 		KUNIT_EXPECT_EQ(test, f->state, TQ_IDLE);
 		f->credit = i < 3 ? -100 : 5 * PACKET_BYTES;
 		bench.now_ns += i ? 41 * MS : 39 * MS;
 		give_plain(test, sk);
-		/* Refilled, not cut down. */
+		/* The credit is refilled, never reduced. */
 		KUNIT_EXPECT_EQ(test, f->credit, !i ? -100 : i < 3 ? 2 * PACKET_BYTES :
 						 5 * PACKET_BYTES);
 		bench_take();
@@ -587,7 +587,7 @@ static u8 take_tos(struct kunit *test)
 	return tos;
 }
 
-static void send__marks_what_waited(struct kunit *test)
+static void send__marks_by_queueing_time(struct kunit *test)
 {
 	struct packet p = plain(bench_udp(0));
 	u32 i;
@@ -610,10 +610,10 @@ static void send__marks_what_waited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.q->stats.ce_mark, 2);
 }
 
-/* Waiting for its own stamp is not a queue. */
+/* Waiting until a packet's timestamp does not count as queueing. */
 static void send__marks_by_the_time_past_due(struct kunit *test)
 {
-	struct packet p = stamped(bench_udp(0), START_NS + MS);
+	struct packet p = timestamped(bench_udp(0), START_NS + MS);
 
 	must_change(test, TCA_TIMELY_CE_THRESHOLD, 100);
 	p.tos = INET_ECN_ECT_1;
@@ -622,7 +622,7 @@ static void send__marks_by_the_time_past_due(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, take_tos(test), INET_ECN_ECT_1);
 }
 
-/* ---- which flow ---- */
+/* ---- flows of packets ---- */
 
 static void classify__by_socket(struct kunit *test)
 {
@@ -646,7 +646,7 @@ static void classify__by_hash_without_a_socket(struct kunit *test)
 		bench_give(test, &p);
 	}
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 10);
-	/* Bits beyond the mask are not looked at. */
+	/* Bits beyond the mask are ignored. */
 	p.hash = 1024 + 3;
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 10);
@@ -672,12 +672,12 @@ static void classify__sockets_that_are_no_connection(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		sk->sk_state = states[i];
 		give_plain(test, sk);
-		/* Not the socket's any more. */
+		/* The packet is not charged to the socket any more. */
 		KUNIT_EXPECT_EQ(test, bench.charged, 0);
 		KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
 		KUNIT_EXPECT_NULL(test, bench_flow(sk));
 	}
-	/* Not connected: by its headers, but charged to its socket. */
+	/* Unconnected: a flow by its headers, but charged to its socket. */
 	sk->sk_state = TCP_CLOSE;
 	give_plain(test, sk);
 	KUNIT_EXPECT_EQ(test, bench.charged, 1);
@@ -696,7 +696,8 @@ static void classify__memory_of_another_socket(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench_flow(sk)->state, TQ_THROTTLED);
-	/* The next one with this address: neither credit nor clock are its own. */
+	/* Another socket at the same address gets neither the old credit nor the old pacing time.
+	 */
 	sk->sk_hash++;
 	sk->sk_pacing_rate = ~0UL;
 	sk->sk_pacing_status = SK_PACING_NONE;
@@ -723,7 +724,7 @@ static void classify__fast_path(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
 	KUNIT_EXPECT_EQ(test, tcp->sk_pacing_status, SK_PACING_FQ);
 	EXPECT_AUDIT(test);
-	/* Not without end. */
+	/* Only a limited number. */
 	for (i = 4; i <= 20; i++)
 		KUNIT_EXPECT_EQ(test, give_plain(test, tcp), i);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 8);
@@ -737,20 +738,20 @@ static void classify__fast_path_is_not_for_all(struct kunit *test)
 {
 	struct sock *tcp = bench_tcp(0), *limited = bench_udp(1);
 
-	give_stamped(test, tcp, START_NS + MS);
+	give_timestamped(test, tcp, START_NS + MS);
 	give_plain(test, limited);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 0);
-	/* A flow has packets that may leave: its turn is first. */
+	/* A flow has packets that may leave: it is served first. */
 	give_plain(test, bench_tcp(2));
 	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 0);
 	KUNIT_EXPECT_EQ(test, bench_take(), 2);
 	KUNIT_EXPECT_EQ(test, bench_take(), 3);
 	bench_take();
-	/* All that is left waits for its time. */
+	/* The remaining flows wait for their times. */
 	give_plain(test, bench_tcp(2));
 	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 4);
-	/* Its time has come. */
+	/* The flow is due. */
 	bench.now_ns = START_NS + MS + SLOT_NS;
 	give_plain(test, bench_tcp(2));
 	KUNIT_EXPECT_EQ(test, bench.q->stats.fastpath_packets, 1);
@@ -767,7 +768,7 @@ static void classify__a_flows_packets_are_not_overtaken(struct kunit *test)
 {
 	struct sock *tcp = bench_tcp(0);
 
-	give_stamped(test, tcp, START_NS + 10 * US);
+	give_timestamped(test, tcp, START_NS + 10 * US);
 	bench_take();
 	bench.now_ns += 11 * US + SLOT_NS;
 	give_plain(test, tcp);
@@ -788,8 +789,8 @@ static void gc__forgets_idle_flows(struct kunit *test)
 	}
 	while (bench_wait())
 		;
-	/* One that still has a packet. */
-	give_stamped(test, NULL, bench.now_ns + 9 * SECOND);
+	/* A flow that still has a packet. */
+	give_timestamped(test, NULL, bench.now_ns + 9 * SECOND);
 	bench.now_ns += 2900 * MS;
 	for (; i <= 60; i++) {
 		p.hash = i;
@@ -820,7 +821,7 @@ static void give_flows(struct kunit *test, u32 first, u32 last)
 		KUNIT_ASSERT_NE(test, bench_give(test, &p), 0);
 }
 
-/* More flows than it was made for, all with a packet. */
+/* More flows than the table was made for, all with a packet. */
 static void grow__keeps_every_flow(struct kunit *test)
 {
 	u32 i, flows = 3000;
@@ -833,7 +834,7 @@ static void grow__keeps_every_flow(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, bench.q->flows, flows);
 	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, flows);
-	/* Each is found again. */
+	/* Each flow is found again. */
 	give_flows(test, 1, flows);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, flows);
 	EXPECT_AUDIT(test);
@@ -853,7 +854,7 @@ static void grow__without_memory(struct kunit *test)
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, page);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, page + 100);
-	/* And later again, one bucket with each new flow. */
+	/* Later the table grows again, by one bucket with each new flow. */
 	bench.no_pages = false;
 	give_flows(test, page + 101, page + 200);
 	EXPECT_AUDIT(test);
@@ -891,7 +892,7 @@ static void merge__keeps_every_flow(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, bench.q->table.half, 1);
 	KUNIT_EXPECT_EQ(test, bench_pages(), 1);
-	/* And split again. */
+	/* Buckets are split again. */
 	give_flows(test, flows + 1, 2 * flows);
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 2 * flows);
@@ -901,7 +902,7 @@ static void merge__keeps_every_flow(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* ---- freeing what is idle ---- */
+/* ---- freeing idle flows ---- */
 
 static void reap__frees_flows_and_buckets(struct kunit *test)
 {
@@ -917,14 +918,14 @@ static void reap__frees_flows_and_buckets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 5000);
 	bench_reap(SECOND);
 	EXPECT_AUDIT(test);
-	/* Seven seconds, as promised. */
+	/* Flows are freed within seven seconds. */
 	bench_reap(5 * SECOND);
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.gc_flows, 5000);
 	KUNIT_EXPECT_EQ(test, bench.q->table.buckets, 64);
 	KUNIT_EXPECT_EQ(test, bench_pages(), 1);
-	/* It does not run while there is nothing to free, and does when there is. */
+	/* The work does not run while there is nothing to free, and runs when there is. */
 	KUNIT_EXPECT_FALSE(test, bench.q->reaping);
 	bench.reap = 0;
 	give_flows(test, 1, 2);
@@ -932,8 +933,8 @@ static void reap__frees_flows_and_buckets(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
-/* Flows fall idle one after the other, and the table becomes smaller meanwhile: buckets
- * are merged with some that have been looked through.
+/* Flows become idle one after the other, and the table shrinks meanwhile: buckets are merged with
+ * buckets that have already been searched.
  */
 static void reap__in_time(struct kunit *test)
 {
@@ -957,7 +958,7 @@ static void reap__leaves_flows_with_packets(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 
-	give_stamped(test, sk, START_NS + 9 * SECOND);
+	give_timestamped(test, sk, START_NS + 9 * SECOND);
 	give_plain(test, bench_udp(1));
 	bench_reap(8 * SECOND);
 	EXPECT_AUDIT(test);
@@ -969,7 +970,7 @@ static void reap__leaves_flows_with_packets(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Its last packet has left, but the qdisc was not asked for another one since. */
+/* The last packet has left, but the qdisc was not asked for another one since. */
 static void reap__frees_flows_in_turn(struct kunit *test)
 {
 	give_plain(test, bench_udp(0));
@@ -983,30 +984,30 @@ static void reap__frees_flows_in_turn(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* The record of a congestion control that has left is put at once. */
-static void reap__puts_closed_records(struct kunit *test)
+/* The reference to the flow entry of a congestion control that has left is released at once. */
+static void reap__puts_closed_entries(struct kunit *test)
 {
-	struct timely_flow *record;
+	struct timely_flow *entry;
 	struct sock *sk;
 
 	sk = bench_recorded(test, 0, 10000000);
 	give_kilo(test, sk, 0);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	record = bench.record[0];
-	KUNIT_ASSERT_EQ(test, refcount_read(&record->ref), 2);
+	entry = bench.entry[0];
+	KUNIT_ASSERT_EQ(test, refcount_read(&entry->ref), 2);
 	bench_reap(SECOND);
-	KUNIT_EXPECT_EQ(test, refcount_read(&record->ref), 2);
-	record->closed = true;
+	KUNIT_EXPECT_EQ(test, refcount_read(&entry->ref), 2);
+	entry->closed = true;
 	bench_reap(SECOND);
-	KUNIT_EXPECT_EQ(test, refcount_read(&record->ref), 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&entry->ref), 1);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
 	EXPECT_AUDIT(test);
 	bench_reap(4 * SECOND);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
 }
 
-/* An idle flow takes its record with it; the congestion control keeps its own reference. */
-static void reap__puts_records_of_idle_flows(struct kunit *test)
+/* An idle flow releases its flow entry; the congestion control has its own reference. */
+static void reap__puts_entries_of_idle_flows(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 10000000);
 
@@ -1014,15 +1015,16 @@ static void reap__puts_records_of_idle_flows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	bench_reap(6 * SECOND);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
-	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 1);
-	KUNIT_EXPECT_NULL(test, bench.record[0]->waiter);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.entry[0]->ref), 1);
+	KUNIT_EXPECT_NULL(test, bench.entry[0]->notifier);
 	give_kilo(test, sk, 1);
-	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 2);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.entry[0]->ref), 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_DONE(test);
 }
 
-/* Without a budget new flows share queues, which pace by stamps; old ones keep theirs. */
+/* Without a budget new flows share queues, which pace by timestamps; old flows keep their queues.
+ */
 static void budget__flows_share_queues(struct kunit *test)
 {
 	struct timely_budget_status before, after;
@@ -1037,7 +1039,7 @@ static void budget__flows_share_queues(struct kunit *test)
 	give_plain(test, sk);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.shared_packets, 0);
 	for (i = 1; i < 6; i++)
-		give_stamped(test, bench_udp(i), START_NS + (10 - i) * MS);
+		give_timestamped(test, bench_udp(i), START_NS + (10 - i) * MS);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.shared_packets, 5);
 	/* All have the same hash. */
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
@@ -1063,7 +1065,7 @@ static void budget__flows_share_queues(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after.used, before.used);
 }
 
-/* ---- lazy enforcement ---- */
+/* ---- lazy rate enforcement ---- */
 
 static void due__the_rate_falls_while_it_waits(struct kunit *test)
 {
@@ -1103,13 +1105,13 @@ static void due__the_rate_rises_while_it_waits(struct kunit *test)
 	EXPECT_AT(test, START_NS + 250 * US);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.brought_forward, 1);
 	EXPECT_AUDIT(test);
-	/* A little more is not worth it. */
+	/* A small rise notifies nobody. */
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	bench_set_rate(0, 4400000);
 	KUNIT_EXPECT_EQ(test, bench.woken, 1);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_AT(test, START_NS + 500 * US);
-	/* Told while nothing waits: nobody is woken. */
+	/* Without queued packets, a change wakes nobody. */
 	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
 	bench_set_rate(0, 400000000);
 	KUNIT_EXPECT_EQ(test, bench.woken, 1);
@@ -1121,8 +1123,8 @@ static void bench_rate_rises(void)
 	bench_set_rate(0, 1000000000);
 }
 
-/* The rate rises after the qdisc has read the old one, before the qdisc has said that
- * it waits: nobody is told of the rise, and the packet must not wait the old time.
+/* The rate rises after the qdisc has read the old rate and before the qdisc has recorded that it
+ * waits. Nobody is notified of this rise, and the packet must not wait for the old time.
  */
 static void due__the_rate_rises_just_before_it_waits(struct kunit *test)
 {
@@ -1142,7 +1144,7 @@ static void due__the_rate_rises_just_before_it_waits(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* So high that its time is over. */
+/* The rate is so high that the time is over. */
 static void due__the_rate_rises_past_now(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 10000);
@@ -1157,7 +1159,8 @@ static void due__the_rate_rises_past_now(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Without lazy enforcement the time stands that was set when the last one left. */
+/* Without lazy enforcement, the time that was computed when the last packet left does not change.
+ */
 static void due__not_lazy(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 10000);
@@ -1178,27 +1181,27 @@ static void due__not_lazy(struct kunit *test)
 	EXPECT_AT(test, due_ns + 2 * 106600 * US);
 }
 
-static void due__stamps_of_recorded_flows(struct kunit *test)
+static void due__timestamps_of_flows_with_entries(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
-	/* TCP's own pacing, of an older rate, is not what counts. */
-	give_stamped(test, sk, START_NS + 50 * MS);
+	/* TCP's timestamp, which is from an older rate, does not count. */
+	give_timestamped(test, sk, START_NS + 50 * MS);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	must_change(test, TCA_TIMELY_LAZY, 0);
-	give_stamped(test, sk, START_NS + 60 * MS);
+	give_timestamped(test, sk, START_NS + 60 * MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 60 * MS);
-	/* Nor does the rate without pacing. */
+	/* Without pacing, the rate does not count, either. */
 	must_change(test, TCA_TIMELY_LAZY, 1, TCA_TIMELY_PACING, 0);
 	sk->sk_pacing_rate = 1;
-	give_stamped(test, sk, bench.now_ns + MS);
-	give_stamped(test, sk, bench.now_ns + MS);
+	give_timestamped(test, sk, bench.now_ns + MS);
+	give_timestamped(test, sk, bench.now_ns + MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	KUNIT_EXPECT_EQ(test, bench_take(), 4);
 }
 
-/* Long-run rate of a recorded flow: payload at the socket's rate. */
+/* Long-run rate of a flow with a flow entry: payload at the socket's rate. */
 static void due__keeps_to_the_rate(struct kunit *test)
 {
 	static const u64 rates[] = { 125000, 1250000, 125000000, 1250000000, 12500000000ULL };
@@ -1223,13 +1226,14 @@ static void due__keeps_to_the_rate(struct kunit *test)
 	}
 }
 
-/* 0 if it is not known. */
+/* The recorded departure, or 0 if there is none. */
 static u64 departed_ns(struct timely_flow *flow, u32 end_seq)
 {
 	struct timely_departure departure;
 	u8 read = 0;
 
-	if (timely_flow_departure(flow, &read, end_seq, bench.now_ns, &departure) != TIMELY_NOTED)
+	if (timely_flow_departure(flow, &read, end_seq, bench.now_ns, &departure) !=
+	    TIMELY_DEPARTURE_FOUND)
 		return 0;
 	return departure.time_ns;
 }
@@ -1243,18 +1247,19 @@ static void record__departures(struct kunit *test)
 	for (i = 0; i < 5; i++)
 		give_kilo(test, sk, i);
 	for (i = 1; i <= 5; i++) {
-		KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], i * 1000), 0);
+		KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], i * 1000), 0);
 		KUNIT_EXPECT_EQ(test, bench_wait(), i);
-		KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], i * 1000), bench.now_ns);
+		KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], i * 1000), bench.now_ns);
 	}
 	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 5);
-	/* An ACK of somebody else's data is no departure. */
+	/* An ACK of the peer's data is not a departure. */
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 6);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 5);
 }
 
-/* @count segments of a flow, @gap_ns apart, which end at multiples of 1000 from @first on. */
+/* Record @count segments of a flow, @gap_ns apart, which end at multiples of 1000 from @first on.
+ */
 static void depart(struct timely_flow *flow, u32 first, u32 count, u64 gap_ns)
 {
 	struct timely_departure departure = { .bytes = 1000 };
@@ -1268,18 +1273,18 @@ static void depart(struct timely_flow *flow, u32 first, u32 count, u64 gap_ns)
 	}
 }
 
-/* What is known of them, in the order in which they are acknowledged. */
-static u32 noted(struct kunit *test, struct timely_flow *flow, u32 first, u32 count,
-		 enum timely_noted others)
+/* Count the known departures, looked up in the order of acknowledgment. */
+static u32 count_departures(struct kunit *test, struct timely_flow *flow, u32 first, u32 count,
+			    enum timely_departure_result others)
 {
 	struct timely_departure departure;
-	enum timely_noted found;
+	enum timely_departure_result found;
 	u32 i, known = 0;
 	u8 read = 0;
 
 	for (i = first; i < first + count; i++) {
 		found = timely_flow_departure(flow, &read, i * 1000, bench.now_ns, &departure);
-		if (found == TIMELY_NOTED)
+		if (found == TIMELY_DEPARTURE_FOUND)
 			known++;
 		else
 			KUNIT_EXPECT_EQ(test, found, others);
@@ -1294,35 +1299,37 @@ static void record__each_while_there_is_room(struct kunit *test)
 	u32 i;
 
 	KUNIT_ASSERT_NOT_NULL(test, flow);
-	/* Ten at a time, 15 in a round trip. */
+	/* Ten segments at a time, 15 per RTT. */
 	timely_flow_keep(flow, 30000);
 	for (i = 0; i < 100; i++) {
 		depart(flow, 10 * i + 1, 1, 20000);
 		depart(flow, 10 * i + 2, 9, 1);
 	}
-	KUNIT_EXPECT_EQ(test, noted(test, flow, 1001 - TIMELY_DEPARTURES, TIMELY_DEPARTURES,
-				    TIMELY_NOT_SEEN), TIMELY_DEPARTURES);
+	KUNIT_EXPECT_EQ(test, count_departures(test, flow, 1001 - TIMELY_DEPARTURES,
+					       TIMELY_DEPARTURES, TIMELY_DEPARTURE_UNKNOWN),
+			TIMELY_DEPARTURES);
 	timely_flow_put(flow);
 }
 
-static void record__some_where_many_are_in_flight(struct kunit *test)
+static void record__a_subset_when_many_are_in_flight(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 	struct timely_flow *flow = timely_flow_get(sk);
 	u32 known;
 
 	KUNIT_ASSERT_NOT_NULL(test, flow);
-	/* 200 in a round trip. */
+	/* 200 segments per RTT. */
 	timely_flow_keep(flow, 1000000);
 	depart(flow, 1, 1000, 5000);
-	known = noted(test, flow, 801, 200, TIMELY_SKIPPED);
+	known = count_departures(test, flow, 801, 200, TIMELY_DEPARTURE_SKIPPED);
 	KUNIT_EXPECT_GE(test, known, 25);
 	KUNIT_EXPECT_LE(test, known, TIMELY_DEPARTURES / 2);
 	/* The RTT doubles. */
-	KUNIT_EXPECT_GE(test, noted(test, flow, 601, 400, TIMELY_SKIPPED), 2 * known - 2);
-	/* Long after the last that was skipped, it is another qdisc that sends. */
+	KUNIT_EXPECT_GE(test, count_departures(test, flow, 601, 400, TIMELY_DEPARTURE_SKIPPED),
+			2 * known - 2);
+	/* Long after the last skipped departure, another qdisc sends. */
 	bench.now_ns += 3000000;
-	KUNIT_EXPECT_EQ(test, noted(test, flow, 1001, 10, TIMELY_NOT_SEEN), 0);
+	KUNIT_EXPECT_EQ(test, count_departures(test, flow, 1001, 10, TIMELY_DEPARTURE_UNKNOWN), 0);
 	timely_flow_put(flow);
 }
 
@@ -1335,7 +1342,7 @@ static void record__is_kept_for_two_round_trips(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, flow->keep_ns, 0);
 	timely_flow_keep(flow, 1000);
 	KUNIT_EXPECT_EQ(test, flow->keep_ns, 2000);
-	/* Not told anew with each RTT. */
+	/* Small changes of the RTT change nothing. */
 	timely_flow_keep(flow, 1333);
 	timely_flow_keep(flow, 500);
 	KUNIT_EXPECT_EQ(test, flow->keep_ns, 2000);
@@ -1350,11 +1357,11 @@ static void record__is_kept_for_two_round_trips(struct kunit *test)
 	timely_flow_put(flow);
 }
 
-/* The congestion control leaves while packets wait, another one comes. */
-static void record__closed_while_packets_wait(struct kunit *test)
+/* The congestion control leaves while packets wait, and another one comes. */
+static void entry__closed_while_packets_wait(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
-	struct timely_flow *old = bench.record[0];
+	struct timely_flow *old = bench.entry[0];
 
 	give_kilo(test, sk, 0);
 	give_kilo(test, sk, 1);
@@ -1362,10 +1369,10 @@ static void record__closed_while_packets_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, refcount_read(&old->ref), 2);
 	timely_flow_close(old);
-	bench.record[0] = timely_flow_open(sk);
-	KUNIT_ASSERT_NOT_NULL(test, bench.record[0]);
+	bench.entry[0] = timely_flow_open(sk);
+	KUNIT_ASSERT_NOT_NULL(test, bench.entry[0]);
 	give_kilo(test, sk, 2);
-	KUNIT_EXPECT_PTR_EQ(test, bench_flow(sk)->record, bench.record[0]);
+	KUNIT_EXPECT_PTR_EQ(test, bench_flow(sk)->entry, bench.entry[0]);
 	EXPECT_AUDIT(test);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
@@ -1373,18 +1380,18 @@ static void record__closed_while_packets_wait(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-static void record__closed_for_good(struct kunit *test)
+static void record__none_after_close(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
 	give_kilo(test, sk, 0);
 	give_kilo(test, sk, 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	timely_flow_close(bench.record[0]);
-	bench.record[0] = NULL;
+	timely_flow_close(bench.entry[0]);
+	bench.entry[0] = NULL;
 	inet_csk(sk)->icsk_ca_ops = NULL;
 	give_kilo(test, sk, 2);
-	KUNIT_EXPECT_NULL(test, bench_flow(sk)->record);
+	KUNIT_EXPECT_NULL(test, bench_flow(sk)->entry);
 	KUNIT_EXPECT_NE(test, bench_wait(), 0);
 	KUNIT_EXPECT_NE(test, bench_wait(), 0);
 	EXPECT_DONE(test);
@@ -1392,8 +1399,8 @@ static void record__closed_for_good(struct kunit *test)
 
 /* ---- several queues, as under mq ---- */
 
-/* What is sent by one socket through two queues. The first queue holds the second
- * packet until 100 ms have passed at the socket's rate; the second queue is current.
+/* One socket sends through two queues. The second packet waits in the first queue until 100 ms have
+ * passed at the socket's rate; the second queue is current.
  */
 static struct sock *two_queues(struct kunit *test)
 {
@@ -1408,7 +1415,7 @@ static struct sock *two_queues(struct kunit *test)
 	return sk;
 }
 
-/* Both queues hold packets when the rate rises: neither waits for the old time. */
+/* Both queues have packets when the rate rises: neither waits for the old time. */
 static void queues__both_wait(struct kunit *test)
 {
 	struct sock *sk = two_queues(test);
@@ -1423,13 +1430,13 @@ static void queues__both_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_take(), 2);
 	EXPECT_DONE_HERE(test);
 	bench_swap();
-	/* This one looks again by itself. */
+	/* This queue checks again by itself. */
 	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
 	KUNIT_EXPECT_LE(test, bench.now_ns, START_NS + 11 * MS + SLOT_NS);
 	EXPECT_DONE(test);
 }
 
-/* The socket goes to another queue and comes back: its first queue is still told. */
+/* The socket moves to another queue and back: its first queue is still notified. */
 static void queues__there_and_back(struct kunit *test)
 {
 	struct sock *sk = two_queues(test);
@@ -1450,16 +1457,18 @@ static void queues__there_and_back(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* A queue is told of a flow that has left it: the queue that has the flow now is. */
-static void queues__the_notice_follows_the_flow(struct kunit *test)
+/* A queue is notified of a flow that has left it: the notification reaches the queue that has the
+ * flow now.
+ */
+static void queues__notification_follows_the_flow(struct kunit *test)
 {
 	struct sock *sk = two_queues(test);
 
-	/* Told, but it has not run since, and then it loses the flow. */
+	/* The queue was notified but has not run since, and then it loses the flow. */
 	bench_swap();
 	bench_set_rate(0, 20000);
-	KUNIT_EXPECT_FALSE(test, llist_empty(&bench.q->waiter.changed));
-	timely_flow_detach(bench.record[0], &bench.q->waiter, bench_flow(sk));
+	KUNIT_EXPECT_FALSE(test, llist_empty(&bench.q->notifier.changed));
+	timely_flow_detach(bench.entry[0], &bench.q->notifier, bench_flow(sk));
 	bench_swap();
 	give_kilo(test, sk, 2);
 	give_kilo(test, sk, 3);
@@ -1478,8 +1487,8 @@ static void queues__the_notice_follows_the_flow(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* A queue that holds nothing of a flow is not told of it, and keeps no reference. */
-static void queues__an_empty_one_is_not_told(struct kunit *test)
+/* A queue without packets of a flow is not notified of it, and has no reference. */
+static void queues__an_empty_one_is_not_notified(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
@@ -1489,12 +1498,12 @@ static void queues__an_empty_one_is_not_told(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	bench.woken = 0;
-	timely_flow_pause(bench.record[0], bench.now_ns + 5 * MS);
+	timely_flow_pause(bench.entry[0], bench.now_ns + 5 * MS);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	KUNIT_EXPECT_TRUE(test, llist_empty(&bench.q->waiter.changed));
-	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 2);
+	KUNIT_EXPECT_TRUE(test, llist_empty(&bench.q->notifier.changed));
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.entry[0]->ref), 2);
 	KUNIT_EXPECT_EQ(test, bench.woken, 0);
-	/* The pause counts all the same. */
+	/* The pause counts nevertheless. */
 	give_kilo(test, sk, 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_AT(test, START_NS + 6 * MS);
@@ -1503,11 +1512,11 @@ static void queues__an_empty_one_is_not_told(struct kunit *test)
 
 /* ---- pauses ---- */
 
-static void pause__holds_the_flow(struct kunit *test)
+static void pause__stops_the_flow(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
-	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 5 * MS);
 	give_kilo(test, sk, 0);
 	give_kilo(test, sk, 1);
 	give_plain(test, bench_udp(1));
@@ -1515,13 +1524,13 @@ static void pause__holds_the_flow(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + 5 * MS);
 	KUNIT_EXPECT_GE(test, bench.q->stats.paused, 1);
-	/* Pacing goes on from there. */
+	/* Pacing continues from there. */
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 6 * MS);
 	EXPECT_DONE(test);
 }
 
-/* Both run at the same time, and neither is added to the other. */
+/* Pause and pacing time run in parallel, and are not added. */
 static void pause__is_apart_from_pacing(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
@@ -1530,12 +1539,12 @@ static void pause__is_apart_from_pacing(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		give_kilo(test, sk, i);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	/* Shorter than pacing: no difference. */
-	timely_flow_pause(bench.record[0], START_NS + 500 * US);
+	/* A pause that is shorter than the pacing time makes no difference. */
+	timely_flow_pause(bench.entry[0], START_NS + 500 * US);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + MS);
-	/* Longer: that is the time, once. */
-	timely_flow_pause(bench.record[0], START_NS + 2500 * US);
+	/* With a longer pause, the flow waits for the pause only. */
+	timely_flow_pause(bench.entry[0], START_NS + 2500 * US);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_AT(test, START_NS + 2500 * US);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
@@ -1547,46 +1556,46 @@ static void pause__made_longer_and_shorter(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
-	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 5 * MS);
 	give_kilo(test, sk, 0);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	timely_flow_pause(bench.record[0], START_NS + 8 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 8 * MS);
 	bench.now_ns = START_NS + 5 * MS + SLOT_NS;
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	timely_flow_pause(bench.record[0], START_NS + 6 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 6 * MS);
 	KUNIT_EXPECT_GE(test, bench.woken, 1);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + 6 * MS);
 	give_kilo(test, sk, 1);
-	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	timely_flow_pause(bench.entry[0], START_NS + SECOND);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	timely_flow_pause(bench.record[0], 0);
+	timely_flow_pause(bench.entry[0], 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 7 * MS);
 	EXPECT_DONE(test);
 }
 
-/* Each time that a flow waits for a pause counts once, however often it is looked at. */
+/* Each wait for a pause counts once, however often the qdisc checks. */
 static void pause__counts_waits(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 	u32 i;
 
-	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 5 * MS);
 	for (i = 0; i < 8; i++)
 		give_kilo(test, sk, i);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	bench.now_ns += MS;
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 1);
-	/* Longer: the same wait. */
-	timely_flow_pause(bench.record[0], START_NS + 8 * MS);
+	/* A longer pause is the same wait. */
+	timely_flow_pause(bench.entry[0], START_NS + 8 * MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + 8 * MS);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 1);
-	/* Another one, while it waits for its rate. */
+	/* Another wait, while the flow waits for its rate. */
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
-	timely_flow_pause(bench.record[0], START_NS + 20 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 20 * MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + 20 * MS);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.paused, 2);
@@ -1597,85 +1606,85 @@ static void pause__counts_waits(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Data is data behind a hop-by-hop header too: held, and its departure is noted. */
-static void pause__holds_ipv6_with_options(struct kunit *test)
+/* Data after a hop-by-hop header is data, too: it is paused, and its departure is recorded. */
+static void pause__ipv6_with_options(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 	struct packet p = { .sk = sk, .hash = 1, .v6 = true, .len = 1000 + 94, .tlv = 1 };
 
-	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 5 * MS);
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + 5 * MS);
-	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 1000), bench.now_ns);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], 1000), bench.now_ns);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 1);
 	EXPECT_DONE(test);
 }
 
-/* BIG TCP: more than 64 KB, with a jumbo payload option where the kernel has one. */
-static void pause__holds_big_tcp(struct kunit *test)
+/* BIG TCP: more than 64 KB, with a jumbo payload option if the kernel uses one. */
+static void pause__big_tcp(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 	struct packet p = { .sk = sk, .hash = 1, .v6 = true, .gso = 46 * MSS };
 
-	timely_flow_pause(bench.record[0], START_NS + 5 * MS);
+	timely_flow_pause(bench.entry[0], START_NS + 5 * MS);
 	p.tlv = IPV6_TLV_JUMBO;
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
 	EXPECT_AT(test, START_NS + 5 * MS);
-	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 46 * MSS), bench.now_ns);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], 46 * MSS), bench.now_ns);
 	p.tlv = 0;
 	p.seq = 46 * MSS;
-	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	timely_flow_pause(bench.entry[0], START_NS + SECOND);
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	EXPECT_AT(test, START_NS + SECOND);
-	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 92 * MSS), bench.now_ns);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], 92 * MSS), bench.now_ns);
 	EXPECT_DONE(test);
 }
 
-/* A flow that only On-Ramp knows, held for 5 ms with a packet of data. */
-static struct sock *held_by_onramp(struct kunit *test)
+/* A flow that only On-Ramp uses, paused for 5 ms with a packet of data. */
+static struct sock *paused_by_onramp(struct kunit *test)
 {
 	struct sock *sk = bench_tcp(0);
 	struct tq_flow *f;
 
-	/* Without OR-ACKs: the test says when the flow is held. */
+	/* Without OR-ACKs: the test sets the pauses. */
 	bench.q->config.onramp = 1;
 	give_kilo(test, sk, 0);
 	f = bench_flow(sk);
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	KUNIT_ASSERT_NOT_NULL(test, f->record);
+	KUNIT_ASSERT_NOT_NULL(test, f->entry);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	timely_flow_pause(f->record, START_NS + 5 * MS);
+	timely_flow_pause(f->entry, START_NS + 5 * MS);
 	give_kilo(test, sk, 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	return sk;
 }
 
-/* Two sockets with the same addresses, one after the other, are one flow to On-Ramp. */
-static void queues__two_sockets_share_a_record(struct kunit *test)
+/* Two successive sockets with the same addresses are one flow for On-Ramp. */
+static void queues__two_sockets_share_an_entry(struct kunit *test)
 {
 	struct sock *a = bench_tcp(0), *b = bench_tcp(1);
-	struct timely_flow *record;
+	struct timely_flow *entry;
 
 	bench.q->config.onramp = 1;
 	give_kilo(test, a, 0);
 	give_kilo(test, b, 0);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 2);
-	record = bench_flow(a)->record;
-	KUNIT_ASSERT_NOT_NULL(test, record);
-	KUNIT_EXPECT_PTR_EQ(test, bench_flow(b)->record, record);
-	timely_flow_pause(record, START_NS + 50 * MS);
+	entry = bench_flow(a)->entry;
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	KUNIT_EXPECT_PTR_EQ(test, bench_flow(b)->entry, entry);
+	timely_flow_pause(entry, START_NS + 50 * MS);
 	give_kilo(test, a, 1);
 	give_kilo(test, b, 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	bench.now_ns += 10 * MS;
-	timely_flow_pause(record, 0);
+	timely_flow_pause(entry, 0);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_AT(test, START_NS + 10 * MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
@@ -1686,7 +1695,7 @@ static void queues__two_sockets_share_a_record(struct kunit *test)
 /* A FIN that overtakes data leaves a gap, which the receiver takes for a loss. */
 static void pause__fin_stays_behind_its_data(struct kunit *test)
 {
-	struct sock *sk = held_by_onramp(test);
+	struct sock *sk = paused_by_onramp(test);
 	struct packet p = { .sk = sk, .hash = 1, .len = 66, .seq = 2000 };
 
 	p.flags = TCPHDR_ACK | TCPHDR_FIN;
@@ -1702,10 +1711,10 @@ static void pause__fin_stays_behind_its_data(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* What has no sequence number of its own need not wait: ACKs, window updates, probes. */
+/* Packets without a sequence number of their own are not paused: ACKs, window updates, probes. */
 static void pause__other_empty_packets(struct kunit *test)
 {
-	struct sock *sk = held_by_onramp(test);
+	struct sock *sk = paused_by_onramp(test);
 	struct packet p = { .sk = sk, .hash = 1, .ack = true, .flags = TCPHDR_ACK, .seq = 2000 };
 
 	bench_give(test, &p);
@@ -1720,8 +1729,8 @@ static void pause__other_empty_packets(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Fragments have no ports, or not all of the datagram that the receiver sees. */
-static void note__fragments(struct kunit *test)
+/* Fragments have no ports, or not the whole datagram that the receiver sees. */
+static void record__no_departures_of_fragments(struct kunit *test)
 {
 	static const u16 frag_offs[] = { IP_DF, IP_MF, IP_MF | 185, 185 };
 	struct packet p = { .sk = bench_udp(0), .hash = 1, .udp = true };
@@ -1732,10 +1741,10 @@ static void note__fragments(struct kunit *test)
 		p.frag_off = frag_offs[i];
 		skb = bench_packet(test, &p);
 		*tq_cb(skb) = (struct tq_skb_cb) {};
-		tq_note_kind(skb);
+		tq_set_kind(skb);
 		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->udp == !i);
 		KUNIT_EXPECT_FALSE(test, tq_cb(skb)->tcp);
-		/* Held with the rest of its flow all the same. */
+		/* Fragments are paused with the rest of their flow. */
 		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->data);
 		kfree_skb(skb);
 	}
@@ -1743,14 +1752,14 @@ static void note__fragments(struct kunit *test)
 	p.tlv = 1;
 	skb = bench_packet(test, &p);
 	*tq_cb(skb) = (struct tq_skb_cb) {};
-	tq_note_kind(skb);
+	tq_set_kind(skb);
 	KUNIT_EXPECT_TRUE(test, tq_cb(skb)->udp);
-	/* The hop-by-hop header becomes a fragment header, of the first and a later one. */
+	/* The hop-by-hop header becomes a fragment header, for the first and a later fragment. */
 	for (i = 0; i < 2; i++) {
 		ipv6_hdr(skb)->nexthdr = NEXTHDR_FRAGMENT;
 		put_unaligned_be16(i ? 1448 : IP6_MF, (u8 *)(ipv6_hdr(skb) + 1) + 2);
 		*tq_cb(skb) = (struct tq_skb_cb) {};
-		tq_note_kind(skb);
+		tq_set_kind(skb);
 		KUNIT_EXPECT_FALSE(test, tq_cb(skb)->udp);
 		KUNIT_EXPECT_TRUE(test, tq_cb(skb)->data);
 	}
@@ -1759,7 +1768,7 @@ static void note__fragments(struct kunit *test)
 
 /* ---- splitting ---- */
 
-/* The transport header of a piece. */
+/* Check the transport header of a sub-segment. */
 static void check_transport(struct kunit *test, const struct sk_buff *skb,
 			    const struct packet *p, u32 offset, u32 payload)
 {
@@ -1773,7 +1782,7 @@ static void check_transport(struct kunit *test, const struct sk_buff *skb,
 	}
 	KUNIT_EXPECT_EQ(test, ntohl(tcp_hdr(skb)->seq), p->seq + offset);
 	KUNIT_EXPECT_EQ(test, tcp_hdr(skb)->check, check);
-	/* PSH is the last one's. */
+	/* Only the last sub-segment has PSH. */
 	KUNIT_EXPECT_TRUE(test, tcp_hdr(skb)->psh == (offset + payload == p->gso));
 }
 
@@ -1794,9 +1803,9 @@ static void check_ip(struct kunit *test, const struct sk_buff *skb, const struct
 	KUNIT_EXPECT_EQ(test, ntohs(ip_hdr(skb)->id), (u16)(p->ip_id + first));
 }
 
-/* All of a piece. Return: payload bytes. */
-static u32 check_piece(struct kunit *test, const struct sk_buff *skb, const struct packet *p,
-		       u32 offset, u32 most)
+/* Check a sub-segment. Return: payload bytes. */
+static u32 check_subsegment(struct kunit *test, const struct sk_buff *skb, const struct packet *p,
+			    u32 offset, u32 most)
 {
 	u32 headers = skb_transport_offset(skb) + bench_transport_bytes(p->udp);
 	u32 payload = bench_payload(skb), mss = p->mss ? : MSS, i, wrong = 0;
@@ -1825,27 +1834,27 @@ static u32 check_piece(struct kunit *test, const struct sk_buff *skb, const stru
 	return payload;
 }
 
-static void check_split(struct kunit *test, const struct packet *p, u32 most, u32 pieces)
+static void check_split(struct kunit *test, const struct packet *p, u32 most, u32 subsegs)
 {
 	u32 offset = 0, n = 0;
 	struct sk_buff *skb;
 
-	must_change(test, TCA_TIMELY_SEGMENT, most);
+	must_change(test, TCA_TIMELY_SPLIT, most);
 	KUNIT_ASSERT_NE(test, bench_give(test, p), 0);
 	while ((skb = bench_wait_skb()) && n < 100) {
-		offset += check_piece(test, skb, p, offset, most);
+		offset += check_subsegment(test, skb, p, offset, most);
 		EXPECT_AUDIT(test);
 		kfree_skb(skb);
 		n++;
 	}
-	KUNIT_EXPECT_EQ(test, n, pieces);
+	KUNIT_EXPECT_EQ(test, n, subsegs);
 	KUNIT_EXPECT_EQ(test, offset, p->gso);
 	EXPECT_DONE(test);
 }
 
-static void split__into_pieces(struct kunit *test)
+static void split__into_subsegments(struct kunit *test)
 {
-	/* 1500 bytes of a packet and its headers: ten fit. */
+	/* A packet takes 1500 bytes with its headers: ten fit. */
 	struct packet p = {
 		.sk = bench_udp(0), .gso = 44 * MSS, .seq = 0xffffff00, .ip_id = 0xfff0,
 		.hash = 1,
@@ -1857,17 +1866,17 @@ static void split__into_pieces(struct kunit *test)
 	p.v6 = true;
 	/* 1448 + 72 */
 	check_split(test, &p, 16384, 5);
-	/* The last one is not full. */
+	/* The last sub-segment is shorter. */
 	p.gso = 20 * MSS + 1;
 	check_split(test, &p, 16384, 3);
 	p.v6 = false;
 	check_split(test, &p, 16384, 3);
-	/* Packets one by one. */
+	/* Sub-segments of one packet. */
 	p.gso = 3 * MSS + 700;
 	check_split(test, &p, 1500, 4);
 	check_split(test, &p, 2999, 4);
 	check_split(test, &p, 3000, 2);
-	/* Smaller than a packet: one packet is the least. */
+	/* A sub-segment has at least one packet. */
 	check_split(test, &p, 1, 4);
 	p.mss = 100;
 	p.gso = 6000;
@@ -1880,18 +1889,18 @@ static void split__udp(struct kunit *test)
 		.sk = bench_udp(0), .gso = 40 * MSS, .ip_id = 0xfff0, .hash = 1, .udp = true,
 	};
 
-	/* 1476 bytes of a packet and its headers: eleven fit. */
+	/* A packet takes 1476 bytes with its headers: eleven fit. */
 	check_split(test, &p, 16384, 4);
 	p.v6 = true;
 	p.gso = 20 * MSS + 1;
-	/* With IPv6's header ten. */
+	/* With the longer IPv6 header, ten fit. */
 	check_split(test, &p, 16384, 3);
 	check_split(test, &p, 1500, 21);
 	p.v6 = false;
 	check_split(test, &p, 1500, 21);
 }
 
-/* Pieces of one packet are no GSO packets any more, but still UDP. */
+/* Sub-segments of a single packet are not GSO packets any more, but still UDP. */
 static void split__udp_is_paced(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -1902,12 +1911,12 @@ static void split__udp_is_paced(struct kunit *test)
 	for (stamps = 0; stamps < 2; stamps++) {
 		u64 start_ns = bench.now_ns += SECOND;
 
-		must_change(test, TCA_TIMELY_SEGMENT, 1500);
+		must_change(test, TCA_TIMELY_SPLIT, 1500);
 		p.tstamp = stamps ? start_ns : 0;
 		bench_give(test, &p);
 		for (i = 0; i < 10; i++) {
 			KUNIT_EXPECT_EQ(test, bench_wait(), stamps + 1);
-			/* Of payload or of whole packets: about a ms each. */
+			/* By payload or by whole packets: about a ms each. */
 			KUNIT_EXPECT_GE(test, bench.now_ns, start_ns + i * 970 * US);
 			KUNIT_EXPECT_LT(test, bench.now_ns, start_ns + (i + 1) * 1030 * US);
 		}
@@ -1915,7 +1924,7 @@ static void split__udp_is_paced(struct kunit *test)
 	}
 }
 
-/* Forwarded, by GRO: all packets have one id. */
+/* A packet forwarded after GRO: all its segments have the same IP ID. */
 static void split__keeps_a_fixed_id(struct kunit *test)
 {
 	struct packet p = {
@@ -1932,8 +1941,8 @@ static void split__not(struct kunit *test)
 	struct sk_buff *skb;
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
-	/* It fits; then kinds that are left whole. */
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
+	/* A packet that fits, then kinds that are not split. */
 	for (i = 0; i < 4; i++) {
 		p.gso = i ? 40 * MSS : 10 * MSS;
 		skb = bench_packet(test, &p);
@@ -1945,7 +1954,7 @@ static void split__not(struct kunit *test)
 			skb_shinfo(skb)->gso_type = SKB_GSO_DODGY;
 			break;
 		case 3:
-			/* Headers that are not to be trusted. */
+			/* Headers that must not be trusted. */
 			tcp_hdr(skb)->doff = 15;
 			break;
 		}
@@ -1957,35 +1966,35 @@ static void split__not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
 }
 
-/* The first leaves at once, each of the others when the one before is paid for. */
+/* The first sub-segment leaves at once, each of the others when the one before has been paced. */
 static void split__paced_at_the_flows_rate(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 14480000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	bench_give(test, &p);
 	p.seq = 40 * MSS;
 	bench_give(test, &p);
-	/* Ten packets of payload a ms. */
+	/* Ten packets of payload per ms. */
 	for (i = 0; i < 8; i++) {
 		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
 		EXPECT_AT(test, START_NS + i * MS);
 		EXPECT_AUDIT(test);
 	}
-	/* A departure is that of the packet's last piece. */
-	KUNIT_EXPECT_EQ(test, departed_ns(bench.record[0], 80 * MSS), bench.now_ns);
+	/* The recorded departure is that of the last sub-segment. */
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[0], 80 * MSS), bench.now_ns);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.departures, 2);
 	EXPECT_DONE(test);
 }
 
-static void split__the_rate_falls_between_pieces(struct kunit *test)
+static void split__the_rate_falls_between_subsegments(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 14480000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	bench_give(test, &p);
 	bench_wait();
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
@@ -1999,15 +2008,15 @@ static void split__the_rate_falls_between_pieces(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Pieces at the fixed rate; then the flow waits until all is paid for. */
-static void split__paced_at_a_rate_of_their_own(struct kunit *test)
+/* Sub-segments leave at the configured rate; then the flow waits until all have been paced. */
+static void split__paced_at_split_rate(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1448000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
 	u64 ns = div64_u64((20ULL * (MSS + 66) / 2) * SECOND, 151400000);
 	u32 i, round;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_SEGMENT_RATE, 151400000);
+	must_change(test, TCA_TIMELY_SPLIT, 16384, TCA_TIMELY_SPLIT_RATE, 151400000);
 	for (i = 0; i < 3; i++)
 		bench_give(test, &p);
 	for (round = 0; round < 3; round++) {
@@ -2015,7 +2024,8 @@ static void split__paced_at_a_rate_of_their_own(struct kunit *test)
 
 		for (i = 0; i < 4; i++) {
 			KUNIT_EXPECT_EQ(test, bench_wait(), round + 1);
-			/* Each from when the one before left: slots add up. */
+			/* Each counts from the departure of the one before: delays by slots add up.
+			 */
 			KUNIT_EXPECT_GE(test, bench.now_ns, start_ns + i * ns);
 			KUNIT_EXPECT_LT(test, bench.now_ns, start_ns + i * ns + (i + 1) * SLOT_NS);
 		}
@@ -2023,15 +2033,15 @@ static void split__paced_at_a_rate_of_their_own(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* A socket that is paced by TCP's stamps. */
-static void split__stamped_packets(struct kunit *test)
+/* A socket that TCP paces by timestamps. */
+static void split__timestamped_packets(struct kunit *test)
 {
 	struct sock *sk = bench_tcp(0);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1, .tstamp = START_NS + MS };
 	u32 i;
 
 	sk->sk_pacing_rate = 14480000;
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	bench_give(test, &p);
 	p.tstamp = START_NS + 5 * MS;
 	bench_give(test, &p);
@@ -2043,7 +2053,7 @@ static void split__stamped_packets(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Without lazy enforcement the flow is held to maxrate all the same. */
+/* Without lazy enforcement, maxrate limits the flow nevertheless. */
 static void split__maxrate_when_not_lazy(struct kunit *test)
 {
 	struct sock *sk = bench_tcp(0);
@@ -2055,7 +2065,7 @@ static void split__maxrate_when_not_lazy(struct kunit *test)
 		u64 start_ns = bench.now_ns += SECOND;
 
 		p.tstamp = start_ns;
-		must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_LAZY, lazy,
+		must_change(test, TCA_TIMELY_SPLIT, 16384, TCA_TIMELY_LAZY, lazy,
 			    TCA_TIMELY_MAXRATE, 15140000);
 		for (i = 0; i < 3; i++)
 			bench_give(test, &p);
@@ -2067,25 +2077,25 @@ static void split__maxrate_when_not_lazy(struct kunit *test)
 	}
 }
 
-/* Bursts that are paid for afterwards, without a stamp: credit is not a gift. */
+/* Bursts without timestamps that are charged afterwards: credit must be repaid. */
 static void split__bursts_keep_to_maxrate(struct kunit *test)
 {
 	struct packet p = { .gso = 40 * MSS, .hash = 1 };
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384, TCA_TIMELY_SEGMENT_RATE, 1514000000,
+	must_change(test, TCA_TIMELY_SPLIT, 16384, TCA_TIMELY_SPLIT_RATE, 1514000000,
 		    TCA_TIMELY_MAXRATE, 15140000);
 	for (i = 0; i < 30; i++)
 		bench_give(test, &p);
 	for (i = 0; i < 120; i++)
 		KUNIT_EXPECT_EQ(test, bench_wait(), i / 4 + 1);
-	/* 30 packets of 4 ms; the last one's pieces are not waited for. */
+	/* 30 packets of 4 ms; the sub-segments of the last one are not waited for. */
 	KUNIT_EXPECT_GE(test, bench.now_ns, START_NS + 114 * MS);
 	KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + 122 * MS);
 	EXPECT_DONE(test);
 }
 
-/* Nothing of the flow comes between the pieces of a packet. */
+/* No packet of the flow leaves between the sub-segments of a packet. */
 static void split__is_not_overtaken(struct kunit *test)
 {
 	struct sock *sk = bench_tcp(0);
@@ -2093,12 +2103,12 @@ static void split__is_not_overtaken(struct kunit *test)
 	u32 i;
 
 	sk->sk_pacing_rate = 15140000;
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
-	give_stamped(test, sk, START_NS + 100 * US);
-	give_stamped(test, sk, START_NS - 100 * US);
-	give_stamped(test, sk, START_NS + 2 * MS);
+	give_timestamped(test, sk, START_NS + 100 * US);
+	give_timestamped(test, sk, START_NS - 100 * US);
+	give_timestamped(test, sk, START_NS + 2 * MS);
 	EXPECT_AUDIT(test);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, bench_wait(), 1);
@@ -2108,19 +2118,19 @@ static void split__is_not_overtaken(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* Equal stamps, one given before and one after the last piece has left. */
-static void split__keeps_the_order_of_what_follows(struct kunit *test)
+/* Equal timestamps, one packet enqueued before and one after the last sub-segment has left. */
+static void split__keeps_the_order_of_later_packets(struct kunit *test)
 {
 	struct sock *sk = bench_tcp(0);
 	struct packet p = { .sk = sk, .gso = 20 * MSS, .hash = 1, .tstamp = START_NS };
 
 	sk->sk_pacing_rate = 15140000;
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	bench_give(test, &p);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
-	give_stamped(test, sk, START_NS);
+	give_timestamped(test, sk, START_NS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
-	give_stamped(test, sk, START_NS);
+	give_timestamped(test, sk, START_NS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	EXPECT_DONE(test);
@@ -2131,7 +2141,7 @@ static void split__counts_as_one_packet(struct kunit *test)
 	struct sock *sk = bench_recorded(test, 0, 1448000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
 
-	must_change(test, TCA_TIMELY_SEGMENT, 1500, TCA_TIMELY_FLOW_LIMIT, 2,
+	must_change(test, TCA_TIMELY_SPLIT, 1500, TCA_TIMELY_FLOW_LIMIT, 2,
 		    TCA_TIMELY_LIMIT, 2);
 	bench_give(test, &p);
 	bench_take();
@@ -2143,14 +2153,14 @@ static void split__counts_as_one_packet(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
-/* Somebody else reads the same headers and the same gso_size. */
+/* Another owner reads the same headers and the same gso_size. */
 static void split__leaves_a_clone_alone(struct kunit *test)
 {
 	struct packet p = { .sk = bench_udp(0), .gso = 40 * MSS, .ip_id = 9, .hash = 1 };
 	struct sk_buff *skb, *clone;
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	skb = bench_packet(test, &p);
 	clone = skb_clone(skb, GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, clone);
@@ -2166,13 +2176,13 @@ static void split__leaves_a_clone_alone(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* As TCP looks at a packet that it may have to send again. */
+/* Whether the packet still exists in the host, as TCP checks before a retransmission. */
 static bool still_here(const struct sk_buff *original, const struct sock *sk)
 {
 	return skb_fclone_busy(sk, original);
 }
 
-/* Give a copy as TCP does, which keeps the packet until it is acknowledged. */
+/* Enqueue a clone as TCP does, which keeps the packet until it is acknowledged. */
 static struct sk_buff *give_tcp_copy(struct kunit *test, const struct packet *p)
 {
 	struct sk_buff *skb = bench_packet(test, p), *clone = skb_clone(skb, GFP_KERNEL);
@@ -2188,15 +2198,15 @@ static struct sk_buff *give_tcp_copy(struct kunit *test, const struct packet *p)
 	return skb;
 }
 
-/* TCP must not take a packet for sent while sub-segments of it wait here. */
-static void split__tcp_knows_what_waits(struct kunit *test)
+/* TCP must not regard a packet as sent while sub-segments of it are queued. */
+static void split__tcp_sees_queued_subsegments(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1448000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
 	struct sk_buff *original[2];
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	original[0] = give_tcp_copy(test, &p);
 	p.seq = 40 * MSS;
 	original[1] = give_tcp_copy(test, &p);
@@ -2214,8 +2224,8 @@ static void split__tcp_knows_what_waits(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* However its sub-segments go: by a reset, by a lower limit, with the qdisc. */
-static void split__tcp_knows_what_was_dropped(struct kunit *test)
+/* The same when sub-segments are dropped: by a reset, by a lower limit, or with the qdisc. */
+static void split__tcp_sees_dropped_subsegments(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1448000);
 	struct packet p = { .sk = sk, .gso = 40 * MSS, .hash = 1 };
@@ -2223,7 +2233,7 @@ static void split__tcp_knows_what_was_dropped(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < 3; i++) {
-		bench_anew(test, TCA_TIMELY_SEGMENT, 16384);
+		bench_anew(test, TCA_TIMELY_SPLIT, 16384);
 		original = give_tcp_copy(test, &p);
 		bench_wait();
 		give_kilo(test, sk, 50);
@@ -2251,7 +2261,7 @@ static void split__tcp_knows_what_was_dropped(struct kunit *test)
 	}
 }
 
-/* Sub-segments are as large as the qdisc's size table says. */
+/* Sub-segments have the sizes of the qdisc's size table. */
 static void split__by_the_size_table(struct kunit *test)
 {
 	struct packet p = { .sk = bench_udp(0), .gso = 40 * MSS, .hash = 1 };
@@ -2262,7 +2272,7 @@ static void split__by_the_size_table(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, stab);
 	stab->szopts.overhead = 1000;
-	must_change(test, TCA_TIMELY_SEGMENT, 16384);
+	must_change(test, TCA_TIMELY_SPLIT, 16384);
 	rcu_assign_pointer(bench.sch->stab, stab);
 	bench_give(test, &p);
 	for (i = 0; i < 4; i++) {
@@ -2314,7 +2324,7 @@ static u32 give_ack(struct kunit *test, struct sock *sk, bool v6, u8 tos)
 	return bench_give(test, &p);
 }
 
-static void ack__first(struct kunit *test)
+static void ack__overtakes_data(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
 	u32 i;
@@ -2336,8 +2346,8 @@ static void ack__first(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* The queue that ACKs jump into has the limit of the others. */
-static void ack__first_has_a_limit(struct kunit *test)
+/* ACKs that overtake are in a queue with the same limit as the others. */
+static void ack__overtaking_has_a_limit(struct kunit *test)
 {
 	u32 i;
 
@@ -2403,7 +2413,7 @@ static struct tq_options options_now(void)
 	return bench.q->options;
 }
 
-/* Each number: its ends are taken, what is beyond is refused and changes nothing. */
+/* Each number: the limits are accepted; values beyond are refused and change nothing. */
 static void change__ends_of_ranges(struct kunit *test)
 {
 	u32 i;
@@ -2432,7 +2442,7 @@ static void change__ends_of_ranges(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
-static void change__offload_the_device_has_not(struct kunit *test)
+static void change__offload_without_device_support(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_OFFLOAD_HORIZON, 1), -EINVAL);
 	KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_OFFLOAD_HORIZON, 0), 0);
@@ -2453,7 +2463,7 @@ static int change_raw(struct kunit *test, u32 type, const void *data, u32 bytes)
 	return err;
 }
 
-static void change__bands_that_are_none(struct kunit *test)
+static void change__invalid_bands(struct kunit *test)
 {
 	struct tc_prio_qopt priomap = {
 		.bands = TIMELY_BANDS, .priomap = TIMELY_QDISC_DEFAULT_PRIOMAP
@@ -2479,7 +2489,7 @@ static void change__bands_that_are_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
 }
 
-static void change__attributes_that_are_wrong(struct kunit *test)
+static void change__invalid_attributes(struct kunit *test)
 {
 	struct tq_options before = options_now();
 	u64 number = 1;
@@ -2491,32 +2501,32 @@ static void change__attributes_that_are_wrong(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &bench.q->options, sizeof(before)), 0);
 }
 
-/* Packets in every place a packet can be in. */
+/* Enqueue packets in every state that a packet can have. */
 static void fill(struct kunit *test)
 {
 	struct sock *recorded = bench_recorded(test, 0, 1448000);
 	struct packet p = { .sk = recorded, .gso = 40 * MSS, .hash = 1 };
 	u32 i;
 
-	must_change(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_ACK_FIRST, 1,
+	must_change(test, TCA_TIMELY_SPLIT, 3000, TCA_TIMELY_ACK_FIRST, 1,
 		    TCA_TIMELY_BUCKETS_LOG, 2, TCA_TIMELY_ORPHAN_MASK, U32_MAX);
-	/* Pieces, before whole packets. */
+	/* Sub-segments, before whole packets. */
 	bench_give(test, &p);
 	bench_take();
 	bench_give(test, &p);
 	bench_take();
-	/* Waiting, some stamped out of order, far and near. */
+	/* Waiting packets, some with timestamps out of order, near and far. */
 	for (i = 0; i < 20; i++)
-		give_stamped(test, bench_udp(1), START_NS + (20 - i) * 300 * MS);
+		give_timestamped(test, bench_udp(1), START_NS + (20 - i) * 300 * MS);
 	bench_take();
-	/* Ready, with and without a socket. */
+	/* Ready packets, with and without a socket. */
 	for (i = 0; i < 30; i++) {
 		p = plain(i % 2 ? bench_udp(2) : NULL);
 		p.hash = i;
 		p.priority = i % 2 ? TC_PRIO_INTERACTIVE : i;
 		bench_give(test, &p);
 	}
-	/* Without a flow. */
+	/* A packet without a flow. */
 	give_ack(test, bench_udp(3), false, 0);
 	give_ack(test, bench_udp(3), true, 0);
 	EXPECT_AUDIT(test);
@@ -2539,14 +2549,14 @@ static void change__with_packets_everywhere(struct kunit *test)
 			EXPECT_AUDIT(test);
 		}
 	}
-	must_change(test, TCA_TIMELY_SLOT, 1000, TCA_TIMELY_SEGMENT, 0);
+	must_change(test, TCA_TIMELY_SLOT, 1000, TCA_TIMELY_SPLIT, 0);
 	while (bench_wait() && n++ < 1000)
 		;
 	EXPECT_DONE(test);
 }
 
-/* Pacing, lazy and stamps are turned over while packets wait. */
-static void change__what_times_packets(struct kunit *test)
+/* Pacing, lazy enforcement and timestamps are turned on and off while packets wait. */
+static void change__pacing_and_timestamp_options(struct kunit *test)
 {
 	u32 i, n = 0;
 
@@ -2555,7 +2565,7 @@ static void change__what_times_packets(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, bench_change(test, TCA_TIMELY_PACING, i & 1,
 						   TCA_TIMELY_LAZY, i >> 1 & 1,
 						   TCA_TIMELY_MAXRATE, i & 4 ? 1000000 : U64_MAX,
-						   TCA_TIMELY_SEGMENT, i & 8 ? 20000 : 3000), 0);
+						   TCA_TIMELY_SPLIT, i & 8 ? 20000 : 3000), 0);
 		EXPECT_AUDIT(test);
 		bench_wait();
 		EXPECT_AUDIT(test);
@@ -2584,7 +2594,7 @@ static void change__a_lower_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
 }
 
-/* What is refused for want of memory leaves all as it was. */
+/* A change that is refused for lack of memory changes nothing. */
 static void change__without_memory(struct kunit *test)
 {
 	struct tq_options before;
@@ -2614,7 +2624,7 @@ static void change__without_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.sch->q.qlen, 0);
 }
 
-/* A change is made in process context: its memory may be waited for. */
+/* A change is made in process context: its allocations may sleep. */
 static void change__may_wait_for_memory(struct kunit *test)
 {
 	bench_anew(test, TCA_TIMELY_BUCKETS_LOG, 14);
@@ -2640,11 +2650,11 @@ static void init__without_memory(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
-/* ---- no memory on a packet's way ---- */
+/* ---- allocation failures in the path of a packet ---- */
 
 /*
- * One packet of each kind goes through while the n-th thing that may fail does,
- * for every n: all of it leaves or is dropped.
+ * One packet of each kind passes while the n-th operation that may fail does fail, for every n:
+ * each packet leaves or is dropped.
  */
 static u32 pass_all_kinds(struct kunit *test)
 {
@@ -2671,7 +2681,7 @@ static void enqueue__without_memory(struct kunit *test)
 	u32 n, most;
 
 	for (n = 0, most = 1; n <= most; n++) {
-		bench_anew(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_ACK_DSCP, 46,
+		bench_anew(test, TCA_TIMELY_SPLIT, 3000, TCA_TIMELY_ACK_DSCP, 46,
 			   TCA_TIMELY_BUCKETS_LOG, 1, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
 		bench.fail_at = n ? bench.asked + n : 0;
 		if (n)
@@ -2685,7 +2695,7 @@ static void enqueue__without_memory(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
 		bench.now_ns += SECOND;
 	}
-	/* Flows, pieces, marks: or nothing has failed. */
+	/* Flows, sub-segments, marks; or no operation has failed. */
 	KUNIT_EXPECT_GE(test, most, 9);
 }
 
@@ -2705,7 +2715,7 @@ static void enqueue__no_memory_for_any_flow(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* ---- what is shown ---- */
+/* ---- dump ---- */
 
 static void dump__gives_back_what_was_set(struct kunit *test)
 {
@@ -2763,7 +2773,7 @@ static void dump_stats__counts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tq_dump_stats(bench.sch, &d), 0);
 	rtnl_unlock();
 	KUNIT_EXPECT_EQ(test, gnet_stats_finish_copy(&d), 0);
-	/* The nest's header, the attribute's header, perhaps a pad. */
+	/* Headers of the nest and of the attribute, and padding if there is any. */
 	stats = (void *)(skb_tail_pointer(skb) - sizeof(*stats));
 	KUNIT_EXPECT_EQ(test, stats->flows, bench.q->flows);
 	KUNIT_EXPECT_EQ(test, stats->throttled_flows, bench.q->throttled);
@@ -2776,7 +2786,7 @@ static void dump_stats__counts(struct kunit *test)
 	kfree_skb(skb);
 }
 
-/* ---- the end ---- */
+/* ---- destruction ---- */
 
 static void reset__with_packets_everywhere(struct kunit *test)
 {
@@ -2789,14 +2799,14 @@ static void reset__with_packets_everywhere(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 0);
 	KUNIT_EXPECT_EQ(test, bench.charged, 0);
 	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
-	KUNIT_EXPECT_EQ(test, refcount_read(&bench.record[0]->ref), 1);
+	KUNIT_EXPECT_EQ(test, refcount_read(&bench.entry[0]->ref), 1);
 	KUNIT_EXPECT_EQ(test, bench.armed_ns, U64_MAX);
-	/* And it works as before. */
+	/* The qdisc works as before. */
 	bench.made_bytes = 0;
 	bench.sent_bytes = 0;
 	bench.dropped_bytes = 0;
 	for (i = 0; i < 20; i++)
-		give_stamped(test, bench_udp(i % 4), START_NS + i * US);
+		give_timestamped(test, bench_udp(i % 4), START_NS + i * US);
 	for (i = 0; i < 20; i++)
 		KUNIT_EXPECT_NE(test, bench_wait(), 0);
 	EXPECT_DONE(test);
@@ -2808,13 +2818,13 @@ static void destroy__with_packets_everywhere(struct kunit *test)
 	bench.woken = 0;
 	bench_set_rate(0, 1000000000);
 	KUNIT_EXPECT_GT(test, bench.woken, 0);
-	/* bench_exit() looks at what is left. */
+	/* bench_exit() checks what is left. */
 	bench_destroy();
 	KUNIT_EXPECT_EQ(test, bench.charged, 0);
 	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
-	/* Nobody is left to be woken. */
+	/* No queue may be woken now. */
 	bench.woken = 0;
-	timely_flow_pause(bench.record[0], START_NS + SECOND);
+	timely_flow_pause(bench.entry[0], START_NS + SECOND);
 	KUNIT_EXPECT_EQ(test, bench.woken, 0);
 }
 
@@ -2832,7 +2842,7 @@ static void reset__of_a_table_that_has_grown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, page_ref_count(bench.page), 1);
 }
 
-/* ---- all at once ---- */
+/* ---- random operations ---- */
 
 static u32 soak_below(struct rnd_state *rnd, u32 n)
 {
@@ -2865,8 +2875,8 @@ static void soak_change(struct kunit *test, struct rnd_state *rnd)
 {
 	int err = bench_change(test, TCA_TIMELY_LAZY, soak_below(rnd, 4) != 0,
 			       TCA_TIMELY_PACING, soak_below(rnd, 8) != 0,
-			       TCA_TIMELY_SEGMENT, soak_below(rnd, 2) * soak_below(rnd, 30000),
-			       TCA_TIMELY_SEGMENT_RATE, soak_below(rnd, 2) * 125000000ULL,
+			       TCA_TIMELY_SPLIT, soak_below(rnd, 2) * soak_below(rnd, 30000),
+			       TCA_TIMELY_SPLIT_RATE, soak_below(rnd, 2) * 125000000ULL,
 			       TCA_TIMELY_ACK_FIRST, soak_below(rnd, 2),
 			       TCA_TIMELY_SLOT, 256 << soak_below(rnd, 13),
 			       TCA_TIMELY_BUCKETS_LOG, 1 + soak_below(rnd, 12),
@@ -2886,7 +2896,7 @@ static void soak_step(struct kunit *test, struct rnd_state *rnd)
 		soak_change(test, rnd);
 		break;
 	case 1:
-		timely_flow_pause(bench.record[i], bench.now_ns + soak_below(rnd, 5 * MS));
+		timely_flow_pause(bench.entry[i], bench.now_ns + soak_below(rnd, 5 * MS));
 		break;
 	case 2:
 	case 3:
@@ -2900,7 +2910,7 @@ static void soak_step(struct kunit *test, struct rnd_state *rnd)
 		bench.no_pages = !bench.no_pages;
 		break;
 	case 7:
-		/* Not for the n-th of those that come, mostly. */
+		/* Mostly beyond the number of operations that follow. */
 		bench.fail_at = bench.asked + soak_below(rnd, 20);
 		break;
 	case 8 ... 30:
@@ -2920,7 +2930,7 @@ static void soak_step(struct kunit *test, struct rnd_state *rnd)
 	}
 }
 
-/* Everything in random order, with an audit after each step. */
+/* All operations in random order, with an audit after each. */
 static void all__in_random_order(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -2967,7 +2977,7 @@ static bool soak_in_order(struct sk_buff *skb, u32 *last)
 	return good;
 }
 
-/* Rates, pauses and options change; no flow's packets overtake each other. */
+/* Rates, pauses and options change; packets of a flow never overtake each other. */
 static void all__in_each_flows_order(struct kunit *test)
 {
 	u32 i, n = 0, last[BENCH_SOCKS] = {};
@@ -2981,22 +2991,22 @@ static void all__in_each_flows_order(struct kunit *test)
 			bench_recorded(test, i, 10000000);
 		else
 			bench_udp(i);
-	must_change(test, TCA_TIMELY_SEGMENT, 3000, TCA_TIMELY_FLOW_LIMIT, 1000);
+	must_change(test, TCA_TIMELY_SPLIT, 3000, TCA_TIMELY_FLOW_LIMIT, 1000);
 	for (i = 0; i < 20000; i++) {
 		u32 s = soak_below(&rnd, BENCH_SOCKS);
 
 		p = plain(bench.sk[s]);
 		switch (soak_below(&rnd, 16)) {
 		case 0:
-			timely_flow_pause(bench.record[s % 4], bench.now_ns + soak_below(&rnd, MS));
+			timely_flow_pause(bench.entry[s % 4], bench.now_ns + soak_below(&rnd, MS));
 			break;
 		case 1:
 			bench_set_rate(s, 10000000ULL << soak_below(&rnd, 8));
 			break;
 		case 2:
 			must_change(test, TCA_TIMELY_SLOT, 256 << soak_below(&rnd, 9),
-				    TCA_TIMELY_SEGMENT, 1500 * soak_below(&rnd, 9),
-				    TCA_TIMELY_SEGMENT_RATE, soak_below(&rnd, 2) * 1250000000ULL);
+				    TCA_TIMELY_SPLIT, 1500 * soak_below(&rnd, 9),
+				    TCA_TIMELY_SPLIT_RATE, soak_below(&rnd, 2) * 1250000000ULL);
 			break;
 		case 3:
 		case 4:
@@ -3004,7 +3014,7 @@ static void all__in_each_flows_order(struct kunit *test)
 			p.udp = s >= 4;
 			fallthrough;
 		case 5 ... 7:
-			/* Of no account for these. */
+			/* The order of these flows is not checked. */
 			if (s < 4 && soak_below(&rnd, 2))
 				p.tstamp = bench.now_ns + soak_below(&rnd, MS);
 			bench_give(test, &p);
@@ -3021,22 +3031,22 @@ static void all__in_each_flows_order(struct kunit *test)
 }
 
 static struct kunit_case qdisc_cases[] = {
-	KUNIT_CASE(enqueue__waits_for_the_stamp),
-	KUNIT_CASE(enqueue__stamp_of_just_now),
-	KUNIT_CASE(enqueue__orders_by_stamp),
-	KUNIT_CASE(enqueue__equal_stamps_keep_their_order),
-	KUNIT_CASE(enqueue__an_earlier_stamp_moves_the_flow),
+	KUNIT_CASE(enqueue__waits_until_the_timestamp),
+	KUNIT_CASE(enqueue__timestamp_in_the_past),
+	KUNIT_CASE(enqueue__orders_by_timestamp),
+	KUNIT_CASE(enqueue__equal_timestamps_keep_their_order),
+	KUNIT_CASE(enqueue__an_earlier_timestamp_moves_the_flow),
 	KUNIT_CASE(enqueue__horizon_drops),
 	KUNIT_CASE(enqueue__horizon_caps),
 	KUNIT_CASE(enqueue__wrong_clock_goes_at_once),
 	KUNIT_CASE(enqueue__wrong_clock_drops),
-	KUNIT_CASE(enqueue__stamps_near_time_zero),
+	KUNIT_CASE(enqueue__timestamps_near_time_zero),
 	KUNIT_CASE(enqueue__flow_limit),
 	KUNIT_CASE(enqueue__band_limit),
 	KUNIT_CASE(enqueue__priomap),
-	KUNIT_CASE(dequeue__turns_by_quantum),
+	KUNIT_CASE(dequeue__slots_by_quantum),
 	KUNIT_CASE(dequeue__new_flows_first),
-	KUNIT_CASE(dequeue__new_again_is_not_always_first),
+	KUNIT_CASE(dequeue__returning_flow_waits_for_old_flows),
 	KUNIT_CASE(dequeue__bands_by_weight),
 	KUNIT_CASE(charge__by_the_sockets_rate),
 	KUNIT_CASE(charge__the_last_of_the_credit),
@@ -3047,7 +3057,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(charge__no_pacing),
 	KUNIT_CASE(charge__pacing_switched_off),
 	KUNIT_CASE(start__refills_the_credit),
-	KUNIT_CASE(send__marks_what_waited),
+	KUNIT_CASE(send__marks_by_queueing_time),
 	KUNIT_CASE(send__marks_by_the_time_past_due),
 	KUNIT_CASE(classify__by_socket),
 	KUNIT_CASE(classify__by_hash_without_a_socket),
@@ -3065,66 +3075,66 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(reap__in_time),
 	KUNIT_CASE(reap__leaves_flows_with_packets),
 	KUNIT_CASE(reap__frees_flows_in_turn),
-	KUNIT_CASE(reap__puts_closed_records),
-	KUNIT_CASE(reap__puts_records_of_idle_flows),
+	KUNIT_CASE(reap__puts_closed_entries),
+	KUNIT_CASE(reap__puts_entries_of_idle_flows),
 	KUNIT_CASE(budget__flows_share_queues),
 	KUNIT_CASE(due__the_rate_falls_while_it_waits),
 	KUNIT_CASE(due__the_rate_rises_while_it_waits),
 	KUNIT_CASE(due__the_rate_rises_just_before_it_waits),
 	KUNIT_CASE(due__the_rate_rises_past_now),
 	KUNIT_CASE(due__not_lazy),
-	KUNIT_CASE(due__stamps_of_recorded_flows),
+	KUNIT_CASE(due__timestamps_of_flows_with_entries),
 	KUNIT_CASE(due__keeps_to_the_rate),
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__each_while_there_is_room),
-	KUNIT_CASE(record__some_where_many_are_in_flight),
+	KUNIT_CASE(record__a_subset_when_many_are_in_flight),
 	KUNIT_CASE(record__is_kept_for_two_round_trips),
-	KUNIT_CASE(record__closed_while_packets_wait),
-	KUNIT_CASE(record__closed_for_good),
+	KUNIT_CASE(entry__closed_while_packets_wait),
+	KUNIT_CASE(record__none_after_close),
 	KUNIT_CASE(queues__both_wait),
 	KUNIT_CASE(queues__there_and_back),
-	KUNIT_CASE(queues__the_notice_follows_the_flow),
-	KUNIT_CASE(queues__an_empty_one_is_not_told),
-	KUNIT_CASE(queues__two_sockets_share_a_record),
-	KUNIT_CASE(pause__holds_the_flow),
+	KUNIT_CASE(queues__notification_follows_the_flow),
+	KUNIT_CASE(queues__an_empty_one_is_not_notified),
+	KUNIT_CASE(queues__two_sockets_share_an_entry),
+	KUNIT_CASE(pause__stops_the_flow),
 	KUNIT_CASE(pause__counts_waits),
-	KUNIT_CASE(pause__holds_ipv6_with_options),
-	KUNIT_CASE(pause__holds_big_tcp),
+	KUNIT_CASE(pause__ipv6_with_options),
+	KUNIT_CASE(pause__big_tcp),
 	KUNIT_CASE(pause__fin_stays_behind_its_data),
 	KUNIT_CASE(pause__other_empty_packets),
-	KUNIT_CASE(note__fragments),
+	KUNIT_CASE(record__no_departures_of_fragments),
 	KUNIT_CASE(pause__is_apart_from_pacing),
 	KUNIT_CASE(pause__made_longer_and_shorter),
-	KUNIT_CASE(split__into_pieces),
+	KUNIT_CASE(split__into_subsegments),
 	KUNIT_CASE(split__udp),
 	KUNIT_CASE(split__udp_is_paced),
 	KUNIT_CASE(split__keeps_a_fixed_id),
 	KUNIT_CASE(split__not),
 	KUNIT_CASE(split__paced_at_the_flows_rate),
-	KUNIT_CASE(split__the_rate_falls_between_pieces),
-	KUNIT_CASE(split__paced_at_a_rate_of_their_own),
-	KUNIT_CASE(split__stamped_packets),
+	KUNIT_CASE(split__the_rate_falls_between_subsegments),
+	KUNIT_CASE(split__paced_at_split_rate),
+	KUNIT_CASE(split__timestamped_packets),
 	KUNIT_CASE(split__maxrate_when_not_lazy),
 	KUNIT_CASE(split__bursts_keep_to_maxrate),
 	KUNIT_CASE(split__is_not_overtaken),
-	KUNIT_CASE(split__keeps_the_order_of_what_follows),
+	KUNIT_CASE(split__keeps_the_order_of_later_packets),
 	KUNIT_CASE(split__counts_as_one_packet),
 	KUNIT_CASE(split__leaves_a_clone_alone),
-	KUNIT_CASE(split__tcp_knows_what_waits),
-	KUNIT_CASE(split__tcp_knows_what_was_dropped),
+	KUNIT_CASE(split__tcp_sees_queued_subsegments),
+	KUNIT_CASE(split__tcp_sees_dropped_subsegments),
 	KUNIT_CASE(split__by_the_size_table),
 	KUNIT_CASE(split__size_table_of_cells),
-	KUNIT_CASE(ack__first),
-	KUNIT_CASE(ack__first_has_a_limit),
+	KUNIT_CASE(ack__overtakes_data),
+	KUNIT_CASE(ack__overtaking_has_a_limit),
 	KUNIT_CASE(ack__dscp),
 	KUNIT_CASE(ack__dscp_of_a_clone),
 	KUNIT_CASE(ack__priority),
 	KUNIT_CASE(change__ends_of_ranges),
-	KUNIT_CASE(change__offload_the_device_has_not),
-	KUNIT_CASE(change__bands_that_are_none),
-	KUNIT_CASE(change__attributes_that_are_wrong),
+	KUNIT_CASE(change__offload_without_device_support),
+	KUNIT_CASE(change__invalid_bands),
+	KUNIT_CASE(change__invalid_attributes),
 	KUNIT_CASE(change__with_packets_everywhere),
-	KUNIT_CASE(change__what_times_packets),
+	KUNIT_CASE(change__pacing_and_timestamp_options),
 	KUNIT_CASE(change__a_lower_limit),
 	KUNIT_CASE(change__without_memory),
 	KUNIT_CASE(change__may_wait_for_memory),

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the rate computation engine: the sequences that reference.py worked
- * out in double precision, and by hand one case for each thing the engine does.
- * Cases are named function__case.
+ * Tests of the rate computation engine: sequences computed in double precision by reference.py, and
+ * hand-made cases for everything the engine does. Cases are named function__case.
  *
- * By hand, one flow has round numbers: minRTT 16384 ns, so that an RTT
- * difference of 4096 ns is a gradient of 1/4; no smoothing, so that the gradient
- * is the last difference; gains of one half; 100 MB/s at first and 1 MB/s a step.
+ * In the hand-made cases a flow has round numbers: minRTT is 16384 ns, so an RTT difference of 4096
+ * ns is a gradient of 1/4; there is no smoothing, so the gradient is the last difference; gains are
+ * one half; the first rate is 100 MB/s and a step is 1 MB/s.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -24,7 +23,7 @@
 #define MIN_RTT_NS	16384
 #define T_LOW_NS	50000
 #define T_HIGH_NS	500000
-/* Of the gradient zone, far from both ends. */
+/* An RTT between the thresholds, far from both. */
 #define MIDDLE_NS	200000
 
 static const struct timely_params plain = {
@@ -54,7 +53,7 @@ static const struct timely_params plain = {
 			      (unsigned long long)timely_rate_Bps(&(f)->rate), \
 			      (unsigned long long)(Bps))
 
-/* ---- the reference's sequences ---- */
+/* ---- sequences of reference.py ---- */
 
 static void sequence_name(const struct timely_sequence *s, char *desc)
 {
@@ -78,40 +77,40 @@ static void update__follows_the_reference(struct kunit *test)
 
 /* ---- setting up ---- */
 
-static void law__is_in_bytes_per_second(struct kunit *test)
+static void cfg__is_in_bytes_per_second(struct kunit *test)
 {
-	struct timely_rate_law law;
+	struct timely_rate_cfg cfg;
 
-	timely_rate_law_init(&law, &plain);
-	KUNIT_EXPECT_EQ(test, law.first_rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
-	KUNIT_EXPECT_EQ(test, law.min_rate_fp, 1000000ULL << TIMELY_RATE_SHIFT);
-	KUNIT_EXPECT_EQ(test, law.max_rate_fp, 1000000000ULL << TIMELY_RATE_SHIFT);
-	KUNIT_EXPECT_EQ(test, law.step_fp, STEP_BPS << TIMELY_RATE_SHIFT);
-	KUNIT_EXPECT_EQ(test, law.beta_q16, 32768);
-	KUNIT_EXPECT_EQ(test, law.alpha_q16, 65536);
+	timely_rate_cfg_init(&cfg, &plain);
+	KUNIT_EXPECT_EQ(test, cfg.first_rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, cfg.min_rate_fp, 1000000ULL << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, cfg.max_rate_fp, 1000000000ULL << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, cfg.step_fp, STEP_BPS << TIMELY_RATE_SHIFT);
+	KUNIT_EXPECT_EQ(test, cfg.beta_q16, 32768);
+	KUNIT_EXPECT_EQ(test, cfg.alpha_q16, 65536);
 }
 
-static void law__rounds_gains(struct kunit *test)
+static void cfg__rounds_gains(struct kunit *test)
 {
 	struct timely_params params = plain;
-	struct timely_rate_law law;
+	struct timely_rate_cfg cfg;
 
 	params.alpha_ppm = 20000;
 	params.beta_ppm = 8000;
 	params.beta_high_ppm = 800000;
 	params.loss_beta_ppm = 260000;
-	timely_rate_law_init(&law, &params);
-	KUNIT_EXPECT_EQ(test, law.alpha_q16, 1311);
-	KUNIT_EXPECT_EQ(test, law.beta_q16, 524);
-	KUNIT_EXPECT_EQ(test, law.beta_high_q16, 52429);
-	KUNIT_EXPECT_EQ(test, law.loss_beta_q16, 17039);
+	timely_rate_cfg_init(&cfg, &params);
+	KUNIT_EXPECT_EQ(test, cfg.alpha_q16, 1311);
+	KUNIT_EXPECT_EQ(test, cfg.beta_q16, 524);
+	KUNIT_EXPECT_EQ(test, cfg.beta_high_q16, 52429);
+	KUNIT_EXPECT_EQ(test, cfg.loss_beta_q16, 17039);
 }
 
-/* What the headers promise: icsk_ca_priv, one cache line of law. */
-static void law__layout(struct kunit *test)
+/* The sizes that the headers promise: the state in icsk_ca_priv, one cache line of parameters. */
+static void cfg__layout(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, (u32)sizeof(struct timely_rate), 32);
-	KUNIT_EXPECT_EQ(test, (u32)offsetof(struct timely_rate_law, rtt_ref_ns), 64);
+	KUNIT_EXPECT_EQ(test, (u32)offsetof(struct timely_rate_cfg, rtt_ref_ns), 64);
 }
 
 static void init__starts_at_the_first_rate(struct kunit *test)
@@ -146,7 +145,7 @@ static void init__forgets_everything(struct kunit *test)
 	start(&fresh, &plain);
 	ack(&f, MIDDLE_NS);
 	ack(&f, MIDDLE_NS - 100);
-	timely_rate_init(&f.rate, &f.law);
+	timely_rate_init(&f.rate, &f.cfg);
 	f.now_ns = fresh.now_ns;
 	ack(&f, MIDDLE_NS);
 	ack(&fresh, MIDDLE_NS);
@@ -164,7 +163,7 @@ static void update__below_t_low(struct kunit *test)
 	start_seeded(&f, &plain, T_LOW_NS - 1);
 	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
-	/* Whatever the gradient. */
+	/* The gradient does not count. */
 	start_seeded(&f, &plain, MIN_RTT_NS);
 	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
@@ -174,7 +173,7 @@ static void update__at_t_low(struct kunit *test)
 {
 	struct flow f;
 
-	/* +1/4: half of that off. */
+	/* A gradient of 1/4 and beta = 1/2: a decrease of 1/8. */
 	start_seeded(&f, &plain, T_LOW_NS - 4096);
 	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS), TIMELY_ZONE_GRADIENT);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 8);
@@ -196,7 +195,7 @@ static void update__above_t_high(struct kunit *test)
 	start_seeded(&f, &plain, T_HIGH_NS + 4096);
 	KUNIT_EXPECT_EQ(test, ack(&f, T_HIGH_NS + 1), TIMELY_ZONE_HIGH);
 	KUNIT_EXPECT_LE(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
-	/* The last RTT counts, not an average; not the gradient either. */
+	/* The last RTT counts, not an average. The gradient does not count. */
 	start_seeded(&f, &plain, 8 * T_HIGH_NS);
 	KUNIT_EXPECT_EQ(test, ack(&f, 2 * T_HIGH_NS), TIMELY_ZONE_HIGH);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
@@ -275,7 +274,7 @@ static void update__smooths_the_difference(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, (1024 - 4096) * 256);
 }
 
-/* Rounding down would leave every falling average one unit too low for ever. */
+/* Rounding down would leave every falling average one unit too low permanently. */
 static void update__smooths_both_signs_alike(struct kunit *test)
 {
 	struct timely_params params = plain;
@@ -292,7 +291,7 @@ static void update__smooths_both_signs_alike(struct kunit *test)
 		ack(&up, MIDDLE_NS + 777);
 		ack(&down, MIDDLE_NS - 777);
 	}
-	/* What is left is below 1/1000 of minRTT. */
+	/* The average is below 1/1000 of minRTT. */
 	KUNIT_EXPECT_LT(test, up.rate.diff_fp, 16 * 256);
 }
 
@@ -301,7 +300,7 @@ static void update__small_differences_count(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	/* 10 ns a completion, a fiftieth of it: 0.2 ns. */
+	/* A difference of 10 ns with a weight of 1/50: 0.2 ns, or 51.2 in units of 1/256 ns. */
 	params.alpha_ppm = 20000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack(&f, MIDDLE_NS + 10);
@@ -373,7 +372,7 @@ static void update__gradient_decrease_unscaled(struct kunit *test)
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack_after(&f, 1, MIDDLE_NS + MIN_RTT_NS / 2);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
-	/* The other two branches stay scaled. */
+	/* Increases and decreases above Thigh are still scaled by time. */
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack_after(&f, MIN_RTT_NS / 4, 2 * T_HIGH_NS);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 16);
@@ -399,7 +398,7 @@ static void update__clock_runs_backwards(struct kunit *test)
 	start_seeded(&f, &plain, MIDDLE_NS);
 	ack_after(&f, -1ULL, T_LOW_NS - 1);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS);
-	/* From then on it is the clock. */
+	/* The next gap is measured from the earlier time. */
 	ack_after(&f, MIN_RTT_NS / 4, T_LOW_NS - 1);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS + STEP_BPS / 4);
 }
@@ -418,7 +417,7 @@ static void update__once_per_rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, memcmp(&before, &f.rate, sizeof(before)), 0);
 	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
 	KUNIT_EXPECT_GT(test, f.rate.rate_fp, before.rate_fp);
-	/* A new seed is not made to wait. */
+	/* After timely_rate_reseed() the next completion is not skipped. */
 	timely_rate_reseed(&f.rate);
 	KUNIT_EXPECT_EQ(test, ack_after(&f, 0, MIDDLE_NS), TIMELY_ZONE_GRADIENT);
 }
@@ -453,7 +452,7 @@ static void update__stays_above_min(struct kunit *test)
 	start(&f, &plain);
 	for (i = 0; i < 100; i++)
 		ack(&f, 100 * T_HIGH_NS);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
 }
 
 static void update__stays_below_max(struct kunit *test)
@@ -464,10 +463,10 @@ static void update__stays_below_max(struct kunit *test)
 	start(&f, &plain);
 	for (i = 0; i < 1000; i++)
 		ack(&f, T_LOW_NS - 1);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.max_rate_fp);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.max_rate_fp);
 }
 
-static void update__leaves_the_min(struct kunit *test)
+static void update__rises_from_the_minimum(struct kunit *test)
 {
 	u32 i, n;
 
@@ -480,14 +479,14 @@ static void update__leaves_the_min(struct kunit *test)
 		start(&f, &params);
 		for (n = 0; n < 10; n++)
 			ack_bytes(&f, 1000000, params.min_rtt_ns, params.segment_bytes);
-		/* FAST* doubles five times, then takes its half steps. */
+		/* FAST* doubles the rate at most five times, then adds half of alpha each time. */
 		if (params.rule == TIMELY_RULE_FAST) {
 			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
 					5ULL * params.delta_kbps * 125 / 2);
 			continue;
 		}
-		/* Steering goes by shares of the rate. */
-		if (params.rule == TIMELY_RULE_STEER) {
+		/* The target-delay rule raises the rate by a share of the rate. */
+		if (params.rule == TIMELY_RULE_TARGET_DELAY) {
 			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
 					2ULL * params.min_rate_kbps * 125);
 			continue;
@@ -499,7 +498,7 @@ static void update__leaves_the_min(struct kunit *test)
 	}
 }
 
-/* A millionth of the step at a time: one byte per second, or less than one. */
+/* Steps of a millionth of the usual step: one byte per second, or less. */
 static void update__parts_of_a_byte_add_up(struct kunit *test)
 {
 	struct timely_params params = plain;
@@ -561,7 +560,7 @@ static void update__decrease_is_not_by_bytes(struct kunit *test)
 
 /* ---- hyperactive increase ---- */
 
-/* Which of these completions was the first to rise by five steps; 0 for none. */
+/* Index of the first completion that rises by five steps; 0 for none. */
 static int first_hyper(struct flow *f, u32 rtt_ns, s32 each_ns, int acks)
 {
 	int i;
@@ -583,11 +582,12 @@ static void hai__counts_falling_gradients(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	/* Counted, then used: the fifth. */
+	/* The fifth completion is counted before the counter is compared: the fifth rises faster.
+	 */
 	params.hai_count = TIMELY_HAI_SMOOTHED;
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -100, 20), 5);
-	/* Flat is not falling. */
+	/* A flat RTT is not falling. */
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, 0, 20), 0);
 	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
@@ -628,11 +628,11 @@ static void hai__counts_increases(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	/* Used, then counted: the one after the fifth. */
+	/* The counter is compared before an increase is counted: the sixth rises faster. */
 	params.hai_count = TIMELY_HAI_INCREASES;
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, 0, 20), 6);
-	/* Those below Tlow count, though they are not multiplied. */
+	/* Increases below Tlow are counted, but their steps are not multiplied. */
 	start_seeded(&f, &params, T_LOW_NS - 1);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, T_LOW_NS - 1, 0, 20), 0);
 	KUNIT_EXPECT_EQ(test, f.rate.hai, 20);
@@ -661,7 +661,7 @@ static void hai__below_t_low(struct kunit *test)
 	}
 }
 
-static void hai__patched_wants_a_steep_fall(struct kunit *test)
+static void hai__patched_needs_a_steep_fall(struct kunit *test)
 {
 	struct timely_params params = plain;
 	struct flow f;
@@ -674,7 +674,8 @@ static void hai__patched_wants_a_steep_fall(struct kunit *test)
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4096, 20), 5);
 
-	/* Increases are counted at any gradient; they are only used at a steep one. */
+	/* Increases are counted at any gradient. The counter is used only if the gradient is steep.
+	 */
 	params.hai_count = TIMELY_HAI_INCREASES;
 	start_seeded(&f, &params, MIDDLE_NS);
 	KUNIT_EXPECT_EQ(test, first_hyper(&f, MIDDLE_NS, -4000, 8), 0);
@@ -688,7 +689,7 @@ static void hai__decrease_ends_it(struct kunit *test)
 	struct flow f;
 	u32 mode;
 
-	/* Falling, but still above Thigh: a decrease. Raw counts go on. */
+	/* The RTT falls, but is above Thigh, so the rate decreases. Mode raw counts such an RTT. */
 	for (mode = TIMELY_HAI_SMOOTHED; mode <= TIMELY_HAI_INCREASES; mode++) {
 		params.hai_count = mode;
 		start_seeded(&f, &params, 2 * T_HIGH_NS);
@@ -755,8 +756,8 @@ static void age__is_the_time_since_the_last_completion(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_rate_age_ns(&f.rate, f.now_ns + T_HIGH_NS), T_HIGH_NS);
 }
 
-/* TCP's time in microseconds is up to 999 ns behind that of the ACK it has just processed. */
-static void age__of_a_clock_behind_is_none(struct kunit *test)
+/* TCP's time in microseconds may be up to 999 ns before the ACK that TCP has just processed. */
+static void age__is_zero_if_the_clock_is_behind(struct kunit *test)
 {
 	struct flow f;
 
@@ -767,7 +768,7 @@ static void age__of_a_clock_behind_is_none(struct kunit *test)
 
 /* ---- an application that does not use its rate ---- */
 
-static void may_rise__holds_the_rate(struct kunit *test)
+static void may_rise__keeps_the_rate(struct kunit *test)
 {
 	struct flow f;
 
@@ -776,7 +777,7 @@ static void may_rise__holds_the_rate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ack(&f, MIDDLE_NS - 100), TIMELY_ZONE_GRADIENT);
 	KUNIT_EXPECT_EQ(test, ack(&f, T_LOW_NS - 1), TIMELY_ZONE_LOW);
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
-	/* The samples are taken all the same. */
+	/* The RTTs are recorded nevertheless. */
 	KUNIT_EXPECT_EQ(test, f.rate.prev_rtt_ns, T_LOW_NS - 1);
 	KUNIT_EXPECT_EQ(test, f.rate.updated_ns, f.now_ns);
 }
@@ -807,12 +808,12 @@ static void may_rise__ends_hai(struct kunit *test)
 	}
 }
 
-static void may_rise__holds_patched_too(struct kunit *test)
+static void may_rise__keeps_patched_from_rising(struct kunit *test)
 {
 	struct timely_params params = plain;
 	struct flow f;
 
-	/* Below RTTref the error is negative: its term raises. */
+	/* Below RTTref the error is negative, so the error term alone would raise the rate. */
 	params.rule = TIMELY_RULE_PATCHED;
 	params.rtt_ref_ns = 400000;
 	start_seeded(&f, &params, MIDDLE_NS);
@@ -840,7 +841,7 @@ static void patched__blends_by_w(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		u64 w = cases[i].w_by_4;
 
-		/* The error at 81920 ns is 1/4, beta 1/2. */
+		/* RTTref is 65536 ns: the error at 81920 ns is 1/4. beta is 1/2. */
 		start_seeded(&f, &params, 81920 - cases[i].diff_ns);
 		ack(&f, 81920);
 		expect_Bps(test, &f, FIRST_BPS + STEP_BPS * (4 - w) / 4 - FIRST_BPS * w / 32);
@@ -869,7 +870,7 @@ static void patched__error_saturates(struct kunit *test)
 	params.rtt_ref_ns = 1000;
 	params.t_high_ns = 2000000000;
 	params.beta_ppm = 1000;
-	/* 66/65536 of 256, not of 1999. */
+	/* The error is 1999 and counts as 256; beta is 66/65536 in fixed point. */
 	start_seeded(&f, &params, 1000000);
 	ack(&f, 2000000);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS * 66 * 256 / 65536);
@@ -880,7 +881,7 @@ static void patched__product_saturates(struct kunit *test)
 	struct timely_params params = plain;
 	struct flow f;
 
-	/* beta 1, error 2: all of the rate, for a quarter of the time. */
+	/* beta 1 and error 2 take all of the rate, here for a quarter of the time. */
 	params.rule = TIMELY_RULE_PATCHED;
 	params.beta_ppm = 1000000;
 	start_seeded(&f, &params, 3 * 65536 - 8192);
@@ -890,7 +891,7 @@ static void patched__product_saturates(struct kunit *test)
 
 /* ---- FAST* ---- */
 
-/* A gamma of one half; alpha of 1 MB/s. */
+/* FAST's gamma is one half (alpha_ppm), and its alpha is 1 MB/s (delta_kbps). */
 static const struct timely_params fast = {
 	.min_rtt_ns = MIN_RTT_NS,
 	.t_low_ns = T_LOW_NS,
@@ -911,21 +912,21 @@ static void fast__moves_half_way(struct kunit *test)
 {
 	struct flow f;
 
-	/* An empty path: alpha is to be kept in the queue, half of it now. */
+	/* An empty path: alpha must be kept in the queue, and half of it is added now. */
 	start(&f, &fast);
 	ack(&f, MIN_RTT_NS);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
-	/* Half of the round trip is in the queue: to half of the rate. */
+	/* Half of the RTT is queueing delay: halfway to half of the rate plus alpha. */
 	start(&f, &fast);
 	ack(&f, 2 * MIN_RTT_NS);
 	expect_Bps(test, &f, (FIRST_BPS + FIRST_BPS / 2 + STEP_BPS) / 2);
-	/* Below the least it is the least. */
+	/* An RTT below minRTT counts as minRTT. */
 	start(&f, &fast);
 	ack(&f, 1);
 	expect_Bps(test, &f, FIRST_BPS + STEP_BPS / 2);
 }
 
-/* Where what it keeps in the queue is alpha: 100 MB/s times 1/100 of the RTT. */
+/* The rate settles where the flow's queue is alpha: 100 MB/s times 1/100 of the RTT. */
 static void fast__settles_where_alpha_is_queued(struct kunit *test)
 {
 	u32 rtt_ns = MIN_RTT_NS * 100 / 99, i;
@@ -950,9 +951,9 @@ static void fast__at_most_doubles(struct kunit *test)
 	expect_Bps(test, &f, 2 * STEP_BPS);
 	ack(&f, MIN_RTT_NS);
 	expect_Bps(test, &f, 4 * STEP_BPS);
-	/* 10 MB/s of alpha, half of it: less than the rate from here on. */
 	ack(&f, MIN_RTT_NS);
 	expect_Bps(test, &f, 8 * STEP_BPS);
+	/* Half of alpha (10 MB/s) is less than the rate now. */
 	ack(&f, MIN_RTT_NS);
 	expect_Bps(test, &f, 13 * STEP_BPS);
 }
@@ -967,7 +968,7 @@ static void fast__once_an_rtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ack_after(&f, 1, 20000), TIMELY_ZONE_GRADIENT);
 }
 
-static void fast__holds_where_it_may_not_rise(struct kunit *test)
+static void fast__keeps_the_rate_if_it_may_not_rise(struct kunit *test)
 {
 	struct flow f;
 
@@ -976,7 +977,7 @@ static void fast__holds_where_it_may_not_rise(struct kunit *test)
 	ack(&f, MIN_RTT_NS);
 	expect_Bps(test, &f, FIRST_BPS);
 	ack(&f, 2 * MIN_RTT_NS);
-	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.law.first_rate_fp);
+	KUNIT_EXPECT_LT(test, f.rate.rate_fp, f.cfg.first_rate_fp);
 }
 
 /* ---- what is not an update ---- */
@@ -991,7 +992,7 @@ static void reseed__forgets_the_gradient(struct kunit *test)
 	timely_rate_reseed(&f.rate);
 	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
 	expect_Bps(test, &f, FIRST_BPS + 2 * STEP_BPS);
-	/* A first completion again: flat, and in full. */
+	/* The next completion counts as a first one: gradient 0, full weight. */
 	ack_after(&f, 0, MIDDLE_NS + 8192);
 	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
 	expect_Bps(test, &f, FIRST_BPS + 3 * STEP_BPS);
@@ -1005,7 +1006,7 @@ static void lose__takes_its_share(struct kunit *test)
 	params.loss_beta_ppm = 250000;
 	start_seeded(&f, &params, MIDDLE_NS);
 	ack_after(&f, 0, MIDDLE_NS - 100);
-	timely_rate_lose(&f.rate, &f.law);
+	timely_rate_loss(&f.rate, &f.cfg);
 	expect_Bps(test, &f, FIRST_BPS - FIRST_BPS / 4);
 	KUNIT_EXPECT_EQ(test, f.rate.hai, 0);
 	ack_after(&f, 0, MIDDLE_NS + 8192);
@@ -1019,8 +1020,8 @@ static void lose__stays_above_min(struct kunit *test)
 
 	start(&f, &plain);
 	for (i = 0; i < 100; i++)
-		timely_rate_lose(&f.rate, &f.law);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+		timely_rate_loss(&f.rate, &f.cfg);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
 }
 
 static void lose__may_be_switched_off(struct kunit *test)
@@ -1030,13 +1031,13 @@ static void lose__may_be_switched_off(struct kunit *test)
 
 	params.loss_beta_ppm = 0;
 	start(&f, &params);
-	timely_rate_lose(&f.rate, &f.law);
+	timely_rate_loss(&f.rate, &f.cfg);
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
 }
 
-/* ---- losses that are put up with ---- */
+/* ---- tolerated losses ---- */
 
-/* One packet is lost of so many that are sent, so often: accounts overdrawn. */
+/* Lose one of @packets packets, @times times. Returns how often the account was exceeded. */
 static u32 lose_one_of(struct timely_loss *loss, u32 share_q16, u32 packets, u32 times)
 {
 	u32 lost = loss->lost, delivered = loss->delivered, overdrawn = 0;
@@ -1057,13 +1058,13 @@ static void loss__share_is_free(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, share, 1311);
 	timely_loss_init(&loss, 7, 100);
 	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
-	/* 2.5 %: a fifth more is drawn than put in, once the credit is gone. */
+	/* 2.5 % are lost and 2 % are free: one loss in five exceeds the account. */
 	KUNIT_EXPECT_GT(test, lose_one_of(&loss, share, 40, 10000), 1800);
-	/* And what was overdrawn is no debt. */
+	/* Exceeding the account leaves no debt. */
 	KUNIT_EXPECT_EQ(test, lose_one_of(&loss, share, 100, 10000), 0);
 }
 
-static void loss__ten_in_a_row(struct kunit *test)
+static void loss__burst_of_ten_is_free(struct kunit *test)
 {
 	u32 share = timely_loss_share_q16(20000);
 	struct timely_loss loss;
@@ -1074,7 +1075,7 @@ static void loss__ten_in_a_row(struct kunit *test)
 	timely_loss_init(&loss, 0, 0);
 	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 11, 0));
 	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 12, 0));
-	/* A thousand packets put in no more than ten. */
+	/* The credit has a maximum of ten losses, which a thousand packets reach. */
 	KUNIT_EXPECT_TRUE(test, timely_loss_is_free(&loss, share, 22, 1000));
 	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 23, 1010));
 }
@@ -1098,12 +1099,12 @@ static void restart__is_at_most_the_first_rate(struct kunit *test)
 
 	start(&f, &plain);
 	ack(&f, MIDDLE_NS);
-	timely_rate_restart(&f.rate, &f.law);
+	timely_rate_restart(&f.rate, &f.cfg);
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, FIRST_BPS << TIMELY_RATE_SHIFT);
 	/* A lower rate stays; the gradient never does. */
-	timely_rate_lose(&f.rate, &f.law);
+	timely_rate_loss(&f.rate, &f.cfg);
 	ack(&f, MIDDLE_NS);
-	timely_rate_restart(&f.rate, &f.law);
+	timely_rate_restart(&f.rate, &f.cfg);
 	expect_Bps(test, &f, FIRST_BPS / 2 + STEP_BPS);
 	ack_after(&f, 0, MIDDLE_NS + 8192);
 	KUNIT_EXPECT_EQ(test, f.rate.diff_fp, 0);
@@ -1117,14 +1118,14 @@ static void restart__stays_above_min(struct kunit *test)
 	params.first_rate_kbps = 1;
 	start(&f, &params);
 	ack(&f, T_LOW_NS - 1);
-	timely_rate_restart(&f.rate, &f.law);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.law.min_rate_fp);
+	timely_rate_restart(&f.rate, &f.cfg);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
 }
 
 static struct kunit_case rate_cases[] = {
-	KUNIT_CASE(law__is_in_bytes_per_second),
-	KUNIT_CASE(law__rounds_gains),
-	KUNIT_CASE(law__layout),
+	KUNIT_CASE(cfg__is_in_bytes_per_second),
+	KUNIT_CASE(cfg__rounds_gains),
+	KUNIT_CASE(cfg__layout),
 	KUNIT_CASE(init__starts_at_the_first_rate),
 	KUNIT_CASE(init__clamps_the_first_rate),
 	KUNIT_CASE(init__forgets_everything),
@@ -1151,7 +1152,7 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(update__at_most_halves),
 	KUNIT_CASE(update__stays_above_min),
 	KUNIT_CASE(update__stays_below_max),
-	KUNIT_CASE(update__leaves_the_min),
+	KUNIT_CASE(update__rises_from_the_minimum),
 	KUNIT_CASE(update__parts_of_a_byte_add_up),
 	KUNIT_CASE(update__step_by_bytes),
 	KUNIT_CASE(update__decrease_is_not_by_bytes),
@@ -1160,17 +1161,17 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(hai__counts_falling_rtts),
 	KUNIT_CASE(hai__counts_increases),
 	KUNIT_CASE(hai__below_t_low),
-	KUNIT_CASE(hai__patched_wants_a_steep_fall),
+	KUNIT_CASE(hai__patched_needs_a_steep_fall),
 	KUNIT_CASE(hai__decrease_ends_it),
 	KUNIT_CASE(hai__saturates),
 	KUNIT_CASE(hai__zero_threshold_is_never),
 	KUNIT_CASE(hai__zero_sample_keeps_it),
 	KUNIT_CASE(age__is_the_time_since_the_last_completion),
-	KUNIT_CASE(age__of_a_clock_behind_is_none),
-	KUNIT_CASE(may_rise__holds_the_rate),
+	KUNIT_CASE(age__is_zero_if_the_clock_is_behind),
+	KUNIT_CASE(may_rise__keeps_the_rate),
 	KUNIT_CASE(may_rise__lets_it_fall),
 	KUNIT_CASE(may_rise__ends_hai),
-	KUNIT_CASE(may_rise__holds_patched_too),
+	KUNIT_CASE(may_rise__keeps_patched_from_rising),
 	KUNIT_CASE(patched__blends_by_w),
 	KUNIT_CASE(patched__rises_below_ref),
 	KUNIT_CASE(patched__error_saturates),
@@ -1179,13 +1180,13 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(fast__settles_where_alpha_is_queued),
 	KUNIT_CASE(fast__at_most_doubles),
 	KUNIT_CASE(fast__once_an_rtt),
-	KUNIT_CASE(fast__holds_where_it_may_not_rise),
+	KUNIT_CASE(fast__keeps_the_rate_if_it_may_not_rise),
 	KUNIT_CASE(reseed__forgets_the_gradient),
 	KUNIT_CASE(lose__takes_its_share),
 	KUNIT_CASE(lose__stays_above_min),
 	KUNIT_CASE(lose__may_be_switched_off),
 	KUNIT_CASE(loss__share_is_free),
-	KUNIT_CASE(loss__ten_in_a_row),
+	KUNIT_CASE(loss__burst_of_ten_is_free),
 	KUNIT_CASE(loss__counters_wrap),
 	KUNIT_CASE(restart__is_at_most_the_first_rate),
 	KUNIT_CASE(restart__stays_above_min),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Made by kunit/reference.py, which says how and how exact; not to be edited.
+ * Test vectors for the rate engine. Made by kunit/reference.py, which explains formulas and
+ * tolerances; do not edit.
  *
- * 159 sequences, 4625 rows. A row is what happens, `repeat` times: gap_ns after the
- * last completion a segment of `bytes` completes with a round trip of rtt_ns;
- * then the zone, HAI counter and rate (Q16 bytes per second) expected, the last
- * within tolerance_ppm.
+ * 159 sequences, 4625 rows. A row is an event. TIMELY_V_ACK stands for `repeat` completions: each
+ * completes `bytes` with an RTT of rtt_ns, gap_ns after the last completion. The row ends with the
+ * expected zone, HAI counter, tolerance and rate (Q16 bytes per second, correct within
+ * tolerance_ppm).
  */
 #ifndef _TIMELY_RATE_VECTORS_H
 #define _TIMELY_RATE_VECTORS_H
@@ -51,7 +52,7 @@ static const struct timely_params timely_vp_0 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1000, .max_rate_kbps = 800000000, .first_rate_kbps = 500000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -504,7 +505,7 @@ static const struct timely_params timely_vp_1 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -957,7 +958,7 @@ static const struct timely_params timely_vp_2 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 10000000,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -1387,7 +1388,7 @@ static const struct timely_params timely_vp_3 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 120000, .max_rate_kbps = 25000000, .first_rate_kbps = 25000000,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -1820,7 +1821,7 @@ static const struct timely_params timely_vp_4 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2267,7 +2268,7 @@ static const struct timely_params timely_vp_5 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2328,7 +2329,7 @@ static const struct timely_params timely_vp_6 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2389,7 +2390,7 @@ static const struct timely_params timely_vp_7 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2458,7 +2459,7 @@ static const struct timely_params timely_vp_8 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2527,7 +2528,7 @@ static const struct timely_params timely_vp_9 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2588,7 +2589,7 @@ static const struct timely_params timely_vp_10 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2649,7 +2650,7 @@ static const struct timely_params timely_vp_11 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2718,7 +2719,7 @@ static const struct timely_params timely_vp_12 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2787,7 +2788,7 @@ static const struct timely_params timely_vp_13 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2848,7 +2849,7 @@ static const struct timely_params timely_vp_14 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2909,7 +2910,7 @@ static const struct timely_params timely_vp_15 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -2978,7 +2979,7 @@ static const struct timely_params timely_vp_16 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3047,7 +3048,7 @@ static const struct timely_params timely_vp_17 = {
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3072,7 +3073,7 @@ static const struct timely_params timely_vp_18 = {
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3097,7 +3098,7 @@ static const struct timely_params timely_vp_19 = {
 	.segment_bytes = 16384, .hai_threshold = 0, .hai_factor = 255, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3122,7 +3123,7 @@ static const struct timely_params timely_vp_20 = {
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3147,7 +3148,7 @@ static const struct timely_params timely_vp_21 = {
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3172,7 +3173,7 @@ static const struct timely_params timely_vp_22 = {
 	.segment_bytes = 16384, .hai_threshold = 1, .hai_factor = 2, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3197,7 +3198,7 @@ static const struct timely_params timely_vp_23 = {
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3222,7 +3223,7 @@ static const struct timely_params timely_vp_24 = {
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3247,7 +3248,7 @@ static const struct timely_params timely_vp_25 = {
 	.segment_bytes = 16384, .hai_threshold = 255, .hai_factor = 255, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 100000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3272,7 +3273,7 @@ static const struct timely_params timely_vp_26 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3310,7 +3311,7 @@ static const struct timely_params timely_vp_27 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3406,7 +3407,7 @@ static const struct timely_params timely_vp_28 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3464,7 +3465,7 @@ static const struct timely_params timely_vp_29 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3525,7 +3526,7 @@ static const struct timely_params timely_vp_30 = {
 	.segment_bytes = 14480, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3586,7 +3587,7 @@ static const struct timely_params timely_vp_31 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3646,7 +3647,7 @@ static const struct timely_params timely_vp_32 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3786,7 +3787,7 @@ static const struct timely_params timely_vp_33 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3807,7 +3808,7 @@ static const struct timely_params timely_vp_34 = {
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.first_rate_kbps = 1000000, .link_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -3830,7 +3831,7 @@ static const struct timely_params timely_vp_35 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3848,7 +3849,7 @@ static const struct timely_params timely_vp_36 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3874,7 +3875,7 @@ static const struct timely_params timely_vp_37 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0, .loss_free_ppm = 0,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 0, .loss_free_ppm = 0,
 };
 
 static const struct timely_vector timely_v_beta__0[] = {
@@ -3897,7 +3898,7 @@ static const struct timely_params timely_vp_38 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3925,7 +3926,7 @@ static const struct timely_params timely_vp_39 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3946,7 +3947,7 @@ static const struct timely_params timely_vp_40 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3966,7 +3967,7 @@ static const struct timely_params timely_vp_41 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -3990,7 +3991,7 @@ static const struct timely_params timely_vp_42 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4012,7 +4013,7 @@ static const struct timely_params timely_vp_43 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4050,7 +4051,7 @@ static const struct timely_params timely_vp_44 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4073,7 +4074,7 @@ static const struct timely_params timely_vp_45 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4094,7 +4095,7 @@ static const struct timely_params timely_vp_46 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4115,7 +4116,7 @@ static const struct timely_params timely_vp_47 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4145,7 +4146,7 @@ static const struct timely_params timely_vp_48 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 2, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4162,7 +4163,7 @@ static const struct timely_params timely_vp_49 = {
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 1, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.first_rate_kbps = 800000000, .link_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4184,7 +4185,7 @@ static const struct timely_params timely_vp_50 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 2, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4331,7 +4332,7 @@ static const struct timely_params timely_vp_51 = {
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5,
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1,
 	.once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 800000000,
-	.first_rate_kbps = 800000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.first_rate_kbps = 800000000, .link_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4356,7 +4357,7 @@ static const struct timely_params timely_vp_52 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 800000000, .first_rate_kbps = 800000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4378,7 +4379,7 @@ static const struct timely_params timely_vp_53 = {
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 1,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
-	.min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000, .line_rate_kbps = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 1, .first_rate_kbps = 1000000, .link_rate_kbps = 0,
 	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4399,7 +4400,7 @@ static const struct timely_params timely_vp_54 = {
 	.delta_kbps = 100000000, .segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 255,
 	.hai_count = 2, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4415,7 +4416,7 @@ static const struct timely_params timely_vp_55 = {
 	.alpha_ppm = 1000000, .beta_ppm = 500000, .beta_high_ppm = 500000, .delta_kbps = 8000,
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
-	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1, .line_rate_kbps = 0,
+	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 1, .link_rate_kbps = 0,
 	.app_limited_percent = 80, .loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4432,7 +4433,7 @@ static const struct timely_params timely_vp_56 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 5000, .max_rate_kbps = 6000, .first_rate_kbps = 800000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4449,7 +4450,7 @@ static const struct timely_params timely_vp_57 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4475,7 +4476,7 @@ static const struct timely_params timely_vp_58 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 10000, .max_rate_kbps = 10000000, .first_rate_kbps = 1000000,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4499,7 +4500,7 @@ static const struct timely_params timely_vp_59 = {
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.first_rate_kbps = 1000000, .link_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4528,7 +4529,7 @@ static const struct timely_params timely_vp_60 = {
 	.beta_high_ppm = 500000, .delta_kbps = 8000, .segment_bytes = 16384, .hai_threshold = 5,
 	.hai_factor = 5, .hai_count = 0, .hai_below_t_low = 0, .rule = 1, .scale_decrease = 1,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 10000, .max_rate_kbps = 10000000,
-	.first_rate_kbps = 1000000, .line_rate_kbps = 0, .app_limited_percent = 80,
+	.first_rate_kbps = 1000000, .link_rate_kbps = 0, .app_limited_percent = 80,
 	.loss_beta_ppm = 500000, .loss_free_ppm = 0,
 };
 
@@ -4553,7 +4554,7 @@ static const struct timely_params timely_vp_61 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4573,7 +4574,7 @@ static const struct timely_params timely_vp_62 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4594,7 +4595,7 @@ static const struct timely_params timely_vp_63 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4613,7 +4614,7 @@ static const struct timely_params timely_vp_64 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 80,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4627,7 +4628,7 @@ static const struct timely_params timely_vp_65 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 10000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4643,7 +4644,7 @@ static const struct timely_params timely_vp_66 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4659,7 +4660,7 @@ static const struct timely_params timely_vp_67 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4675,7 +4676,7 @@ static const struct timely_params timely_vp_68 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4691,7 +4692,7 @@ static const struct timely_params timely_vp_69 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4707,7 +4708,7 @@ static const struct timely_params timely_vp_70 = {
 	.segment_bytes = 16384, .hai_threshold = 5, .hai_factor = 5, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1, .max_rate_kbps = 800000000, .first_rate_kbps = 1,
-	.line_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
+	.link_rate_kbps = 0, .app_limited_percent = 80, .loss_beta_ppm = 500000,
 	.loss_free_ppm = 0,
 };
 
@@ -4723,7 +4724,7 @@ static const struct timely_params timely_vp_71 = {
 	.segment_bytes = 38736, .hai_threshold = 8, .hai_factor = 7, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 9, .max_rate_kbps = 6158128, .first_rate_kbps = 136221,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 333394,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 333394,
 	.loss_free_ppm = 0,
 };
 
@@ -4783,7 +4784,7 @@ static const struct timely_params timely_vp_72 = {
 	.segment_bytes = 60006, .hai_threshold = 3, .hai_factor = 24, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 11, .max_rate_kbps = 942569, .first_rate_kbps = 175,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 351993,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 351993,
 	.loss_free_ppm = 0,
 };
 
@@ -4838,7 +4839,7 @@ static const struct timely_params timely_vp_73 = {
 	.delta_kbps = 6733, .segment_bytes = 13658, .hai_threshold = 5, .hai_factor = 15,
 	.hai_count = 0, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1, .max_rate_kbps = 24459488,
-	.first_rate_kbps = 10322, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 10322, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 337139, .loss_free_ppm = 0,
 };
 
@@ -4896,7 +4897,7 @@ static const struct timely_params timely_vp_74 = {
 	.segment_bytes = 17549, .hai_threshold = 8, .hai_factor = 1, .hai_count = 0,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 5679, .max_rate_kbps = 11445481, .first_rate_kbps = 41415,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 242091,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 242091,
 	.loss_free_ppm = 0,
 };
 
@@ -4953,7 +4954,7 @@ static const struct timely_params timely_vp_75 = {
 	.delta_kbps = 1599252, .segment_bytes = 37044, .hai_threshold = 4, .hai_factor = 16,
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3, .max_rate_kbps = 19, .first_rate_kbps = 14,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 216241,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 216241,
 	.loss_free_ppm = 0,
 };
 
@@ -5006,7 +5007,7 @@ static const struct timely_params timely_vp_76 = {
 	.delta_kbps = 309601, .segment_bytes = 64608, .hai_threshold = 7, .hai_factor = 15,
 	.hai_count = 1, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 1351, .max_rate_kbps = 49017,
-	.first_rate_kbps = 29478, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 29478, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 200404, .loss_free_ppm = 0,
 };
 
@@ -5060,7 +5061,7 @@ static const struct timely_params timely_vp_77 = {
 	.delta_kbps = 70, .segment_bytes = 56923, .hai_threshold = 8, .hai_factor = 1,
 	.hai_count = 2, .hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 24, .max_rate_kbps = 299990,
-	.first_rate_kbps = 6676, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 6676, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 452944, .loss_free_ppm = 0,
 };
 
@@ -5115,7 +5116,7 @@ static const struct timely_params timely_vp_78 = {
 	.alpha_ppm = 490481, .beta_ppm = 1712, .beta_high_ppm = 161379, .delta_kbps = 27,
 	.segment_bytes = 14612, .hai_threshold = 4, .hai_factor = 1, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
-	.min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59, .line_rate_kbps = 0,
+	.min_rate_kbps = 2, .max_rate_kbps = 84, .first_rate_kbps = 59, .link_rate_kbps = 0,
 	.app_limited_percent = 0, .loss_beta_ppm = 107412, .loss_free_ppm = 0,
 };
 
@@ -5169,7 +5170,7 @@ static const struct timely_params timely_vp_79 = {
 	.delta_kbps = 36047, .segment_bytes = 36652, .hai_threshold = 1, .hai_factor = 4,
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0,
 	.once_per_rtt = 1, .min_rate_kbps = 111, .max_rate_kbps = 75441626,
-	.first_rate_kbps = 4032, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 4032, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 74615, .loss_free_ppm = 0,
 };
 
@@ -5222,7 +5223,7 @@ static const struct timely_params timely_vp_80 = {
 	.delta_kbps = 385318, .segment_bytes = 5046, .hai_threshold = 7, .hai_factor = 2,
 	.hai_count = 1, .hai_below_t_low = 0, .rule = 0, .scale_decrease = 1, .scale_step = 0,
 	.once_per_rtt = 0, .min_rate_kbps = 3939357, .max_rate_kbps = 95076126,
-	.first_rate_kbps = 43969203, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 43969203, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 433870, .loss_free_ppm = 0,
 };
 
@@ -5279,7 +5280,7 @@ static const struct timely_params timely_vp_81 = {
 	.alpha_ppm = 487961, .beta_ppm = 4280, .beta_high_ppm = 46132, .delta_kbps = 7090238,
 	.segment_bytes = 2251, .hai_threshold = 4, .hai_factor = 2, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
-	.min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11, .line_rate_kbps = 0,
+	.min_rate_kbps = 8, .max_rate_kbps = 12, .first_rate_kbps = 11, .link_rate_kbps = 0,
 	.app_limited_percent = 0, .loss_beta_ppm = 67590, .loss_free_ppm = 0,
 };
 
@@ -5332,7 +5333,7 @@ static const struct timely_params timely_vp_82 = {
 	.segment_bytes = 12834, .hai_threshold = 7, .hai_factor = 4, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 63, .max_rate_kbps = 27297025, .first_rate_kbps = 10739,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 165884,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 165884,
 	.loss_free_ppm = 0,
 };
 
@@ -5391,7 +5392,7 @@ static const struct timely_params timely_vp_83 = {
 	.segment_bytes = 9956, .hai_threshold = 6, .hai_factor = 57, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 130, .max_rate_kbps = 488656476, .first_rate_kbps = 6695453,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 231937,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 231937,
 	.loss_free_ppm = 0,
 };
 
@@ -5449,7 +5450,7 @@ static const struct timely_params timely_vp_84 = {
 	.segment_bytes = 12852, .hai_threshold = 0, .hai_factor = 104, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 1,
 	.min_rate_kbps = 25609, .max_rate_kbps = 492722535, .first_rate_kbps = 35297517,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 432625,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 432625,
 	.loss_free_ppm = 0,
 };
 
@@ -5503,7 +5504,7 @@ static const struct timely_params timely_vp_85 = {
 	.segment_bytes = 25950, .hai_threshold = 3, .hai_factor = 12, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 12, .max_rate_kbps = 26034513, .first_rate_kbps = 799,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 277969,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 277969,
 	.loss_free_ppm = 0,
 };
 
@@ -5558,7 +5559,7 @@ static const struct timely_params timely_vp_86 = {
 	.segment_bytes = 35484, .hai_threshold = 7, .hai_factor = 2, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 0, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 461, .max_rate_kbps = 874196, .first_rate_kbps = 668,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 150309,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 150309,
 	.loss_free_ppm = 0,
 };
 
@@ -5618,7 +5619,7 @@ static const struct timely_params timely_vp_87 = {
 	.alpha_ppm = 458421, .beta_ppm = 30818, .beta_high_ppm = 517472, .delta_kbps = 6317025,
 	.segment_bytes = 51204, .hai_threshold = 5, .hai_factor = 1, .hai_count = 2,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 0, .once_per_rtt = 0,
-	.min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3, .line_rate_kbps = 0,
+	.min_rate_kbps = 1, .max_rate_kbps = 19, .first_rate_kbps = 3, .link_rate_kbps = 0,
 	.app_limited_percent = 0, .loss_beta_ppm = 302073, .loss_free_ppm = 0,
 };
 
@@ -5676,7 +5677,7 @@ static const struct timely_params timely_vp_88 = {
 	.segment_bytes = 26094, .hai_threshold = 9, .hai_factor = 13, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 0, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 7, .max_rate_kbps = 779564, .first_rate_kbps = 1378,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 461960,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 461960,
 	.loss_free_ppm = 0,
 };
 
@@ -5731,7 +5732,7 @@ static const struct timely_params timely_vp_89 = {
 	.beta_high_ppm = 760830, .delta_kbps = 112, .segment_bytes = 30160, .hai_threshold = 7,
 	.hai_factor = 1, .hai_count = 0, .hai_below_t_low = 1, .rule = 0, .scale_decrease = 0,
 	.scale_step = 0, .once_per_rtt = 0, .min_rate_kbps = 915805, .max_rate_kbps = 191026138,
-	.first_rate_kbps = 4126865, .line_rate_kbps = 0, .app_limited_percent = 0,
+	.first_rate_kbps = 4126865, .link_rate_kbps = 0, .app_limited_percent = 0,
 	.loss_beta_ppm = 383650, .loss_free_ppm = 0,
 };
 
@@ -5786,7 +5787,7 @@ static const struct timely_params timely_vp_90 = {
 	.segment_bytes = 9898, .hai_threshold = 3, .hai_factor = 10, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 0,
 	.min_rate_kbps = 2, .max_rate_kbps = 29608680, .first_rate_kbps = 505,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 406117,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 406117,
 	.loss_free_ppm = 0,
 };
 
@@ -5848,7 +5849,7 @@ static const struct timely_params timely_vp_91 = {
 	.segment_bytes = 10967, .hai_threshold = 1, .hai_factor = 1, .hai_count = 1,
 	.hai_below_t_low = 0, .rule = 1, .scale_decrease = 1, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 54, .max_rate_kbps = 302814240, .first_rate_kbps = 1780808,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 478695,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 478695,
 	.loss_free_ppm = 0,
 };
 
@@ -5902,7 +5903,7 @@ static const struct timely_params timely_vp_92 = {
 	.segment_bytes = 32232, .hai_threshold = 3, .hai_factor = 1, .hai_count = 0,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 1, .once_per_rtt = 1,
 	.min_rate_kbps = 243477, .max_rate_kbps = 102593148, .first_rate_kbps = 1342661,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 492990,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 492990,
 	.loss_free_ppm = 0,
 };
 
@@ -5959,7 +5960,7 @@ static const struct timely_params timely_vp_93 = {
 	.segment_bytes = 22360, .hai_threshold = 6, .hai_factor = 8, .hai_count = 2,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 13, .max_rate_kbps = 216271, .first_rate_kbps = 112097,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 228962,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 228962,
 	.loss_free_ppm = 0,
 };
 
@@ -6027,7 +6028,7 @@ static const struct timely_params timely_vp_94 = {
 	.segment_bytes = 52028, .hai_threshold = 7, .hai_factor = 62, .hai_count = 1,
 	.hai_below_t_low = 1, .rule = 1, .scale_decrease = 0, .scale_step = 0, .once_per_rtt = 0,
 	.min_rate_kbps = 1488, .max_rate_kbps = 15760051, .first_rate_kbps = 601665,
-	.line_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 56715,
+	.link_rate_kbps = 0, .app_limited_percent = 0, .loss_beta_ppm = 56715,
 	.loss_free_ppm = 0,
 };
 

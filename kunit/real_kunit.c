@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of software stamps of a real-time clock that is set.
+ * Tests of software timestamps by a real-time clock that is set.
  */
 #include <kunit/test.h>
 #include <linux/kernel.h>
@@ -14,7 +14,7 @@
 #define MS	NSEC_PER_MSEC
 #define SEC	NSEC_PER_SEC
 
-/* CLOCK_MONOTONIC when a test begins, and how far the real-time clock is ahead. */
+/* CLOCK_MONOTONIC at the start of a test, and how far the real-time clock is ahead. */
 #define START	(1000ULL * SEC)
 #define AHEAD	(1767225600ULL * SEC)
 
@@ -30,48 +30,48 @@ static void real__is_not_set_at_first(struct kunit *test)
 {
 	struct timely_real real = usual();
 
-	KUNIT_EXPECT_FALSE(test, timely_real_look(&real, AHEAD, START));
+	KUNIT_EXPECT_FALSE(test, timely_real_update(&real, AHEAD, START));
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + START, START + 5), START);
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + START, START), START);
-	/* Of the future, and of long ago. */
+	/* Timestamps of the future and of long ago are unknown. */
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + START + 1, START), 0);
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + START, START + SEC), START);
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + START, START + SEC + 1), 0);
 }
 
-static void real__is_told_by_the_new_offset(struct kunit *test)
+static void real__step_shows_in_the_offset(struct kunit *test)
 {
 	struct timely_real real = usual();
 	u64 now = START + 10 * US;
 
-	KUNIT_EXPECT_TRUE(test, timely_real_look(&real, AHEAD + 1, START));
-	KUNIT_EXPECT_FALSE(test, timely_real_look(&real, AHEAD + 1, START));
+	KUNIT_EXPECT_TRUE(test, timely_real_update(&real, AHEAD + 1, START));
+	KUNIT_EXPECT_FALSE(test, timely_real_update(&real, AHEAD + 1, START));
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD + 1 + START + 5, now), START + 5);
 }
 
 /* An ACK that arrived 10 us before its clock was set back by 200 us, and is processed later. */
-static void real__does_not_take_the_old_for_the_new(struct kunit *test)
+static void real__ambiguous_time_is_unknown(struct kunit *test)
 {
 	struct timely_real real = usual();
 	u64 stamp = AHEAD + START - 10 * US, now;
 
-	timely_real_look(&real, AHEAD - 200 * US, START);
+	timely_real_update(&real, AHEAD - 200 * US, START);
 	for (now = START; now < START + 2 * MS; now += US)
 		KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, stamp, now), 0);
-	/* What arrives within the 200 us that come twice may be of either time. */
+	/* A timestamp within the 200 us that occur twice may be from either time. */
 	now = START + 199 * US;
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD - 200 * US + now, now), 0);
 	now = START + 201 * US;
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, AHEAD - 200 * US + now, now), now);
 }
 
-/* No packet waits for a second: a clock that was set back by more says what is meant. */
-static void real__a_leap_second_leaves_no_doubt(struct kunit *test)
+/* No packet waits for a second: after a larger step back, timestamps are unambiguous. */
+static void real__leap_second_is_not_ambiguous(struct kunit *test)
 {
 	struct timely_real real = usual();
 	u64 now = START + 1, stamp = AHEAD - SEC + now;
 
-	timely_real_look(&real, AHEAD - SEC, START);
+	timely_real_update(&real, AHEAD - SEC, START);
 	KUNIT_EXPECT_EQ(test, timely_real_arrival_ns(&real, stamp, now), now);
 }
 
@@ -81,11 +81,12 @@ static u64 next_random(u64 *state)
 	return *state >> 33;
 }
 
-/* A packet each @every_ns waits for up to @wait_ns; the clock is set by @by_ns, there and back or
- * always the same way, each @set_every_ns. How many of 10000 are told, none of them wrong?
+/* Every @every_ns a packet arrives that waits for up to @wait_ns. The clock is set by @by_ns every
+ * @set_every_ns, alternately forward and back or always in the same direction. Returns how many of
+ * 10000 arrival times are known; none may be wrong.
  */
-static u32 told(struct kunit *test, s64 by_ns, bool back, u64 set_every_ns, u64 every_ns,
-		u64 wait_ns)
+static u32 count_known(struct kunit *test, s64 by_ns, bool back, u64 set_every_ns, u64 every_ns,
+		       u64 wait_ns)
 {
 	u64 random = by_ns + set_every_ns, now = START, next_ns = START + set_every_ns;
 	struct timely_real real = usual();
@@ -97,7 +98,7 @@ static u32 told(struct kunit *test, s64 by_ns, bool back, u64 set_every_ns, u64 
 		for (; next_ns <= arrived; next_ns += set_every_ns) {
 			offset += by_ns;
 			by_ns = back ? -by_ns : by_ns;
-			timely_real_look(&real, offset, next_ns + 1);
+			timely_real_update(&real, offset, next_ns + 1);
 		}
 		stamp = offset + arrived;
 		now = arrived + next_random(&random) % wait_ns;
@@ -105,7 +106,7 @@ static u32 told(struct kunit *test, s64 by_ns, bool back, u64 set_every_ns, u64 
 		if (next_ns <= now) {
 			offset += by_ns;
 			by_ns = back ? -by_ns : by_ns;
-			timely_real_look(&real, offset, next_ns + 1);
+			timely_real_update(&real, offset, next_ns + 1);
 			next_ns += set_every_ns;
 		}
 		got = timely_real_arrival_ns(&real, stamp, now);
@@ -116,7 +117,7 @@ static u32 told(struct kunit *test, s64 by_ns, bool back, u64 set_every_ns, u64 
 	return count;
 }
 
-static void real__what_is_told_is_right(struct kunit *test)
+static void real__known_times_are_right(struct kunit *test)
 {
 	static const s64 steps[] = { 1, US, 20 * US, 200 * US, MS, 37 * MS, SEC, 3600LL * SEC };
 	u32 i;
@@ -124,28 +125,30 @@ static void real__what_is_told_is_right(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
 		s64 by = steps[i];
 
-		KUNIT_EXPECT_GT(test, told(test, by, true, 100 * MS, 13 * US, 50 * US), 6000);
-		KUNIT_EXPECT_GT(test, told(test, -by, true, 100 * MS, 13 * US, 50 * US), 6000);
-		told(test, by, false, 10 * MS, 13 * US, 300 * US);
-		told(test, -by, false, 10 * MS, 13 * US, 300 * US);
+		KUNIT_EXPECT_GT(test, count_known(test, by, true, 100 * MS, 13 * US, 50 * US),
+				6000);
+		KUNIT_EXPECT_GT(test, count_known(test, -by, true, 100 * MS, 13 * US, 50 * US),
+				6000);
+		count_known(test, by, false, 10 * MS, 13 * US, 300 * US);
+		count_known(test, -by, false, 10 * MS, 13 * US, 300 * US);
 	}
 }
 
-/* Where the clock is always being set, stamps are of use even so. */
-static void real__small_steps_take_few_stamps(struct kunit *test)
+/* Even if the clock is set all the time, most timestamps are usable. */
+static void real__small_steps_lose_few_timestamps(struct kunit *test)
 {
-	KUNIT_EXPECT_GT(test, told(test, US, false, 10 * MS, 13 * US, 20 * US), 9900);
-	KUNIT_EXPECT_GT(test, told(test, -(s64)US, false, 10 * MS, 13 * US, 20 * US), 9900);
-	KUNIT_EXPECT_GT(test, told(test, US, true, 10 * MS, 13 * US, 20 * US), 9900);
+	KUNIT_EXPECT_GT(test, count_known(test, US, false, 10 * MS, 13 * US, 20 * US), 9900);
+	KUNIT_EXPECT_GT(test, count_known(test, -(s64)US, false, 10 * MS, 13 * US, 20 * US), 9900);
+	KUNIT_EXPECT_GT(test, count_known(test, US, true, 10 * MS, 13 * US, 20 * US), 9900);
 }
 
 static struct kunit_case timely_real_cases[] = {
 	KUNIT_CASE(real__is_not_set_at_first),
-	KUNIT_CASE(real__is_told_by_the_new_offset),
-	KUNIT_CASE(real__does_not_take_the_old_for_the_new),
-	KUNIT_CASE(real__a_leap_second_leaves_no_doubt),
-	KUNIT_CASE(real__what_is_told_is_right),
-	KUNIT_CASE(real__small_steps_take_few_stamps),
+	KUNIT_CASE(real__step_shows_in_the_offset),
+	KUNIT_CASE(real__ambiguous_time_is_unknown),
+	KUNIT_CASE(real__leap_second_is_not_ambiguous),
+	KUNIT_CASE(real__known_times_are_right),
+	KUNIT_CASE(real__small_steps_lose_few_timestamps),
 	{}
 };
 

@@ -1,35 +1,37 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""TIMELY's rate update in double precision, written from the papers and not
-from net/timely/engine/rate.c: the judge of that file's fixed point. Run plainly it
-writes rate_vectors.h, sequences of completions with the rate expected after
-each; --check says whether the checked-in file is what it would write now.
+"""The rate rules of the papers in double precision: the reference for the fixed-point code of
+net/timely/engine/rate.c. It is written from the papers, not from rate.c, so that both do not
+have the same errors. The target-delay rule is not included.
+
+Without options the script writes rate_vectors.h: sequences of completions, with the rate that is
+expected after each. rate_replay.h replays them on the engine. --check compares the checked-in
+file with the result.
 
 Sources of the formulas:
   [A1]   TIMELY, SIGCOMM'15, Algorithm 1 and section 4.3
-  [S5]   the same, section 5: line-rate cap, application limit, updates scaled
-         by the completions in a minimum RTT
-  [SN]   its authors' code snippet: min(1, dt / minRTT), the halving cap, the
-         raw count of falling RTTs
-  [FAST] FAST TCP, ToN 2006, equation of the window, on the rate as section 6.1 of
-         [A1] has it
+  [S5]   TIMELY, section 5: limit at the link rate, application limit, updates scaled by the
+         number of completions in a minimum RTT
+  [SN]   code snippet by TIMELY's authors: min(1, dt / minRTT), decreases by at most a half,
+         the count of falling RTTs
+  [FAST] FAST TCP, ToN 2006, equation of the window, applied to the rate as in section 6.1 of
+         [A1]
   [EOD]  "ECN or Delay", CoNEXT'16, section 5.1: patched TIMELY
-  [ERPC] eRPC, NSDI'19: every decrease scaled by the time that passed
+  [ERPC] eRPC, NSDI'19: every decrease is scaled by the time that has passed
 
-Tolerance. Only the gains (alpha, beta, beta_high, loss_beta) are rounded to
-1/65536 here as the engine's are: they are parameters, not results. Everything
-else is exact to 53 bits. The engine holds the smoothed difference in 1/256 ns,
-to the nearest, and the gradient, the elapsed share and the ratios of RTTs in
-1/65536 (called U below), of which it may lose the last; of a product with the
-rate, half of one. Flow.slack adds up what that can come to if all errors have
-one sign. A row is given this bound, at least 10 ppm, which is less than one U,
-and at most 100 ppm: before it grows further, the flow's rate is set to what it
-should be (SYNC).
+Tolerance. The gains (alpha, beta, beta_high, loss_beta) are rounded to 1/65536 here, because the
+engine rounds them, too: they are parameters, not results. All other values are exact to 53 bits.
+The engine rounds the smoothed difference to the nearest 1/256 ns. It rounds the gradient, the
+elapsed share and the ratios of RTTs down to 1/65536 (called U below), so each of them may be too
+small by up to U. A product of a share and the rate may have an error of half of U. Flow.slack adds
+up the largest errors, as if all had the same sign. The tolerance of a row is this sum, but at least
+10 ppm, which is less than U, and at most 100 ppm: before the sum gets there, the rate of the engine
+is set to the rate of the reference (SYNC).
 
-A sample at which those roundings could tip a decision (is the gradient above
-zero? is w zero? does the rate rise?) or could alone move the rate by more than
-100 ppm (w in units of U times an error of hundreds of RTTref) has no single
-right answer: the reference refuses it, so that no vector hangs on it.
+No expected rate can be given for a completion at which these errors could change a decision (is
+the gradient above zero? is w zero? does the rate rise?), or could change the rate by more than
+100 ppm (for example w, known to U, times an error of hundreds of RTTref). The reference raises
+Undecided for such a completion, and no row contains one.
 """
 
 import argparse
@@ -39,12 +41,12 @@ import sys
 import textwrap
 
 U = 1 / 65536
-DIFF_UNIT = 1 / 512         # of which the smoothed difference may be off, rounded
+DIFF_UNIT = 1 / 512         # ns, largest rounding error of the smoothed difference
 KBPS = 125                  # bytes per second
 US = 1000
 MS = 1000 * US
 S = 1000 * MS
-START_NS = 1 * S            # of every sequence's clock
+START_NS = 1 * S            # time at which each sequence starts
 NONE, LOW, GRADIENT, HIGH = range(4)
 ZONES = ('NONE', 'LOW', 'GRADIENT', 'HIGH')
 SMOOTHED, RAW, INCREASES = range(3)
@@ -54,11 +56,11 @@ ACK, SYNC, INIT, RESEED, LOSE, RESTART = (
 
 
 class Undecided(Exception):
-    """The engine's roundings decide what happens at this sample."""
+    """Rounding errors of the engine decide about the result of this completion."""
 
 
 def gain(ppm):
-    """A gain as it is held in 1/65536."""
+    """A gain, rounded to 1/65536 as in the engine."""
     return ((ppm * 65536 * 2 + 1000000) // 2000000) * U
 
 
@@ -71,78 +73,83 @@ class Flow:
         self.beta = gain(p['beta_ppm'])
         self.beta_high = gain(p['beta_high_ppm'])
         self.loss_beta = gain(p['loss_beta_ppm'])
-        self.least = p['min_rate_kbps'] * KBPS
-        self.most = p['max_rate_kbps'] * KBPS
-        self.first = p['first_rate_kbps'] * KBPS
-        self.updated = 0
+        self.min_rate = p['min_rate_kbps'] * KBPS
+        self.max_rate = p['max_rate_kbps'] * KBPS
+        self.first_rate = p['first_rate_kbps'] * KBPS
+        self.updated = 0        # ns, time of the last update
         self.init()
 
     def init(self):
-        self.rate = min(max(self.first, self.least), self.most)
-        self.slack = 0.0        # bytes per second
+        self.rate = min(max(self.first_rate, self.min_rate), self.max_rate)
+        self.slack = 0.0        # largest error of the engine's rate, bytes per second
         self.reseed()
 
     def reseed(self):
+        """Forget the last RTT and the gradient."""
         self.seeded = False
-        self.prev = 0
-        self.diff = 0.0
-        self.diff_slack = 0.0   # ns
-        self.hai = 0
+        self.prev = 0           # ns, RTT of the last completion
+        self.diff = 0.0         # ns, smoothed difference of RTTs
+        self.diff_slack = 0.0   # ns, largest error of the engine's diff
+        self.hai = 0            # completions counted towards hyperactive increase
 
     def sync(self):
-        """Not the engine's: the test puts its rate right."""
+        """Not a function of the engine: the test sets the engine's rate to the reference's."""
         self.slack = U
 
     def lose(self):
-        """The engine's own: the papers give no reaction to loss."""
+        """Not in the papers, which do not treat losses."""
         self.slack = self.slack * (1 - self.loss_beta) + U
         self.rate *= 1 - self.loss_beta
-        self.limit(self.least, self.rate < self.least)
+        self.limit(self.min_rate, self.rate < self.min_rate)
         self.reseed()
 
     def restart(self):
-        """The engine's own: what was learnt before a long pause has aged."""
-        first = max(self.first, self.least)
+        """Not in the papers: after a long idle time the last measurements are too old."""
+        first = max(self.first_rate, self.min_rate)
         self.limit(first, self.rate > first)
         self.reseed()
 
     def gradient(self, raw):
-        """[A1]: the smoothed difference over the minimum RTT, and how far off
-        the engine's may be."""
-        floor_rtt = self.p['min_rtt_ns']
+        """[A1]: the smoothed difference divided by the minimum RTT, and the largest error of
+        the engine's gradient."""
+        min_rtt = self.p['min_rtt_ns']
         self.diff += self.alpha * (raw - self.diff)
         if self.alpha == 1:
             self.diff = float(raw)
         elif raw or self.diff:
             self.diff_slack = (1 - self.alpha) * self.diff_slack + DIFF_UNIT
-        return self.diff / floor_rtt, self.diff_slack / floor_rtt + U
+        return self.diff / min_rtt, self.diff_slack / min_rtt + U
 
     def is_sharp(self, units):
-        """A quotient by the minimum RTT that 1/65536 can hold, and that comes
-        out as such: a power of two divides without a remainder."""
-        floor_rtt = self.p['min_rtt_ns']
-        return units in (0, 65536) or units == int(units) and not floor_rtt & (floor_rtt - 1)
+        """Whether the engine computes this quotient without an error. units is the quotient, by
+        the minimum RTT, in 1/65536: it must be an integer, and the reciprocal of the minimum
+        RTT must be exact, as that of a power of two is."""
+        min_rtt = self.p['min_rtt_ns']
+        return units in (0, 65536) or units == int(units) and not min_rtt & (min_rtt - 1)
 
     def rises(self, g, doubt):
+        """Whether the gradient g, with an error of at most doubt, is above zero."""
         if self.diff and abs(g) < 2 * doubt:
             raise Undecided('sign of the gradient')
         return g > 0
 
     def is_steep(self, g, doubt):
-        """w == 0 [EOD]"""
+        """Whether w is zero [EOD]."""
         sharp = self.alpha == 1 and self.is_sharp(g * 65536)
         if not sharp and abs(2 * g + 0.5) < 4 * doubt:
             raise Undecided('w == 0')
         return 2 * g + 0.5 <= 0
 
     def limit(self, bound, is_past, slack=0.0):
-        """To the bound, and with it most of what was uncertain."""
+        """If is_past, set the rate to the bound. An engine's rate beyond the bound is set to it,
+        too, so the error is smaller then."""
         if is_past:
             self.slack = max(slack, self.slack - abs(self.rate - bound))
             self.rate = bound
 
     def is_falling(self, rtt, raw, g, doubt):
-        """What counts towards HAI before the decision."""
+        """Whether the completion counts towards hyperactive increase. INCREASES is counted later,
+        by the change of the rate."""
         p = self.p
         if p['hai_below_t_low'] and rtt < p['t_low_ns']:
             return True
@@ -153,8 +160,8 @@ class Flow:
         return not self.rises(g, doubt) and g < 0       # [A1]
 
     def fast(self, now, rtt, may_rise):
-        """[FAST]: what the queue takes off and what the flow keeps in it; no
-        thresholds, no gradient, no steps."""
+        """[FAST]: the share of the queue in the RTT lowers the rate, delta raises it. There are no
+        thresholds, no gradient and no steps."""
         p = self.p
         old, old_slack = self.rate, self.slack
         target = (1 - self.alpha) * old + self.alpha * (
@@ -168,23 +175,24 @@ class Flow:
         self.slack = old_slack + slack
         self.limit(2 * old, target > 2 * old, 2 * old_slack)
         self.limit(old / 2, target < old / 2, old_slack)        # [SN]
-        self.limit(self.least, self.rate < self.least)
-        self.limit(self.most, self.rate > self.most)            # [S5]
+        self.limit(self.min_rate, self.rate < self.min_rate)
+        self.limit(self.max_rate, self.rate > self.max_rate)            # [S5]
         self.prev, self.updated, self.seeded = rtt, now, True
         return GRADIENT
 
     def update(self, now, rtt, size, may_rise):
+        """A completion. Returns the zone."""
         p = self.p
-        floor_rtt = p['min_rtt_ns']
-        rtt = max(rtt, floor_rtt)
+        min_rtt = p['min_rtt_ns']
+        rtt = max(rtt, min_rtt)
         passed = now - self.updated
         if p['once_per_rtt'] and self.seeded and 0 <= passed < self.prev:
             return NONE
         if p['rule'] == FAST_TCP:
             return self.fast(now, rtt, may_rise)
         raw = rtt - self.prev if self.seeded else 0
-        # [S5], [SN]; a clock that runs backwards tells nothing.
-        e = 1.0 if not self.seeded or passed < 0 else min(1.0, passed / floor_rtt)
+        # [S5], [SN]; if the clock runs backwards, the time counts in full.
+        e = 1.0 if not self.seeded or passed < 0 else min(1.0, passed / min_rtt)
         e_slack = 0.0 if self.is_sharp(e * 65536) else U
         g, doubt = self.gradient(raw)
 
@@ -203,11 +211,11 @@ class Flow:
         if p['scale_step']:
             whole *= min(16, size / p['segment_bytes'])
         step = whole * e
-        # The last two: segment_bytes as a reciprocal, Q16 bytes per second.
+        # Errors of the elapsed share, of the reciprocal of segment_bytes, and of the step in Q16.
         step_slack = whole * e_slack + step * 4e-6 + n * U
 
-        # To the error a decrease adds what the caller knows of the share, that
-        # of e, and the product's rounding.
+        # A decrease by a share of the rate, and its largest error: from blur, the error of the
+        # share, from the error of e, and from the rounding of the product.
         def fall(share, blur, is_scaled=True):
             scale = e if is_scaled else 1.0
             product = U / 2 if share * scale else 0.0
@@ -263,8 +271,8 @@ class Flow:
             old_slack *= max(self.rate / old, 0.5)
         self.slack = old_slack + slack
         self.limit(old / 2, self.rate < old / 2, old_slack)     # [SN]
-        self.limit(self.least, self.rate < self.least)
-        self.limit(self.most, self.rate > self.most)            # [S5]
+        self.limit(self.min_rate, self.rate < self.min_rate)
+        self.limit(self.max_rate, self.rate > self.max_rate)            # [S5]
         self.prev, self.updated, self.seeded = rtt, now, True
         return zone
 
@@ -278,8 +286,8 @@ def params(base, **changes):
     return dict(base, **changes)
 
 
-# What the paper states (sections 4.3, 5, 6) and, for alpha, its authors' code;
-# the rest is what the tests need.
+# The values of the paper (sections 4.3, 5, 6) and, for alpha, of its authors' code. Values that
+# the paper does not give are chosen for the tests.
 PAPER = {
     'min_rtt_ns': 20 * US, 't_low_ns': 50 * US, 't_high_ns': 500 * US,
     'rtt_ref_ns': 50 * US, 'alpha_ppm': 20000, 'beta_ppm': 800000,
@@ -287,7 +295,7 @@ PAPER = {
     'hai_threshold': 5, 'hai_factor': 5, 'hai_count': SMOOTHED,
     'hai_below_t_low': 0, 'rule': 0, 'scale_decrease': 1, 'scale_step': 0,
     'once_per_rtt': 0, 'min_rate_kbps': 10000, 'max_rate_kbps': 10000000,
-    'first_rate_kbps': 1000000, 'line_rate_kbps': 0,
+    'first_rate_kbps': 1000000, 'link_rate_kbps': 0,
     'app_limited_percent': 80, 'loss_beta_ppm': 500000, 'loss_free_ppm': 0,
 }
 # HPCC's simulator and its descendants.
@@ -300,21 +308,20 @@ ERPC = params(PAPER, min_rtt_ns=2 * US, t_high_ns=1 * MS, alpha_ppm=460000,
               first_rate_kbps=25000000, app_limited_percent=0)
 # CoNEXT'16, with the paper's own beta above Thigh.
 PATCHED = params(PAPER, alpha_ppm=875000, beta_ppm=8000, rule=EOD)
-# The module's default when these vectors were made; another choice of it is no
-# reason to make them anew.
+# A former default of the module. The vectors keep these values, whatever the default is.
 LINUX = params(PATCHED, beta_ppm=30000, delta_kbps=2500, scale_step=1, hai_below_t_low=1,
                min_rate_kbps=1000, max_rate_kbps=800000000, first_rate_kbps=500000)
-# Table 1's middle column, on a path whose idle round trip is known.
+# The middle column of Table 1 in the TIMELY paper. The base RTT is known.
 FAST = params(PAPER, alpha_ppm=500000, delta_kbps=50000, rule=FAST_TCP, once_per_rtt=1)
 PRESETS = {'linux': LINUX, 'paper': PAPER, 'ns3': NS3, 'erpc': ERPC, 'patched': PATCHED}
 
-# Round numbers, no smoothing, sharp borders; for one rule at a time.
+# Round numbers and no smoothing, so that values exactly at the borders of decisions can be tested.
 PLAIN = params(PAPER, min_rtt_ns=16384, alpha_ppm=1000000, beta_ppm=500000,
                beta_high_ppm=500000, delta_kbps=8000, rtt_ref_ns=65536)
 
 
 class Dice:
-    """Numbers that look random and are the same everywhere (xorshift64*)."""
+    """Pseudo-random numbers that are the same on all machines (xorshift64*)."""
 
     def __init__(self, seed):
         self.state = (seed * 0x9E3779B97F4A7C15 + 1) & (2**64 - 1)
@@ -334,13 +341,13 @@ class Dice:
         return things[self.below(len(things))]
 
     def scale(self, low, high):
-        """Every power of two between low and high is as likely."""
+        """A number from low to high; each power of two is equally likely."""
         bits = self.between(0, (max(high // max(low, 1), 1)).bit_length())
         return min(high, max(low, self.between(low, max(low, 1) << bits)))
 
 
 class Sequence:
-    """What happens to one flow, and the rate that is expected each time."""
+    """Events of one flow, and the rate that is expected after each."""
 
     def __init__(self, name, p):
         self.name = name
@@ -350,6 +357,7 @@ class Sequence:
         self.rows = []
 
     def note(self, what, flow, gap=0, rtt=0, size=0, times=1, rise=True, zone=NONE):
+        """Append a row for the event what, after which the state of the flow is flow."""
         ppm = flow.slack / flow.rate * 1000000
         if ppm > 100:
             self.refuse('%.0f ppm' % ppm)
@@ -365,7 +373,8 @@ class Sequence:
         raise Undecided('%s, row %d: %s' % (self.name, len(self.rows), why)) from None
 
     def ack(self, rtt, gap=None, size=None, times=1, rise=True):
-        """times completions, gap ns apart: by default a full update each."""
+        """A number of completions (times), gap ns apart. By default each is at least a minimum RTT
+        after the last one, so that it has its full effect."""
         size = size or self.p['segment_bytes']
         if gap is None:
             gap = self.p['min_rtt_ns']
@@ -380,18 +389,20 @@ class Sequence:
         return self.note(ACK, flow, gap, rtt, size, times, rise, zone)
 
     def maybe(self, rtt, **more):
-        """A completion, unless it is one that has no single right answer."""
+        """A completion, unless rounding errors decide about the result."""
         try:
             return self.ack(rtt, **more)
         except Undecided:
             return self
 
     def acks(self, *rtts, **more):
+        """One completion for each RTT."""
         for rtt in rtts:
             self.ack(rtt, **more)
         return self
 
     def event(self, what):
+        """An event other than a completion: SYNC, INIT, RESEED, LOSE or RESTART."""
         flow = copy.copy(self.flow)
         getattr(flow, what.lower())()
         return self.note(what, flow)
@@ -408,7 +419,8 @@ def sequence(name, p):
 
 
 def walk(s, seed, steps):
-    """RTTs that drift and jump, bursts, pauses, idle applications, losses."""
+    """A random sequence: RTTs that drift and jump, bursts, idle times, idle applications,
+    losses."""
     dice = Dice(seed)
     p = s.p
     m = p['min_rtt_ns']
@@ -441,11 +453,12 @@ def walk(s, seed, steps):
 
 
 def of_preset(name, p):
+    """All branches and borders with the parameters of a preset."""
     m, low, high = p['min_rtt_ns'], p['t_low_ns'], p['t_high_ns']
 
     s = sequence(name + '__borders', p)
     for rtt in (low - 1, low, low + 1, high - 1, high, high + 1, m - 1, m, m + 1, 1):
-        # Alone, so that the gradient is 0; then after a fall and after a rise.
+        # As the first RTT, so that the gradient is 0; then after a fall and after a rise.
         s.event(INIT).ack(rtt)
         s.event(INIT).ack(rtt + 2 * m).maybe(rtt)
         s.event(INIT).ack(max(rtt - m // 3, 1)).maybe(rtt)
@@ -502,6 +515,7 @@ def of_preset(name, p):
 
 
 def of_hai():
+    """Hyperactive increase: each kind of count, with both rules, and the limits."""
     names = ('smoothed', 'raw', 'increases')
     for mode in (SMOOTHED, RAW, INCREASES):
         for patched in (0, 1):
@@ -511,7 +525,7 @@ def of_hai():
                                               '_below' if below else ''), p)
                 low, quarter = p['t_low_ns'], p['min_rtt_ns'] // 4
                 s.ack(460000)
-                # -1/4 exactly, a hair less, then below Tlow and up again.
+                # Gradients of exactly -1/4 and just beside; then RTTs below Tlow and up again.
                 for _ in range(7):
                     s.ack(s.flow.prev - quarter)
                 s.ack(s.flow.prev - quarter + 1).ack(s.flow.prev - quarter)
@@ -535,12 +549,12 @@ def of_hai():
             s.acks(440000, 430000).ack(p['t_low_ns'] - 1, times=250)
             for _ in range(3):
                 s.ack(p['t_low_ns'] - 2)
-            s.ack(p['t_low_ns'] - 3, times=300)         # saturated
+            s.ack(p['t_low_ns'] - 3, times=300)         # the counter stays at 255
             s.acks(450000, 449000, 448000, 447000)
 
 
 def of_rules():
-    """Switches and ranges, one at a time."""
+    """Each parameter that switches or limits something, one at a time."""
     for scale in (0, 1):
         for patched in (0, 1):
             p = params(PLAIN, scale_decrease=scale, rule=patched)
@@ -585,8 +599,9 @@ def of_rules():
                  params(patched, rtt_ref_ns=10000, t_high_ns=2 * S, beta_ppm=1000000))
     s.acks(50000, 60000).ack(70000, gap=4096).ack(90000, gap=1024).ack(500000, gap=2048)
 
-    # The average settles at what its rounding leaves: 4 ns either way here, but 8
-    # ns too low if it always rounds down. No time passes until it has settled.
+    # The average of differences never gets closer to zero than its rounding allows: to 4 ns from
+    # either side here. If it were always rounded down, it would end 8 ns too low. No time passes
+    # until the average is at rest, so that the rate does not change meanwhile.
     q = params(patched, min_rtt_ns=1000, t_low_ns=0, rtt_ref_ns=100000, alpha_ppm=500,
                beta_ppm=10000, delta_kbps=1)
     for name, rtt in (('fall', 300000), ('rise', 100000)):
@@ -612,13 +627,14 @@ def of_rules():
 
 
 def of_fast():
-    """The equation, its two bounds, and what it settles at."""
+    """FAST*: the equation, its two bounds, and the rate in equilibrium."""
     s = sequence('fast__equation', FAST)
     for rtt in (20000, 20001, 30000, 40000, 100000, 1 * MS, 100000, 40000, 21000, 1, 20000):
         s.ack(rtt)
     s = sequence('fast__once_per_rtt', FAST).ack(100000)
     s.ack(100000, gap=99999).ack(300000, gap=1).ack(20000, gap=1).ack(20000, gap=299999)
-    # alpha / (1 - baseRTT / RTT): a tenth of the RTT in the queue, 500 Mb/s.
+    # In equilibrium the rate is alpha / (1 - baseRTT / RTT). With a tenth of the RTT in the queue:
+    # 500 Mb/s.
     s = sequence('fast__settles', FAST)
     s.ack(22222, times=400).event(LOSE).ack(22222, times=400)
     s = sequence('fast__at_most_twice', params(FAST, min_rate_kbps=1000, first_rate_kbps=1000,
@@ -629,7 +645,7 @@ def of_fast():
         s.acks(20000, 30000, 39999, 40001, 200000, 4294967295, 20000).ack(50000, times=20)
     s = sequence('fast__app_limited', FAST).ack(20000, rise=False).ack(20000)
     s.ack(400000, rise=False).ack(20000, rise=False).event(RESTART).ack(25000)
-    # Thresholds, steps and HAI are TIMELY's: of no effect here.
+    # Thresholds, scaled steps and HAI have no effect on FAST*.
     s = sequence('fast__knows_no_thresholds',
                  params(FAST, t_low_ns=900000, t_high_ns=1 * MS, rtt_ref_ns=1 * S, beta_ppm=0,
                         beta_high_ppm=0, hai_below_t_low=1, scale_step=1))
@@ -644,7 +660,7 @@ def of_fast():
 
 
 def of_ranges():
-    """The ends of what is allowed: rates, times, steps."""
+    """The least and the greatest values of rates, times and steps."""
     s = sequence('range__800g', params(PLAIN, max_rate_kbps=800000000, first_rate_kbps=800000000,
                                        delta_kbps=100000000, scale_step=1))
     s.acks(60000, 61000, 500001, 4294967295, 49999)
@@ -681,7 +697,7 @@ def of_ranges():
     s.acks(1, 1 * S, 1100 * MS, 1500 * MS, 1400 * MS, 2 * S, 2000100000, 2**32 - 1)
     s.event(RESEED).ack(2000000001)
 
-    # 125 bytes per second a completion, and thousandths of that.
+    # Steps of 125 bytes per second and of thousandths of it: the engine must not lose fractions.
     tiny = params(PLAIN, min_rate_kbps=1, first_rate_kbps=1, delta_kbps=1, scale_step=1)
     s = sequence('remainder__bytes', tiny)
     for size in (1, 1, 3, 131):
@@ -690,7 +706,7 @@ def of_ranges():
     for gap in (16, 1, 1, 3):
         s.ack(40000, gap=gap, times=500)
     s.ack(60000, gap=5, times=500)
-    # A thirty-second of minRTT and an eleventh of a segment at a time.
+    # Each completion is 1/32 of minRTT after the last one, with 1/11 of a segment.
     s = sequence('remainder__both', params(tiny, min_rtt_ns=1 << 20, t_low_ns=2 * MS,
                                            t_high_ns=5 * MS)).ack(40000)
     for size in (1448, 1448, 1448, 1):
@@ -707,7 +723,7 @@ def of_ranges():
 
 
 def of_chance():
-    """Walks under sets of parameters drawn from the whole of their ranges."""
+    """Random sequences with random parameters from their whole ranges."""
     for seed in range(1, 25):
         dice = Dice(1000 + seed)
         m = dice.scale(1000, 1 * S)
@@ -723,13 +739,14 @@ def of_chance():
             'hai_below_t_low': dice.below(2), 'rule': dice.below(2),
             'scale_decrease': dice.below(2), 'scale_step': dice.below(2),
             'once_per_rtt': int(dice.below(4) == 0), 'min_rate_kbps': rate[0],
-            'max_rate_kbps': rate[2], 'first_rate_kbps': rate[1], 'line_rate_kbps': 0,
+            'max_rate_kbps': rate[2], 'first_rate_kbps': rate[1], 'link_rate_kbps': 0,
             'app_limited_percent': 0, 'loss_beta_ppm': dice.between(0, 500000), 'loss_free_ppm': 0,
         }
         walk(sequence('chance__%d' % seed, p), 2000 + seed, 40)
 
 
 def build():
+    """Make all sequences."""
     del SEQUENCES[:]
     for name, p in PRESETS.items():
         of_preset(name, p)
@@ -745,12 +762,13 @@ def build():
 
 HEADER = '''/* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Made by kunit/reference.py, which says how and how exact; not to be edited.
+ * Test vectors for the rate engine. Made by kunit/reference.py, which explains formulas and
+ * tolerances; do not edit.
  *
- * %d sequences, %d rows. A row is what happens, `repeat` times: gap_ns after the
- * last completion a segment of `bytes` completes with a round trip of rtt_ns;
- * then the zone, HAI counter and rate (Q16 bytes per second) expected, the last
- * within tolerance_ppm.
+ * %d sequences, %d rows. A row is an event. TIMELY_V_ACK stands for `repeat` completions: each
+ * completes `bytes` with an RTT of rtt_ns, gap_ns after the last completion. The row ends with the
+ * expected zone, HAI counter, tolerance and rate (Q16 bytes per second, correct within
+ * tolerance_ppm).
  */
 #ifndef _TIMELY_RATE_VECTORS_H
 #define _TIMELY_RATE_VECTORS_H
@@ -793,12 +811,14 @@ struct timely_sequence {
 
 
 def c_params(name, p):
+    """Lines of C that define parameters."""
     text = ' '.join('.%s = %d,' % item for item in p.items()).replace(' = ', '\0')
     lines = ['\t' + line.replace('\0', ' = ') for line in textwrap.wrap(text, 80)]
     return ['static const struct timely_params %s = {' % name] + lines + ['};', '']
 
 
 def emit(sequences):
+    """The text of rate_vectors.h."""
     names = {}
     lines = []
     table = []
@@ -824,9 +844,9 @@ def emit(sequences):
 def main():
     parser = argparse.ArgumentParser(description='Write rate_vectors.h.')
     parser.add_argument('--check', action='store_true',
-                        help='only say whether the checked-in file is up to date')
+                        help='write nothing; exit status 1 if the file is not up to date')
     parser.add_argument('--budget', action='store_true',
-                        help='print the bound on the roundings of each sequence')
+                        help='write nothing; print the largest tolerance of each sequence')
     parser.add_argument('-o', '--output', default=os.path.join(
         os.path.dirname(os.path.abspath(__file__)), 'rate_vectors.h'))
     args = parser.parse_args()
@@ -841,7 +861,9 @@ def main():
     if args.check:
         with open(args.output, encoding='ascii') as file:
             same = file.read() == text
-        print('%s 1 - rate_vectors.h is what reference.py writes' % ('ok' if same else 'not ok'))
+        print('%s 1 - rate_vectors.h is up to date' % ('ok' if same else 'not ok'))
+        if not same:
+            print('# run kunit/reference.py to write rate_vectors.h again')
         return 0 if same else 1
     with open(args.output, 'w', encoding='ascii') as file:
         file.write(text)

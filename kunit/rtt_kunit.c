@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the RTT measurement engine: by hand one case for each thing that
- * <timely/engine/rtt.h> promises, then connections whose RTTs are known, then ACKs
- * that nobody would send (rtt_model.h). Cases are named function__case.
+ * Tests of the RTT measurement engine: hand-made cases for each promise of <timely/engine/rtt.h>,
+ * then connections with known RTTs, then implausible ACKs (rtt_model.h). Cases are named
+ * function__case.
  *
- * By hand, a segment of ten packets was handed to the device at 1 s, its last
- * packet is acknowledged 100 us later, and the line takes 1 ns a byte.
+ * In the hand-made cases, a segment of ten packets was passed to the device at 1 s, its last packet
+ * is acknowledged 100 us later, and the link takes 1 ns per byte.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -76,7 +76,7 @@ static enum timely_rtt_result measure(struct flow *f)
 #define EXPECT_REFUSED(test, f, reason) \
 	KUNIT_EXPECT_EQ(test, measure(f), TIMELY_RTT_##reason)
 
-/* The reasons to refuse an ACK, in their order. */
+/* The reasons to refuse an ACK, in the order in which they are checked. */
 static void not_new(struct timely_ack *ack)
 {
 	ack->new = false;
@@ -123,7 +123,7 @@ static void before_it_was_sent(struct timely_ack *ack)
 
 static void too_long_ago(struct timely_ack *ack)
 {
-	/* Not both, or it would be neither. */
+	/* Together with before_it_was_sent(), the RTT would be neither negative nor too long. */
 	if (ack->scheduled_ns > ack->arrived_ns)
 		return;
 	ack->now_ns += 2 * TIMELY_RTT_MAX_NS;
@@ -168,7 +168,7 @@ static void refuse__each_reason_by_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_hardware);
 }
 
-/* Whatever else holds, the first reason is the one that counts. */
+/* If several reasons apply, the first one counts. */
 static void refuse__in_order(struct kunit *test)
 {
 	u32 mask, i;
@@ -203,21 +203,21 @@ static void refuse__changes_nothing(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, f.completion.now_ns, 0);
 		KUNIT_EXPECT_EQ(test, f.completion.rtt_ns, 0);
 		KUNIT_EXPECT_EQ(test, f.completion.bytes, 0);
-		/* And it has no later effect. */
+		/* A refused ACK has no later effect. */
 		f.ack = plain_ack;
 		EXPECT_RTT(test, &f, RTT_NS - SEGMENT);
 		KUNIT_EXPECT_EQ(test, f.completion.bytes, SEGMENT);
 	}
 }
 
-static void refuse__a_doubtful_stamp_though_there_are_others(struct kunit *test)
+static void refuse__a_doubtful_timestamp_despite_other_times(struct kunit *test)
 {
 	struct flow f;
 
 	start(&f);
 	f.ack.source = TIMELY_RTT_doubtful;
 	EXPECT_REFUSED(test, &f, doubtful);
-	/* Without a time of arrival as well: TCP's own is no substitute. */
+	/* Without a time of arrival, too: TCP's time does not replace a doubtful timestamp. */
 	f.ack.arrived_ns = 0;
 	EXPECT_REFUSED(test, &f, doubtful);
 }
@@ -242,20 +242,20 @@ static void segment__ends_where_the_ack_does(struct kunit *test)
 	struct flow f;
 	u32 back;
 
-	/* The one sent last of those confirmed may end before una: it was sent again. */
+	/* The newest confirmed packet may end before una, if it was sent again. */
 	for (back = 0; back <= SEGMENT; back += MSS) {
 		start(&f);
 		f.ack.end_seq -= back;
 		KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_hardware);
 	}
-	/* A byte short of its end is no end. */
+	/* An ACK that is one byte short completes no segment. */
 	start(&f);
 	f.ack.sent_ns = 0;
 	f.ack.una--;
 	EXPECT_REFUSED(test, &f, partial);
 }
 
-static void segment__in_pieces_completes_once(struct kunit *test)
+static void segment__acked_in_parts_completes_once(struct kunit *test)
 {
 	struct flow f;
 	u32 packets;
@@ -273,7 +273,7 @@ static void segment__in_pieces_completes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, SEGMENT);
 }
 
-static void segment__under_another_qdisc_begins_when_scheduled(struct kunit *test)
+static void segment__starts_as_scheduled_under_another_qdisc(struct kunit *test)
 {
 	struct flow f;
 
@@ -285,8 +285,8 @@ static void segment__under_another_qdisc_begins_when_scheduled(struct kunit *tes
 	EXPECT_RTT(test, &f, RTT_NS - SEGMENT);
 }
 
-/* A departure that was seen later than TCP had planned counts, and an earlier. */
-static void segment__begins_when_it_was_handed_over(struct kunit *test)
+/* The recorded departure counts, whether earlier or later than TCP had scheduled. */
+static void segment__starts_at_its_departure(struct kunit *test)
 {
 	struct flow f;
 
@@ -350,7 +350,7 @@ static void sack__of_packets_within_a_segment_does_not(struct kunit *test)
 }
 
 /* The second segment overtakes the first: each byte completes once. */
-static void sack__of_what_overtook_counts_once(struct kunit *test)
+static void sack__of_an_overtaking_segment_counts_once(struct kunit *test)
 {
 	struct flow f;
 
@@ -367,7 +367,7 @@ static void sack__of_what_overtook_counts_once(struct kunit *test)
 	EXPECT_RTT(test, &f, RTT_NS + 5000 - SEGMENT);
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, SEGMENT);
 
-	/* And the next one in order is as before. */
+	/* The next segment, in order, is measured as usual. */
 	f.ack.una = START_SEQ + 3 * SEGMENT;
 	f.ack.end_seq = f.ack.una;
 	f.ack.delivered += 10;
@@ -375,7 +375,9 @@ static void sack__of_what_overtook_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, SEGMENT);
 }
 
-/* Packet by packet, the hole is in the middle: the segment's last one ends it. */
+/* SACK confirms a segment packet by packet, with a hole in the middle. The last packet completes
+ * the segment.
+ */
 static void sack__packet_by_packet(struct kunit *test)
 {
 	struct flow f;
@@ -398,7 +400,7 @@ static void sack__packet_by_packet(struct kunit *test)
 	f.ack.sent_ns = SENT_NS;
 	KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_hardware);
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, 9 * MSS);
-	/* The hole is filled, and with it the rest. */
+	/* The retransmission of the hole completes the remaining bytes. */
 	f.ack.sacked = false;
 	f.ack.una = START_SEQ + SEGMENT;
 	f.ack.end_seq = START_SEQ + 4 * MSS;
@@ -407,9 +409,9 @@ static void sack__packet_by_packet(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, MSS);
 }
 
-/* ---- serialisation ---- */
+/* ---- serialization ---- */
 
-static void line__each_size_of_a_segment(struct kunit *test)
+static void serialization__each_segment_size(struct kunit *test)
 {
 	/* 1, 10, 25, 40, 100, 800 Gb/s. */
 	static const u32 gbps[] = { 1, 10, 25, 40, 100, 800 };
@@ -429,7 +431,7 @@ static void line__each_size_of_a_segment(struct kunit *test)
 			f.ack.ns_per_byte_q16 = (8 << 16) / gbps[i];
 			KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_hardware);
 			KUNIT_EXPECT_EQ(test, f.completion.bytes, bytes);
-			/* To the ns, and 2^-16 ns a byte for the rate. */
+			/* Rounded to a ns, and the rate to 2^-16 ns per byte. */
 			KUNIT_EXPECT_GE(test, f.completion.rtt_ns,
 					10 * NSEC_PER_MSEC - 8 * bytes / gbps[i] - 1);
 			KUNIT_EXPECT_LE(test, f.completion.rtt_ns,
@@ -438,8 +440,8 @@ static void line__each_size_of_a_segment(struct kunit *test)
 	}
 }
 
-/* One ACK for several segments: the last one's is in its RTT, and no more. */
-static void line__of_one_segment_only(struct kunit *test)
+/* One ACK for several segments: only the serialization of the last one is subtracted. */
+static void serialization__of_one_segment_only(struct kunit *test)
 {
 	struct flow f;
 
@@ -451,8 +453,8 @@ static void line__of_one_segment_only(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, 5 * SEGMENT);
 }
 
-/* Where the segment's size is not known it is at most what was completed. */
-static void line__of_what_was_completed_at_most(struct kunit *test)
+/* If the size of the segment is not known, it is at most what was completed. */
+static void serialization__of_what_was_completed_at_most(struct kunit *test)
 {
 	struct flow f;
 
@@ -469,8 +471,8 @@ static void line__of_what_was_completed_at_most(struct kunit *test)
 	EXPECT_RTT(test, &f, RTT_NS + 7000 - 100);
 }
 
-/* Where it is known, headers and all count. */
-static void line__of_the_whole_segment(struct kunit *test)
+/* If the size is known, headers are included. */
+static void serialization__of_the_whole_segment(struct kunit *test)
 {
 	struct flow f;
 
@@ -480,7 +482,7 @@ static void line__of_the_whole_segment(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, SEGMENT);
 }
 
-static void line__not_known(struct kunit *test)
+static void serialization__not_known(struct kunit *test)
 {
 	struct flow f;
 
@@ -489,7 +491,7 @@ static void line__not_known(struct kunit *test)
 	EXPECT_RTT(test, &f, RTT_NS);
 }
 
-static void line__never_below_zero(struct kunit *test)
+static void serialization__never_below_zero(struct kunit *test)
 {
 	static const u32 rates[] = {
 		0, 1, NS_PER_BYTE, 10 * NS_PER_BYTE - 1, 10 * NS_PER_BYTE,
@@ -521,7 +523,7 @@ static void line__never_below_zero(struct kunit *test)
 	}
 }
 
-/* ---- lone tails ---- */
+/* ---- single last packets ---- */
 
 static void tail__later_than_the_limit_is_refused(struct kunit *test)
 {
@@ -541,7 +543,7 @@ static void tail__later_than_the_limit_is_refused(struct kunit *test)
 	}
 }
 
-static void tail__of_forty_ms_is_refused_whatever_stamped_it(struct kunit *test)
+static void tail__of_forty_ms_is_refused_with_any_timestamp(struct kunit *test)
 {
 	struct flow f;
 
@@ -558,7 +560,7 @@ static void tail__of_forty_ms_is_refused_whatever_stamped_it(struct kunit *test)
 	EXPECT_REFUSED(test, &f, delayed);
 }
 
-/* Small packets that are fewer bytes than the receiver acknowledges at once. */
+/* Small packets with fewer bytes than the receiver acknowledges at once. */
 static void tail__of_several_small_packets(struct kunit *test)
 {
 	static const struct {
@@ -568,9 +570,9 @@ static void tail__of_several_small_packets(struct kunit *test)
 		{ 3, 3, 300, TIMELY_RTT_delayed },
 		{ 3, 4, 300, TIMELY_RTT_delayed },
 		{ 3, 3, MSS, TIMELY_RTT_delayed },
-		/* That much it acknowledges without waiting. */
+		/* A receiver acknowledges more than an MSS without delay. */
 		{ 3, 3, MSS + 1, TIMELY_RTT_hardware },
-		/* It had more to expect. */
+		/* More packets are in flight, so the receiver need not delay the ACK. */
 		{ 3, 2, 300, TIMELY_RTT_hardware },
 	};
 	struct flow f;
@@ -585,7 +587,7 @@ static void tail__of_several_small_packets(struct kunit *test)
 		f.ack.delivered = plain_rtt.delivered + 3;
 		f.ack.arrived_ns = SENT_NS + TAIL_NS + 1;
 		KUNIT_EXPECT_EQ_MSG(test, measure(&f), cases[i].result, "case %u", i);
-		/* In time it counts. */
+		/* At the limit, the RTT counts. */
 		f.ack.arrived_ns--;
 		KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_hardware);
 	}
@@ -610,7 +612,7 @@ static void bytes__of_packets_short_of_an_mss(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, 1000);
 }
 
-/* One more in order, three beyond a hole. */
+/* One packet in order and three packets beyond a hole are confirmed. */
 static void bytes__of_a_hole_and_what_follows(struct kunit *test)
 {
 	struct flow f;
@@ -634,7 +636,7 @@ static void bytes__one_at_least(struct kunit *test)
 	f.ack.delivered = plain_rtt.delivered;
 	measure(&f);
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, 1);
-	/* And with no MSS. */
+	/* Without a known MSS, too. */
 	start(&f);
 	f.ack.mss = 0;
 	EXPECT_RTT(test, &f, RTT_NS - SEGMENT);
@@ -666,7 +668,7 @@ static void bytes__at_most_what_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.completion.bytes, U32_MAX);
 }
 
-/* What a refused ACK confirmed completes with the next one that is measured. */
+/* Data confirmed by a refused ACK completes with the next measured ACK. */
 static void bytes__of_refused_acks_are_not_lost(struct kunit *test)
 {
 	struct flow f;
@@ -687,7 +689,7 @@ static void bytes__of_refused_acks_are_not_lost(struct kunit *test)
 
 /* ---- t_completion ---- */
 
-static void source__is_what_the_stamp_is_from(struct kunit *test)
+static void source__is_the_origin_of_the_timestamp(struct kunit *test)
 {
 	static const enum timely_rtt_result sources[] = {
 		TIMELY_RTT_hardware, TIMELY_RTT_driver, TIMELY_RTT_hardware,
@@ -701,14 +703,14 @@ static void source__is_what_the_stamp_is_from(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, measure(&f), sources[i]);
 		KUNIT_EXPECT_EQ(test, f.completion.rtt_ns, RTT_NS - SEGMENT);
 		KUNIT_EXPECT_EQ(test, f.completion.now_ns, plain_ack.now_ns);
-		/* None: whatever it would have been from. */
+		/* Without a timestamp, the time is TCP's, whatever the source is. */
 		f.ack.arrived_ns = 0;
 		KUNIT_EXPECT_EQ(test, measure(&f), TIMELY_RTT_tcp);
 		KUNIT_EXPECT_EQ(test, f.completion.now_ns, plain_ack.now_ns);
 	}
 }
 
-/* That the ACK waited in the backlog is not in its RTT. */
+/* The time that the ACK waited in the backlog is not part of its RTT. */
 static void source__the_backlog_is_not_in_the_rtt(struct kunit *test)
 {
 	struct flow f;
@@ -771,7 +773,7 @@ static void range__saturates_after_serialisation(struct kunit *test)
 	EXPECT_RTT(test, &f, U32_MAX);
 }
 
-/* ---- connections whose RTTs are known ---- */
+/* ---- connections with known RTTs ---- */
 
 #define SEGMENTS	64
 
@@ -793,7 +795,7 @@ struct connection {
 	u64 now_ns;
 };
 
-/* Segments of all sizes, the last packet of some of them a short one. */
+/* Segments of all sizes; the last packet of some is short. */
 static struct connection *make_connection(struct kunit *test, u32 seed, bool whole)
 {
 	struct connection *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -821,7 +823,7 @@ static struct connection *make_connection(struct kunit *test, u32 seed, bool who
 	return c;
 }
 
-/* An ACK up to @una that confirms @s as the last one. */
+/* An ACK up to @una that confirms @s as the newest segment. */
 static enum timely_rtt_result acknowledge(struct connection *c, u32 una,
 					  const struct segment *s, u32 packets)
 {
@@ -881,7 +883,7 @@ static void connection__in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->completed, c->segments[SEGMENTS - 1].end);
 }
 
-/* Of several segments by one ACK the last one's RTT counts, and all bytes. */
+/* If one ACK confirms several segments, the RTT of the last one counts, and all bytes. */
 static void connection__stretched(struct kunit *test)
 {
 	struct connection *c = make_connection(test, 23, false);
@@ -900,7 +902,7 @@ static void connection__stretched(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->completed, c->segments[SEGMENTS - 1].end);
 }
 
-/* In any order, by SACK: each is measured, each byte completes once. */
+/* In any order, by SACK: each segment is measured, and each byte completes once. */
 static void connection__out_of_order(struct kunit *test)
 {
 	struct connection *c = make_connection(test, 37, true);
@@ -924,7 +926,7 @@ static void connection__out_of_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->completed, c->segments[SEGMENTS - 1].end);
 }
 
-/* Losses: the ACKs of recovery are refused, what they confirmed is not lost. */
+/* Losses: ACKs in recovery are refused; what they confirmed is not lost. */
 static void connection__with_losses(struct kunit *test)
 {
 	struct connection *c = make_connection(test, 41, true);
@@ -945,7 +947,7 @@ static void connection__with_losses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->completed, c->segments[SEGMENTS - 1].end);
 }
 
-/* ---- all at random ---- */
+/* ---- random ACKs ---- */
 
 static void random_stamps(struct kunit *test, struct rtt_model *m,
 			  const struct timely_preset *preset)
@@ -967,7 +969,7 @@ static void random_stamps(struct kunit *test, struct rtt_model *m,
 	}
 }
 
-static void all__random_stamps(struct kunit *test)
+static void all__random_timestamps(struct kunit *test)
 {
 	struct rtt_model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 	u32 i;
@@ -977,169 +979,175 @@ static void all__random_stamps(struct kunit *test)
 		random_stamps(test, m, &timely_presets[i]);
 }
 
-/* ---- what receivers add ---- */
+/* ---- ACK aggregation ---- */
 
 #define DUE_NS		10000
 
-/* An RTT of a flow, so long after the last one; @flow_ns is what its one before was late by. */
-static void late(struct timely_noise *noise, u32 since_ns, u32 *flow_ns, u32 late_ns)
+/* Add an RTT of a flow, @since_ns after the last RTT of the path. The RTT is @probe_queue_ns above
+ * the base RTT. @flow_ns is the same for the previous RTT of the flow.
+ */
+static void late(struct timely_ack_agg *ack_agg, u32 since_ns, u32 *flow_ns, u32 probe_queue_ns)
 {
-	timely_noise_add(noise, &(struct timely_late){
-		.now_ns = noise->seen_ns + since_ns,
-		.late_ns = late_ns,
+	timely_ack_agg_add(ack_agg, &(struct timely_probe_sample){
+		.now_ns = ack_agg->seen_ns + since_ns,
+		.probe_queue_ns = probe_queue_ns,
 		.before_ns = *flow_ns,
 		.due_ns = DUE_NS,
 	});
-	*flow_ns = late_ns;
+	*flow_ns = probe_queue_ns;
 }
 
-static void late_by_up_to(struct timely_noise *noise, u32 most_ns, u32 times)
+static void late_by_up_to(struct timely_ack_agg *ack_agg, u32 most_ns, u32 times)
 {
 	struct rtt_dice dice = { .state = 20150817 };
 	u32 flow_ns = 0;
 
 	while (times--)
-		late(noise, 100000, &flow_ns, rtt_roll(&dice) % (most_ns + 1));
+		late(ack_agg, 100000, &flow_ns, rtt_roll(&dice) % (most_ns + 1));
 }
 
-static void noise__is_nearly_half_of_what_acks_are_held_for(struct kunit *test)
+static void ack_agg__is_nearly_half_of_the_delay(struct kunit *test)
 {
-	static const u32 holds_us[] = { 40, 50, 100, 1000, 100000 };
+	static const u32 delays_us[] = { 40, 50, 100, 1000, 100000 };
 	u32 i;
 
-	for (i = 0; i < ARRAY_SIZE(holds_us); i++) {
-		struct timely_noise noise = {};
+	for (i = 0; i < ARRAY_SIZE(delays_us); i++) {
+		struct timely_ack_agg ack_agg = {};
 
-		/* Of one flow: .42 on average, and of 64 RTTs that is not exact. */
-		late_by_up_to(&noise, holds_us[i] * 1000, 1000);
-		KUNIT_EXPECT_GE(test, noise.mean_ns, holds_us[i] * 300);
-		KUNIT_EXPECT_LE(test, noise.mean_ns, holds_us[i] * 600);
+		/* Delays are uniform from 0 to a maximum. The estimate from one flow is .42 of the
+		 * maximum on average, and varies, as it is an average of 64 RTTs.
+		 */
+		late_by_up_to(&ack_agg, delays_us[i] * 1000, 1000);
+		KUNIT_EXPECT_GE(test, ack_agg.mean_ns, delays_us[i] * 300);
+		KUNIT_EXPECT_LE(test, ack_agg.mean_ns, delays_us[i] * 600);
 	}
 }
 
-static void noise__is_none_up_to_the_queue_that_is_steered_to(struct kunit *test)
+static void ack_agg__zero_up_to_the_target_delay(struct kunit *test)
 {
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 
-	late_by_up_to(&noise, 2 * DUE_NS, 1000);
-	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+	late_by_up_to(&ack_agg, 2 * DUE_NS, 1000);
+	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
 }
 
-static void noise__is_not_known_of_seven(struct kunit *test)
+static void ack_agg__unknown_after_seven_rtts(struct kunit *test)
 {
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 
-	late_by_up_to(&noise, 1000000, 7);
-	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
-	late_by_up_to(&noise, 1000000, 1);
-	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
+	late_by_up_to(&ack_agg, 1000000, 7);
+	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
+	late_by_up_to(&ack_agg, 1000000, 1);
+	KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 0);
 }
 
-/* A queue is five times as long there; what is noise is not, but is known later. */
-static void noise__is_less_where_rates_come_late(struct kunit *test)
+/* If rates lag, the target delay is five times as long, but ACK aggregation is not. So a smaller
+ * aggregation must be found, which takes 48 RTTs.
+ */
+static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 {
 	struct rtt_dice dice = { .state = 20150817 };
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 	u32 flow_ns = 0, i;
 
 	for (i = 1; i <= 1000; i++) {
-		struct timely_late late = {
+		struct timely_probe_sample late = {
 			.now_ns = i * 100000ULL,
-			.late_ns = rtt_roll(&dice) % (5 * DUE_NS),
+			.probe_queue_ns = rtt_roll(&dice) % (5 * DUE_NS),
 			.before_ns = flow_ns,
 			.due_ns = 5 * DUE_NS,
 			.rates_lag = i <= 500,
 		};
 
-		timely_noise_add(&noise, &late);
-		flow_ns = late.late_ns;
+		timely_ack_agg_add(&ack_agg, &late);
+		flow_ns = late.probe_queue_ns;
 		if (i < 48)
-			KUNIT_ASSERT_EQ(test, noise.mean_ns, 0);
+			KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
 		if (i == 48 || i == 500)
-			KUNIT_EXPECT_GT(test, noise.mean_ns, 15000);
+			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
-	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
 }
 
-static void noise__is_no_queue_that_comes_and_goes(struct kunit *test)
+static void ack_agg__not_a_queue_that_fills_and_drains(struct kunit *test)
 {
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 	u32 flow_ns = 0, i;
 
-	/* Up to 100 us and down again, within 50 round trips. */
+	/* The queue rises to 100 us and falls again within 50 RTTs. */
 	for (i = 0; i < 1000; i++) {
-		late(&noise, 100000, &flow_ns, 4000 * (i % 50 < 25 ? i % 50 : 50 - i % 50));
-		KUNIT_ASSERT_EQ(test, noise.mean_ns, 0);
+		late(&ack_agg, 100000, &flow_ns, 4000 * (i % 50 < 25 ? i % 50 : 50 - i % 50));
+		KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
 	}
 }
 
-static void noise__shows_in_flows_that_keep_step(struct kunit *test)
+static void ack_agg__shows_in_flows_in_phase(struct kunit *test)
 {
 	static const u32 waits_ns[] = { 5000, 45000, 20000 };
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 	u32 i, flows_ns[3] = { 5000, 45000, 20000 };
 
 	for (i = 0; i < 300; i++)
-		late(&noise, 50000, &flows_ns[i % 3], waits_ns[i % 3]);
-	KUNIT_EXPECT_GT(test, noise.mean_ns, DUE_NS);
-	/* Of different drains it would be the queue's difference. */
-	noise = (struct timely_noise){ .seen_ns = SENT_NS };
+		late(&ack_agg, 50000, &flows_ns[i % 3], waits_ns[i % 3]);
+	KUNIT_EXPECT_GT(test, ack_agg.mean_ns, DUE_NS);
+	/* RTTs of different probes are not compared: they may differ by the queue. */
+	ack_agg = (struct timely_ack_agg){ .seen_ns = SENT_NS };
 	for (i = 0; i < 300; i++)
-		late(&noise, 67000000, &flows_ns[i % 3], waits_ns[i % 3]);
-	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+		late(&ack_agg, 67000000, &flows_ns[i % 3], waits_ns[i % 3]);
+	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
 }
 
-static void noise__ends(struct kunit *test)
+static void ack_agg__ends(struct kunit *test)
 {
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 
-	late_by_up_to(&noise, 100000, 100);
-	KUNIT_EXPECT_GT(test, noise.mean_ns, 0);
-	late_by_up_to(&noise, 3000, 300);
-	KUNIT_EXPECT_EQ(test, noise.mean_ns, 0);
+	late_by_up_to(&ack_agg, 100000, 100);
+	KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 0);
+	late_by_up_to(&ack_agg, 3000, 300);
+	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
 }
 
-static void noise__of_any_numbers(struct kunit *test)
+static void ack_agg__of_any_numbers(struct kunit *test)
 {
 	static const u32 values[] = { 0, 1, 1000000000, U32_MAX };
-	struct timely_noise noise = {};
+	struct timely_ack_agg ack_agg = {};
 	u32 i;
 
 	for (i = 0; i < 4 * 4 * 4 * 4; i++)
-		timely_noise_add(&noise, &(struct timely_late){
+		timely_ack_agg_add(&ack_agg, &(struct timely_probe_sample){
 			.now_ns = values[i % 4],
-			.late_ns = values[i / 4 % 4],
+			.probe_queue_ns = values[i / 4 % 4],
 			.before_ns = values[i / 16 % 4],
 			.due_ns = values[i / 64],
 		});
-	KUNIT_EXPECT_LE(test, noise.jump_ns, 1000000000);
-	KUNIT_EXPECT_LE(test, noise.due_ns, 1000000000);
-	KUNIT_EXPECT_LE(test, noise.mean_ns, 1250000000);
+	KUNIT_EXPECT_LE(test, ack_agg.jump_ns, 1000000000);
+	KUNIT_EXPECT_LE(test, ack_agg.due_ns, 1000000000);
+	KUNIT_EXPECT_LE(test, ack_agg.mean_ns, 1250000000);
 }
 
 static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(refuse__each_reason_by_itself),
 	KUNIT_CASE(refuse__in_order),
 	KUNIT_CASE(refuse__changes_nothing),
-	KUNIT_CASE(refuse__a_doubtful_stamp_though_there_are_others),
+	KUNIT_CASE(refuse__a_doubtful_timestamp_despite_other_times),
 	KUNIT_CASE(refuse__shorter_than_the_path_after_waiting),
 	KUNIT_CASE(segment__ends_where_the_ack_does),
-	KUNIT_CASE(segment__in_pieces_completes_once),
-	KUNIT_CASE(segment__under_another_qdisc_begins_when_scheduled),
-	KUNIT_CASE(segment__begins_when_it_was_handed_over),
+	KUNIT_CASE(segment__acked_in_parts_completes_once),
+	KUNIT_CASE(segment__starts_as_scheduled_under_another_qdisc),
+	KUNIT_CASE(segment__starts_at_its_departure),
 	KUNIT_CASE(segment__at_the_wrap),
 	KUNIT_CASE(sack__completes_a_segment_whose_end_is_known),
 	KUNIT_CASE(sack__of_packets_within_a_segment_does_not),
-	KUNIT_CASE(sack__of_what_overtook_counts_once),
+	KUNIT_CASE(sack__of_an_overtaking_segment_counts_once),
 	KUNIT_CASE(sack__packet_by_packet),
-	KUNIT_CASE(line__each_size_of_a_segment),
-	KUNIT_CASE(line__of_one_segment_only),
-	KUNIT_CASE(line__of_what_was_completed_at_most),
-	KUNIT_CASE(line__of_the_whole_segment),
-	KUNIT_CASE(line__not_known),
-	KUNIT_CASE(line__never_below_zero),
+	KUNIT_CASE(serialization__each_segment_size),
+	KUNIT_CASE(serialization__of_one_segment_only),
+	KUNIT_CASE(serialization__of_what_was_completed_at_most),
+	KUNIT_CASE(serialization__of_the_whole_segment),
+	KUNIT_CASE(serialization__not_known),
+	KUNIT_CASE(serialization__never_below_zero),
 	KUNIT_CASE(tail__later_than_the_limit_is_refused),
-	KUNIT_CASE(tail__of_forty_ms_is_refused_whatever_stamped_it),
+	KUNIT_CASE(tail__of_forty_ms_is_refused_with_any_timestamp),
 	KUNIT_CASE(tail__of_several_small_packets),
 	KUNIT_CASE(bytes__of_packets_short_of_an_mss),
 	KUNIT_CASE(bytes__of_a_hole_and_what_follows),
@@ -1147,7 +1155,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(bytes__when_the_count_of_packets_wraps),
 	KUNIT_CASE(bytes__at_most_what_fits),
 	KUNIT_CASE(bytes__of_refused_acks_are_not_lost),
-	KUNIT_CASE(source__is_what_the_stamp_is_from),
+	KUNIT_CASE(source__is_the_origin_of_the_timestamp),
 	KUNIT_CASE(source__the_backlog_is_not_in_the_rtt),
 	KUNIT_CASE(range__zero_is_an_rtt),
 	KUNIT_CASE(range__ten_seconds_is_the_last),
@@ -1156,15 +1164,15 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(connection__stretched),
 	KUNIT_CASE(connection__out_of_order),
 	KUNIT_CASE(connection__with_losses),
-	KUNIT_CASE(all__random_stamps),
-	KUNIT_CASE(noise__is_nearly_half_of_what_acks_are_held_for),
-	KUNIT_CASE(noise__is_none_up_to_the_queue_that_is_steered_to),
-	KUNIT_CASE(noise__is_not_known_of_seven),
-	KUNIT_CASE(noise__is_less_where_rates_come_late),
-	KUNIT_CASE(noise__is_no_queue_that_comes_and_goes),
-	KUNIT_CASE(noise__shows_in_flows_that_keep_step),
-	KUNIT_CASE(noise__ends),
-	KUNIT_CASE(noise__of_any_numbers),
+	KUNIT_CASE(all__random_timestamps),
+	KUNIT_CASE(ack_agg__is_nearly_half_of_the_delay),
+	KUNIT_CASE(ack_agg__zero_up_to_the_target_delay),
+	KUNIT_CASE(ack_agg__unknown_after_seven_rtts),
+	KUNIT_CASE(ack_agg__found_later_if_rates_lag),
+	KUNIT_CASE(ack_agg__not_a_queue_that_fills_and_drains),
+	KUNIT_CASE(ack_agg__shows_in_flows_in_phase),
+	KUNIT_CASE(ack_agg__ends),
+	KUNIT_CASE(ack_agg__of_any_numbers),
 	{}
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ACKs that nobody would send, for the RTT measurement engine, and what it must
- * make of them whatever comes. rtt_kunit.c runs it in the kernel,
- * user/rtt_fuzz.c for longer in user space.
+ * A model of the RTT measurement engine (rtt.h): passes random ACKs to the engine, also ACKs that
+ * TCP would never see, and checks promises that must hold for any ACK. rtt_kunit.c runs the model
+ * in the kernel, user/rtt_fuzz.c runs it longer in user space.
  */
 #ifndef _KUNIT_RTT_MODEL_H
 #define _KUNIT_RTT_MODEL_H
@@ -16,29 +16,30 @@
 
 #include <timely/engine/rtt.h>
 
+/* What must hold for any ACK; rtt_promises[] has the texts. */
 enum rtt_promise {
-	RTT_REASON, RTT_RANGE, RTT_SPAN, RTT_LINE, RTT_BYTES, RTT_NOW, RTT_SOURCE,
+	RTT_REASON, RTT_RANGE, RTT_SPAN, RTT_SERIAL, RTT_BYTES, RTT_NOW, RTT_SOURCE,
 	RTT_KEPT, RTT_MOVED, RTT_RATE, RTT_PROMISES
 };
 
 static const char * const rtt_promises[RTT_PROMISES] = {
-	[RTT_REASON] = "an ACK is refused for the first reason that holds, else measured",
-	[RTT_RANGE] = "an RTT is between 0 and ten seconds",
-	[RTT_SPAN] = "it is no longer than from t_send to t_completion",
-	[RTT_LINE] = "it is shorter than that by no more than the segment's serialisation",
-	[RTT_BYTES] = "at least a byte completes, and no more than was delivered",
-	[RTT_NOW] = "the completion is of now",
-	[RTT_SOURCE] = "the source is that of the stamp used",
+	[RTT_REASON] = "an ACK is refused for the first reason that applies, or gives an RTT",
+	[RTT_RANGE] = "an RTT is from 0 to ten seconds",
+	[RTT_SPAN] = "an RTT is at most the time from the departure to the ACK",
+	[RTT_SERIAL] = "at most the serialization of the segment is subtracted from an RTT",
+	[RTT_BYTES] = "at least one byte completes, and no more than was delivered",
+	[RTT_NOW] = "a completion has the time at which TCP processes the ACK",
+	[RTT_SOURCE] = "the result is the source of the timestamp that was used",
 	[RTT_KEPT] = "an ACK that is refused changes nothing",
-	[RTT_MOVED] = "what is completed is not completed again",
+	[RTT_MOVED] = "completed data do not complete again",
 	[RTT_RATE] = "the rate stays between min_rate and max_rate",
 };
 
 /**
  * struct rtt_dice - random numbers: xorshift64*, or a fuzzer's input
- * @state: of the generator, not 0
- * @input: bytes to use instead, if not NULL
- * @left: how many of them
+ * @state: state of the generator, not 0
+ * @input: a fuzzer's bytes to use instead; NULL for none
+ * @left: number of bytes left in @input; numbers are 0 without any
  */
 struct rtt_dice {
 	u64 state;
@@ -47,23 +48,23 @@ struct rtt_dice {
 };
 
 /**
- * struct rtt_model - a flow that is lied to
- * @dice: what happens next
- * @rtt: the engine's state
- * @rate: of the rate engine that its completions go to
- * @law: and its parameters
+ * struct rtt_model - a connection with random ACKs
+ * @dice: source of the random numbers
+ * @rtt: state of the RTT engine
+ * @rate: state of the rate engine that gets the completions
+ * @cfg: parameters of the rate engine
  * @ack: the last ACK
- * @completion: what was made of it
- * @result: and whether anything was
- * @now_ns: the time, as it should be
- * @kept: how often each promise was put to the test
- * @broken: and did not hold
+ * @completion: the completion that the engine made from the last ACK
+ * @result: result of the last ACK
+ * @now_ns: time of the last ACK, CLOCK_MONOTONIC
+ * @kept: how often each promise was checked
+ * @broken: how often each promise was broken
  */
 struct rtt_model {
 	struct rtt_dice dice;
 	struct timely_rtt rtt;
 	struct timely_rate rate;
-	struct timely_rate_law law;
+	struct timely_rate_cfg cfg;
 	struct timely_ack ack;
 	struct timely_completion completion;
 	enum timely_rtt_result result;
@@ -72,6 +73,7 @@ struct rtt_model {
 	u64 broken[RTT_PROMISES];
 };
 
+/* A random number of 48 bits, or of up to 32 bits from a fuzzer's input. */
 static inline u64 rtt_roll(struct rtt_dice *dice)
 {
 	u64 x = 0;
@@ -90,12 +92,13 @@ static inline u64 rtt_roll(struct rtt_dice *dice)
 	return x * 0x2545f4914f6cdd1dULL >> 16;
 }
 
+/* A random number from 0 to @n - 1. */
 static inline u32 rtt_below(struct rtt_dice *dice, u32 n)
 {
 	return (u32)rtt_roll(dice) % n;
 }
 
-/* Of any magnitude, a small one as likely as a large one. */
+/* A random number; each number of bits has the same probability. */
 static inline u64 rtt_any(struct rtt_dice *dice)
 {
 	u64 x = rtt_roll(dice) << 32 | (u32)rtt_roll(dice);
@@ -103,7 +106,9 @@ static inline u64 rtt_any(struct rtt_dice *dice)
 	return x >> rtt_below(dice, 64);
 }
 
-/* A time: mostly near @about, else zero, backwards, random, far ahead. */
+/* A random time: mostly up to 200 us before @about; else zero, the greatest, or any time before or
+ * after @about.
+ */
 static inline u64 rtt_time(struct rtt_dice *dice, u64 about)
 {
 	switch (rtt_below(dice, 16)) {
@@ -126,7 +131,7 @@ static inline u64 rtt_time(struct rtt_dice *dice, u64 about)
 	}
 }
 
-/* An edge, or something near, or anything. */
+/* A random number: mostly @usual, else a number next to it, an end of the range, or any number. */
 static inline u32 rtt_number(struct rtt_dice *dice, u32 usual)
 {
 	switch (rtt_below(dice, 8)) {
@@ -145,11 +150,13 @@ static inline u32 rtt_number(struct rtt_dice *dice, u32 usual)
 	}
 }
 
+/* True with a probability of 1/16. */
 static inline bool rtt_seldom(struct rtt_dice *dice)
 {
 	return !rtt_below(dice, 16);
 }
 
+/* A random source of a timestamp. */
 static inline enum timely_rtt_result rtt_random_source(struct rtt_dice *dice)
 {
 	static const enum timely_rtt_result sources[] = {
@@ -160,7 +167,7 @@ static inline enum timely_rtt_result rtt_random_source(struct rtt_dice *dice)
 	return sources[rtt_below(dice, ARRAY_SIZE(sources))];
 }
 
-/* All but the stamps. */
+/* A random ACK without timestamps. */
 static inline struct timely_ack rtt_random_ack(struct rtt_model *m)
 {
 	struct rtt_dice *dice = &m->dice;
@@ -185,8 +192,8 @@ static inline struct timely_ack rtt_random_ack(struct rtt_model *m)
 	};
 }
 
-/* What completes, before it is made to fit: packets, unless there are fewer bytes
- * than that and none of them are SACK's.
+/* Bytes that an ACK completes, without limits: the delivered packets in bytes; without SACK at most
+ * the acknowledged bytes.
  */
 static inline u64 rtt_completed(const struct timely_ack *ack, const struct timely_rtt *before)
 {
@@ -198,7 +205,9 @@ static inline u64 rtt_completed(const struct timely_ack *ack, const struct timel
 	return min_t(u64, acked, packets * ack->mss);
 }
 
-/* The first reason that holds, in the order of the header; or the source. */
+/* The expected result of an ACK: the first reason to refuse the ACK, in the order in which the
+ * engine checks, or the source of the RTT. The model leaves the members skipped and least_ns 0.
+ */
 static inline enum timely_rtt_result
 rtt_reason(const struct timely_ack *ack, const struct timely_rtt *before)
 {
@@ -231,12 +240,14 @@ rtt_reason(const struct timely_ack *ack, const struct timely_rtt *before)
 	return ack->source;
 }
 
+/* Count a promise as checked, and as broken if @kept is false. */
 static inline void rtt_promised(struct rtt_model *m, enum rtt_promise promise, bool kept)
 {
 	m->kept[promise]++;
 	m->broken[promise] += !kept;
 }
 
+/* A refused ACK changed neither the state nor the completion, which was filled with @canary. */
 static inline void rtt_check_refused(struct rtt_model *m, const struct timely_rtt *before,
 				     const struct timely_completion *canary)
 {
@@ -247,6 +258,7 @@ static inline void rtt_check_refused(struct rtt_model *m, const struct timely_rt
 		     m->completion.bytes == canary->bytes);
 }
 
+/* Check the completion of an ACK that gave an RTT. */
 static inline void rtt_check_completion(struct rtt_model *m, const struct timely_rtt *before)
 {
 	const struct timely_completion *c = &m->completion;
@@ -254,12 +266,12 @@ static inline void rtt_check_completion(struct rtt_model *m, const struct timely
 	u64 end_ns = ack->arrived_ns ? ack->arrived_ns : ack->now_ns;
 	u64 span_ns = end_ns - (ack->sent_ns ? ack->sent_ns : ack->scheduled_ns);
 	u64 most = rtt_completed(ack, before);
-	u64 line_ns = (u64)ack->segment_bytes * ack->ns_per_byte_q16 / 65536;
-	u64 least_ns = span_ns > line_ns ? span_ns - line_ns : 0;
+	u64 serialization_ns = (u64)ack->segment_bytes * ack->ns_per_byte_q16 / 65536;
+	u64 least_ns = span_ns > serialization_ns ? span_ns - serialization_ns : 0;
 
 	rtt_promised(m, RTT_RANGE, span_ns <= TIMELY_RTT_MAX_NS);
 	rtt_promised(m, RTT_SPAN, c->rtt_ns <= span_ns);
-	rtt_promised(m, RTT_LINE, c->rtt_ns >= min_t(u64, least_ns, U32_MAX));
+	rtt_promised(m, RTT_SERIAL, c->rtt_ns >= min_t(u64, least_ns, U32_MAX));
 	rtt_promised(m, RTT_BYTES, c->bytes >= 1 && c->bytes <= max(most, 1ULL));
 	rtt_promised(m, RTT_NOW, c->now_ns == ack->now_ns);
 	rtt_promised(m, RTT_SOURCE,
@@ -268,7 +280,7 @@ static inline void rtt_check_completion(struct rtt_model *m, const struct timely
 		     m->rtt.delivered == ack->delivered);
 }
 
-/* Give m->ack to the engine, and on. */
+/* Pass @m->ack to the engine, check the result, and pass the completion to the rate engine. */
 static inline void rtt_model_measure(struct rtt_model *m)
 {
 	const struct timely_completion canary = {
@@ -285,12 +297,12 @@ static inline void rtt_model_measure(struct rtt_model *m)
 	}
 	rtt_check_completion(m, &before);
 	m->completion.may_rise = rtt_below(&m->dice, 4);
-	timely_rate_update(&m->rate, &m->law, &m->completion);
-	rtt_promised(m, RTT_RATE, m->rate.rate_fp >= m->law.min_rate_fp &&
-		     m->rate.rate_fp <= m->law.max_rate_fp);
+	timely_rate_update(&m->rate, &m->cfg, &m->completion);
+	rtt_promised(m, RTT_RATE, m->rate.rate_fp >= m->cfg.min_rate_fp &&
+		     m->rate.rate_fp <= m->cfg.max_rate_fp);
 }
 
-/* One ACK with random stamps. */
+/* One random ACK with random timestamps. */
 static inline void rtt_model_step(struct rtt_model *m)
 {
 	struct rtt_dice *dice = &m->dice;
@@ -305,13 +317,14 @@ static inline void rtt_model_step(struct rtt_model *m)
 	rtt_model_measure(m);
 }
 
+/* Start a connection with random sequence number and time; @m->dice must be set. */
 static inline void rtt_model_init(struct rtt_model *m, const struct timely_params *params)
 {
 	memset(&m->rtt, 0, sizeof(m->rtt));
 	m->rtt.seq = (u32)rtt_any(&m->dice);
 	m->now_ns = rtt_any(&m->dice);
-	timely_rate_law_init(&m->law, params);
-	timely_rate_init(&m->rate, &m->law);
+	timely_rate_cfg_init(&m->cfg, params);
+	timely_rate_init(&m->rate, &m->cfg);
 }
 
 #endif /* _KUNIT_RTT_MODEL_H */

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the KUnit suites in a guest, print their KTAP.
+# Runs the KUnit suites in a virtual machine with the kernel base or debug, by default base, and
+# prints KTAP. TIMELY_MODULES names the directory of the modules, by default those that
+# tools/lab/modules.sh builds.
 #
 #   run.sh [base|debug]
 #
-# Inside the guest it is called again, with the modules' directory.
+# The script calls itself in the virtual machine: run.sh --inside MODULES-DIRECTORY
 
 set -eu
 

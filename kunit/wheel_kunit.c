@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the timing wheel: by hand one case for each thing that
- * <timely/engine/wheel.h> promises, then random operations beside a naive model
- * (wheel_model.h). Cases are named function__case.
+ * Tests of the timing wheel: hand-made cases for each promise of <timely/engine/wheel.h>, then
+ * random operations compared with a simple model (wheel_model.h). Cases are named function__case.
  *
- * By hand, times are counted in slots (ticks) of the wheel, or are such a time
- * and a ns more or less.
+ * In the hand-made cases, times are counted in slots (ticks) of the wheel, plus or minus a ns.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -20,7 +18,7 @@
 
 #define NODES		1024
 #define BLOCK		((u64)TIMELY_WHEEL_SLOTS)
-/* Operations beside the model, for each width of slot. */
+/* Random operations for each width of slot. */
 #define STEPS		20000
 #define HOUR_NS		3600000000000ULL
 #define DAY_NS		(24 * HOUR_NS)
@@ -31,13 +29,13 @@ struct bed {
 	struct timely_wheel_node nodes[NODES];
 };
 
-/* Slots to start from: the first, the ends of a block and of a span, late. */
+/* Initial slots: the first, the ends of a block and of the wheel's range, a late time. */
 static const u64 starts[] = {
 	0, 1, BLOCK - 1, BLOCK, 5000, (BLOCK - 1) * BLOCK, BLOCK * BLOCK - 1, BLOCK * BLOCK,
 	(1ULL << 43) - 1, 1ULL << 43, (1ULL << 43) + BLOCK - 1,
 };
 
-/* Slots from the present one: both sides of each edge. */
+/* Distances in slots on both sides of each limit. */
 static const u64 distances[] = {
 	0, 1, 2, 63, 64, 65, BLOCK - 65, BLOCK - 64, BLOCK - 2, BLOCK - 1, BLOCK, BLOCK + 1,
 	2 * BLOCK - 2, 2 * BLOCK - 1, 2 * BLOCK, 2 * BLOCK + 1,
@@ -67,7 +65,7 @@ static void add_at(struct bed *bed, u32 i, u64 tick)
 	timely_wheel_add(&bed->wheel, &bed->nodes[i], time_of(bed, tick));
 }
 
-/* Which node comes out; NODES: none. */
+/* Index of the node that expires; NODES for none. */
 static u32 expire_ns(struct bed *bed, u64 now_ns)
 {
 	struct timely_wheel_node *node = timely_wheel_expire(&bed->wheel, now_ns);
@@ -101,7 +99,7 @@ static void start_again(struct bed *bed, u8 shift, u64 tick)
 #define EXPECT_EMPTY(test, bed) \
 	KUNIT_EXPECT_EQ(test, timely_wheel_next_ns(&(bed)->wheel), U64_MAX)
 
-/* Node i and only it comes, in that slot and not a ns earlier. */
+/* Node i expires at the start of that slot and not a ns earlier, and no other node expires. */
 #define EXPECT_ONLY(test, bed, i, tick) do {				\
 	KUNIT_EXPECT_EQ(test, expire_ns(bed, time_of(bed, tick) - 1), NODES); \
 	KUNIT_EXPECT_EQ(test, expire_at(bed, tick), i);			\
@@ -111,8 +109,8 @@ static void start_again(struct bed *bed, u8 shift, u64 tick)
 } while (0)
 
 /*
- * Sleep until next and ask, until a node comes: which one. Counts how often it
- * was asked in vain; gives up when next does not move.
+ * Sleep until next_ns and call expire, until a node expires. Counts calls without a node, and gives
+ * up when next_ns does not change.
  */
 static u32 sleep_and_ask(struct bed *bed, u64 *now_ns, u32 *vain)
 {
@@ -130,7 +128,7 @@ static u32 sleep_and_ask(struct bed *bed, u64 *now_ns, u32 *vain)
 	return i;
 }
 
-/* ---- nothing in it ---- */
+/* ---- an empty wheel ---- */
 
 static void init__is_empty(struct kunit *test)
 {
@@ -140,7 +138,7 @@ static void init__is_empty(struct kunit *test)
 
 	for (shift = TIMELY_WHEEL_MIN_SHIFT; shift <= TIMELY_WHEEL_MAX_SHIFT; shift++) {
 		for (i = 0; i < ARRAY_SIZE(starts); i++) {
-			/* As memory may be. */
+			/* The wheel must not depend on what its memory contains. */
 			memset(&bed->wheel, 0xa5, sizeof(bed->wheel));
 			start_again(bed, shift, starts[i]);
 			EXPECT_EMPTY(test, bed);
@@ -190,7 +188,7 @@ static void queued__from_add_to_the_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timely_wheel_queued(node));
 }
 
-/* ---- where a time belongs ---- */
+/* ---- the slot of a time ---- */
 
 static void add__is_rounded_up_to_a_slot(struct kunit *test)
 {
@@ -229,11 +227,11 @@ static void add__keeps_to_its_slot_from_everywhere(struct kunit *test)
 
 			if (!tick)
 				continue;
-			/* A ns too early it has to look, and finds nothing. */
+			/* A ns before the slot starts, nothing expires. */
 			start_again(bed, SHIFT, starts[s]);
 			add_at(bed, 0, tick);
 			EXPECT_ONLY(test, bed, 0, tick);
-			/* Asked once, in its slot's last ns. */
+			/* One call, in the last ns of the slot. */
 			start_again(bed, SHIFT, starts[s]);
 			timely_wheel_add(&bed->wheel, &bed->nodes[0], time_of(bed, tick) - 1);
 			KUNIT_EXPECT_EQ(test, expire_ns(bed, time_of(bed, tick + 1) - 1), 0);
@@ -254,7 +252,7 @@ static void add__at_the_start_of_time(struct kunit *test)
 	EXPECT_ONLY(test, bed, 0, 1);
 }
 
-static void add__of_the_past_is_due_now(struct kunit *test)
+static void add__past_time_is_due_now(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 5000);
 	static const u64 past[] = { 0, 1, BLOCK - 1, BLOCK, 4999, 5000 };
@@ -267,14 +265,14 @@ static void add__of_the_past_is_due_now(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, bed->nodes[0].due_ns, time_of(bed, past[i]));
 		EXPECT_EMPTY(test, bed);
 	}
-	/* The same where the time was told later. */
+	/* The same for a wheel that a call has moved to a later time. */
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 70000), NODES);
 	add_at(bed, 0, 5001);
 	EXPECT_NEXT(test, bed, 70000);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 70000), 0);
 }
 
-/* Now, in the middle of a slot, and a ns later: never early, less than a slot late. */
+/* A time within the present slot is rounded up: never early, less than a slot late. */
 static void add__of_the_present_slot(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 9);
@@ -305,7 +303,7 @@ static void add__never(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* Slots of one turn of the near level, each with one node, across its wrap. */
+/* One turn of the near ring, with a node in every fourth slot, across the wrap of the ring. */
 static void add__wraps_the_near_level(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 4000);
@@ -323,7 +321,7 @@ static void add__wraps_the_near_level(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* The same of the far level: a node in every fourth block. */
+/* One turn of the far ring, with a node in every fourth block. */
 static void add__wraps_the_far_level(struct kunit *test)
 {
 	u64 start = 4000 * BLOCK + 17;
@@ -344,8 +342,8 @@ static void add__wraps_the_far_level(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* Turn after turn: nothing is left behind that a later turn would find. */
-static void add__turn_after_turn(struct kunit *test)
+/* Many turns: no node is left behind for a later turn. */
+static void add__no_node_is_left_after_many_turns(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u64 tick = 0;
@@ -399,7 +397,9 @@ static void next__is_exact_within_the_near_level(struct kunit *test)
 	}
 }
 
-/* A far node costs one look at its block, one further still one each turn. */
+/* A far node costs one additional wake-up for its block; a node beyond the range costs one per
+ * turn.
+ */
 static void next__looks_once_at_a_far_block(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
@@ -443,7 +443,8 @@ static void next__is_the_earliest(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* What has come near is exact too, and is not hidden by what was put in near. */
+/* A block with nodes that were added when it was far, and nodes that were added when it was near.
+ */
 static void next__between_far_and_near(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
@@ -451,7 +452,7 @@ static void next__between_far_and_near(struct kunit *test)
 	add_at(bed, 0, 3 * BLOCK + 3);
 	add_at(bed, 1, 3 * BLOCK + 7);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 2 * BLOCK + 100), NODES);
-	/* In the same block, near from here. */
+	/* Block 3 is the next one now, so these nodes are added to the near ring. */
 	add_at(bed, 2, 3 * BLOCK + 5);
 	add_at(bed, 3, 3 * BLOCK + 9);
 	KUNIT_EXPECT_LE(test, timely_wheel_next_ns(&bed->wheel), time_of(bed, 3 * BLOCK + 3));
@@ -467,7 +468,7 @@ static void next__between_far_and_near(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* A near slot is found; the far block before it is not forgotten for that. */
+/* The next time is that of nodes in the far ring, though a later node is in the near ring. */
 static void next__far_before_near(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
@@ -482,7 +483,7 @@ static void next__far_before_near(struct kunit *test)
 	EXPECT_ONLY(test, bed, 20, 3 * BLOCK + 5);
 }
 
-/* ---- how it gets there ---- */
+/* ---- moving nodes to the near ring ---- */
 
 static u32 count_far(const struct bed *bed, u64 block)
 {
@@ -495,8 +496,8 @@ static u32 count_far(const struct bed *bed, u64 block)
 }
 
 /*
- * The next block's nodes come nearer with the calls that are made anyway: at
- * most one with each, so that none takes long, and all before they are due.
+ * Nodes of the next block move to the near ring in calls of add and expire: at most one node per
+ * call, so that no call takes long, and all nodes before they are due.
  */
 static void spread__a_node_with_each_call(struct kunit *test)
 {
@@ -506,13 +507,13 @@ static void spread__a_node_with_each_call(struct kunit *test)
 	for (i = 1; i < NODES; i++)
 		add_at(bed, i, 3 * BLOCK + i);
 	KUNIT_EXPECT_EQ(test, count_far(bed, 3), NODES - 1);
-	/* Not before the block is the next one. */
+	/* No node moves before its block is the next one. */
 	KUNIT_EXPECT_EQ(test, expire_at(bed, BLOCK), NODES);
 	add_at(bed, 0, BLOCK + 1);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, BLOCK + 1), 0);
 	KUNIT_EXPECT_EQ(test, count_far(bed, 3), NODES - 1);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 2 * BLOCK), NODES);
-	/* A node that leaves again and again: two calls each time. */
+	/* A node that is added and expires repeatedly makes two calls each time. */
 	for (i = 0; i < NODES / 2; i++) {
 		add_at(bed, 0, 2 * BLOCK + 1 + i);
 		left = count_far(bed, 3);
@@ -544,7 +545,7 @@ static void del__from_every_place(struct kunit *test)
 			KUNIT_EXPECT_FALSE(test, timely_wheel_queued(&bed->nodes[0]));
 			EXPECT_EMPTY(test, bed);
 			KUNIT_EXPECT_EQ(test, expire_at(bed, tick + 1), NODES);
-			/* After its block has been looked at. */
+			/* After the nodes of its block have moved to the near ring. */
 			add_at(bed, 0, tick + BLOCK + 10);
 			KUNIT_EXPECT_EQ(test, expire_at(bed, tick + BLOCK + 9), NODES);
 			timely_wheel_del(&bed->wheel, &bed->nodes[0]);
@@ -554,7 +555,7 @@ static void del__from_every_place(struct kunit *test)
 	}
 }
 
-/* Three in a slot, each of them deleted alone, and all in each order. */
+/* Three nodes in a slot, deleted one by one in each order. */
 static void del__of_several_in_a_slot(struct kunit *test)
 {
 	static const u8 orders[][3] = {
@@ -582,7 +583,7 @@ static void del__of_several_in_a_slot(struct kunit *test)
 	}
 }
 
-/* The next in line takes the place of what is deleted. */
+/* Nodes in the slots before and after a deleted node stay. */
 static void del__leaves_the_neighbours(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, BLOCK - 6);
@@ -663,7 +664,7 @@ static void expire__by_slots_when_late(struct kunit *test)
 		u64 before = 0, last;
 
 		start_again(bed, SHIFT, 0);
-		/* 389 is prime to 1024: all of these, in no order. */
+		/* 389 and 1024 are coprime: the nodes are added in irregular order. */
 		for (i = 0; i < NODES; i++)
 			add_at(bed, i, 100 + div64_u64(lateness[l] * (i * 389 % NODES), NODES));
 		last = 100 + lateness[l];
@@ -703,13 +704,13 @@ static void expire__after_days_of_idleness(struct kunit *test)
 	struct bed *bed = make_bed(test, SHIFT, 77);
 	u64 now_ns = 30 * DAY_NS, slot = 1 << SHIFT;
 
-	/* Told of the time: placed near. */
+	/* A call after the idle time moves the wheel to the present: the node is added near. */
 	KUNIT_EXPECT_EQ(test, expire_ns(bed, now_ns), NODES);
 	timely_wheel_add(&bed->wheel, &bed->nodes[0], now_ns + 20 * slot);
 	KUNIT_EXPECT_LT(test, timely_wheel_next_ns(&bed->wheel), now_ns + 21 * slot);
 	KUNIT_EXPECT_GE(test, timely_wheel_next_ns(&bed->wheel), now_ns + 20 * slot);
 	KUNIT_EXPECT_EQ(test, expire_ns(bed, now_ns + 21 * slot), 0);
-	/* Not told of it: right all the same. */
+	/* Without such a call, nodes expire on time nevertheless. */
 	now_ns += 30 * DAY_NS;
 	timely_wheel_add(&bed->wheel, &bed->nodes[0], now_ns);
 	timely_wheel_add(&bed->wheel, &bed->nodes[1], now_ns + 2 * slot);
@@ -720,7 +721,7 @@ static void expire__after_days_of_idleness(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-static void expire__backwards_is_nothing(struct kunit *test)
+static void expire__earlier_time_expires_nothing(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 3 * BLOCK);
 
@@ -739,8 +740,8 @@ static void expire__backwards_is_nothing(struct kunit *test)
 	EXPECT_ONLY(test, bed, 2, 9 * BLOCK);
 }
 
-/* All that comes is put in again: for later, so that the loop ends. */
-static void expire__put_in_again(struct kunit *test)
+/* Each expired node is added again, for a later time so that the loop ends. */
+static void expire__node_added_again(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u32 round, i, n;
@@ -756,8 +757,8 @@ static void expire__put_in_again(struct kunit *test)
 	}
 }
 
-/* Of three in a slot the first to come takes the others out. */
-static void expire__others_deleted_in_the_loop(struct kunit *test)
+/* The first of three nodes in a slot expires, and the caller deletes the other two. */
+static void expire__other_nodes_deleted_in_the_loop(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u32 i, first;
@@ -776,8 +777,8 @@ static void expire__others_deleted_in_the_loop(struct kunit *test)
 	EXPECT_EMPTY(test, bed);
 }
 
-/* Deleted and put in again, itself and another, into the slot being emptied. */
-static void expire__deleted_and_put_in_again(struct kunit *test)
+/* A node has expired; this node and another one of its slot are deleted and added again. */
+static void expire__nodes_deleted_and_added_again(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u32 i, first;
@@ -796,8 +797,8 @@ static void expire__deleted_and_put_in_again(struct kunit *test)
 	EXPECT_ONLY(test, bed, first, 11);
 }
 
-/* In the loop at slot 100, of which the node of slot 50 has come. */
-static void expire__put_in_for_other_times(struct kunit *test)
+/* Nodes are added in a loop at slot 100, after the node of slot 50 has expired. */
+static void expire__nodes_added_for_other_times(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 
@@ -810,7 +811,7 @@ static void expire__put_in_for_other_times(struct kunit *test)
 	add_at(bed, 5, 101);
 	add_at(bed, 6, 100);
 	add_at(bed, 7, 3 * BLOCK);
-	/* The past is the present: before all that is to come. */
+	/* Times in the past count as the present slot of the wheel, slot 50: before all others. */
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 100), 2);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 100), 4);
 	KUNIT_EXPECT_EQ(test, expire_at(bed, 100), 1);
@@ -821,7 +822,7 @@ static void expire__put_in_for_other_times(struct kunit *test)
 	EXPECT_ONLY(test, bed, 7, 3 * BLOCK);
 }
 
-/* A loop that stops half way goes on where it was. */
+/* A loop that stops early is continued by the next one. */
 static void expire__a_loop_left_half_way(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
@@ -839,7 +840,7 @@ static void expire__a_loop_left_half_way(struct kunit *test)
 
 /* ---- advance ---- */
 
-static void advance__stops_at_what_is_due(struct kunit *test)
+static void advance__stops_at_a_due_node(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	struct timely_wheel *w = &bed->wheel;
@@ -856,7 +857,7 @@ static void advance__stops_at_what_is_due(struct kunit *test)
 	EXPECT_ONLY(test, bed, 1, 3 * BLOCK + 5);
 }
 
-static void advance__places_the_next_one_near(struct kunit *test)
+static void advance__places_the_next_node_near(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, SHIFT, 0);
 	u64 far = 1000 * WHEEL_SPAN + 777;
@@ -864,7 +865,7 @@ static void advance__places_the_next_one_near(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(&bed->wheel, time_of(bed, far)));
 	add_at(bed, 0, far + BLOCK - 96);
 	EXPECT_NEXT(test, bed, far + BLOCK - 96);
-	/* Backwards it is content, and does nothing. */
+	/* An earlier time is accepted and changes nothing. */
 	KUNIT_EXPECT_TRUE(test, timely_wheel_advance(&bed->wheel, 5));
 	add_at(bed, 1, 6);
 	EXPECT_NEXT(test, bed, far);
@@ -872,11 +873,11 @@ static void advance__places_the_next_one_near(struct kunit *test)
 	EXPECT_ONLY(test, bed, 0, far + BLOCK - 96);
 }
 
-/* ---- as a pacer uses it ---- */
+/* ---- use by a pacer ---- */
 
 /*
- * Flows that send again and again at rates of their own, asked at next_ns each
- * time: how much later than due each comes. A slot is the most.
+ * Flows that send repeatedly at their own rates; expire is called at next_ns. Nodes may be late by
+ * less than a slot.
  */
 static void pace__less_than_a_slot_late(struct kunit *test)
 {
@@ -902,19 +903,19 @@ static void pace__less_than_a_slot_late(struct kunit *test)
 			timely_wheel_add(&bed->wheel, &bed->nodes[i], bed->nodes[i].due_ns +
 					 ((u64)(i + 20) << (shift >> 1)) +
 					 wheel_roll(&dice) % (20 * slot));
-			/* What is due at once is not the wheel's lateness. */
+			/* A node that was due when it was added does not count as late. */
 			if (bed->nodes[i].due_ns <= now_ns)
 				timely_wheel_move(&bed->wheel, &bed->nodes[i], now_ns + 1);
 		}
 		KUNIT_EXPECT_EQ(test, early, 0);
 		KUNIT_EXPECT_LT(test, worst, slot);
-		/* Half a slot on average, but for times that are not evenly spread. */
+		/* About half a slot on average; times are not spread evenly over slots. */
 		KUNIT_EXPECT_GT(test, sum, 20000 * slot / 4);
 		KUNIT_EXPECT_LT(test, sum, 20000 * slot / 4 * 3);
 	}
 }
 
-/* ---- beside the model ---- */
+/* ---- random operations ---- */
 
 static void shift_name(const u8 *shift, char *desc)
 {
@@ -953,12 +954,12 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(add__is_rounded_up_to_a_slot),
 	KUNIT_CASE(add__keeps_to_its_slot_from_everywhere),
 	KUNIT_CASE(add__at_the_start_of_time),
-	KUNIT_CASE(add__of_the_past_is_due_now),
+	KUNIT_CASE(add__past_time_is_due_now),
 	KUNIT_CASE(add__of_the_present_slot),
 	KUNIT_CASE(add__never),
 	KUNIT_CASE(add__wraps_the_near_level),
 	KUNIT_CASE(add__wraps_the_far_level),
-	KUNIT_CASE(add__turn_after_turn),
+	KUNIT_CASE(add__no_node_is_left_after_many_turns),
 	KUNIT_CASE(add__many_in_one_slot),
 	KUNIT_CASE(next__is_exact_within_the_near_level),
 	KUNIT_CASE(next__looks_once_at_a_far_block),
@@ -975,14 +976,14 @@ static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(expire__by_slots_when_late),
 	KUNIT_CASE(expire__hours_late),
 	KUNIT_CASE(expire__after_days_of_idleness),
-	KUNIT_CASE(expire__backwards_is_nothing),
-	KUNIT_CASE(expire__put_in_again),
-	KUNIT_CASE(expire__others_deleted_in_the_loop),
-	KUNIT_CASE(expire__deleted_and_put_in_again),
-	KUNIT_CASE(expire__put_in_for_other_times),
+	KUNIT_CASE(expire__earlier_time_expires_nothing),
+	KUNIT_CASE(expire__node_added_again),
+	KUNIT_CASE(expire__other_nodes_deleted_in_the_loop),
+	KUNIT_CASE(expire__nodes_deleted_and_added_again),
+	KUNIT_CASE(expire__nodes_added_for_other_times),
 	KUNIT_CASE(expire__a_loop_left_half_way),
-	KUNIT_CASE(advance__stops_at_what_is_due),
-	KUNIT_CASE(advance__places_the_next_one_near),
+	KUNIT_CASE(advance__stops_at_a_due_node),
+	KUNIT_CASE(advance__places_the_next_node_near),
 	KUNIT_CASE(pace__less_than_a_slot_late),
 	KUNIT_CASE_PARAM(all__beside_the_model, shift_gen_params),
 	{}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A naive model of the timing wheel: an array that is searched. Each operation
- * is done to the wheel and to the model, and what <timely/engine/wheel.h> promises
- * is checked on the way. wheel_kunit.c runs it in the kernel, user/wheel_fuzz.c
- * for longer in user space.
+ * A simple model of the timing wheel: an array of nodes, which is searched. Each random operation
+ * is applied to the wheel and to the model, and the promises of <timely/engine/wheel.h> are
+ * checked. wheel_kunit.c runs the model in the kernel, user/wheel_fuzz.c runs it longer in user
+ * space.
  */
 #ifndef _KUNIT_WHEEL_MODEL_H
 #define _KUNIT_WHEEL_MODEL_H
@@ -17,11 +17,12 @@
 #include <timely/engine/wheel.h>
 
 #define WHEEL_MODEL_NODES	40
-/* Slots that the two levels reach. */
+/* Number of slots that both rings of the wheel cover together. */
 #define WHEEL_SPAN		((u64)TIMELY_WHEEL_SLOTS << TIMELY_WHEEL_BITS)
-/* From here on a time is too late to go on from. */
+/* The model starts again before times get near 2^64 ns and wrap. */
 #define WHEEL_MODEL_END_NS	(3ULL << 62)
 
+/* What must always hold; wheel_promises[] has the texts. */
 enum wheel_promise {
 	WHEEL_EARLY, WHEEL_LATE, WHEEL_ORDER, WHEEL_KNOWN, WHEEL_QUEUED, WHEEL_DUE,
 	WHEEL_PRESENT, WHEEL_EMPTY, WHEEL_NEXT, WHEEL_EXACT, WHEEL_PROGRESS,
@@ -30,24 +31,24 @@ enum wheel_promise {
 
 static const char * const wheel_promises[WHEEL_PROMISES] = {
 	[WHEEL_EARLY] = "no node expires before its time",
-	[WHEEL_LATE] = "no node is due and held back",
-	[WHEEL_ORDER] = "nodes expire by slots, in ascending order",
-	[WHEEL_KNOWN] = "only what is in the wheel expires",
-	[WHEEL_QUEUED] = "queued says what is in the wheel",
-	[WHEEL_DUE] = "a node keeps its time",
-	[WHEEL_PRESENT] = "the present slot is the last time told",
-	[WHEEL_EMPTY] = "next is never if and only if the wheel is empty",
-	[WHEEL_NEXT] = "next is not after the first node's slot",
-	[WHEEL_EXACT] = "next is the first near slot, or the start of a far block",
-	[WHEEL_PROGRESS] = "when nothing is due, next lies ahead",
-	[WHEEL_ADVANCE] = "advance refuses what would skip a node, and only that",
+	[WHEEL_LATE] = "when no node expires, no node is due",
+	[WHEEL_ORDER] = "nodes expire in the order of their slots",
+	[WHEEL_KNOWN] = "only nodes that are in the wheel expire",
+	[WHEEL_QUEUED] = "timely_wheel_queued() is true for the nodes in the wheel",
+	[WHEEL_DUE] = "a node keeps its due_ns",
+	[WHEEL_PRESENT] = "the present slot agrees with the times that were passed to the wheel",
+	[WHEEL_EMPTY] = "next_ns is all ones if and only if the wheel is empty",
+	[WHEEL_NEXT] = "next_ns is not after the slot of the first node",
+	[WHEEL_EXACT] = "next_ns is not before the first near slot or the first far block",
+	[WHEEL_PROGRESS] = "when no node is due, next_ns is after the present slot",
+	[WHEEL_ADVANCE] = "timely_wheel_advance() refuses times that skip a node, and only those",
 };
 
 /**
  * struct wheel_dice - random numbers: xorshift64*, or a fuzzer's input
- * @state: of the generator, not 0
- * @input: bytes to use instead, if not NULL
- * @left: how many of them
+ * @state: state of the generator, not 0
+ * @input: a fuzzer's bytes to use instead; NULL for none
+ * @left: number of bytes left in @input; numbers are 0 without any
  */
 struct wheel_dice {
 	u64 state;
@@ -56,13 +57,13 @@ struct wheel_dice {
 };
 
 /**
- * struct wheel_model_node - a node and what the model knows of it
+ * struct wheel_model_node - a node of the wheel, and what the model expects of the node
  * @node: the node
- * @due_ns: its time
- * @tick: the slot it has to expire in
- * @queued: is it in the wheel?
- * @near: it was put in, or taken nearer, so that next has to be exact
- * @beyond: it was put in further away than both levels reach
+ * @due_ns: when the node is due
+ * @tick: the slot in which the node must expire
+ * @queued: the node is in the wheel
+ * @near: the node is certainly in the near ring, so timely_wheel_next_ns() must be exact
+ * @beyond: the node was added beyond the range of both rings
  */
 struct wheel_model_node {
 	struct timely_wheel_node node;
@@ -74,22 +75,22 @@ struct wheel_model_node {
 };
 
 /**
- * struct wheel_model - a wheel and the model of it
- * @now_ns: the latest time told
- * @told: its slot
- * @reach: how far ahead nodes are put: 0 near, 1 far, 2 beyond both levels
- * @kept: how often each promise was put to the test
- * @broken: how often it was broken
- * @steps: operations done
- * @broke_at: the first operation that broke one
- * @broke: which one it broke
- * @dice: where the operations come from
+ * struct wheel_model - a wheel and its model
+ * @now_ns: the latest time that was passed to the wheel
+ * @now_tick: slot of @now_ns
+ * @reach: how far ahead nodes are added: 0 near, 1 far, 2 beyond both rings
+ * @kept: how often each promise was checked
+ * @broken: how often each promise was broken
+ * @steps: number of operations
+ * @broke_at: number of the first operation that broke a promise; 0 if there was none
+ * @broke: the promise that this operation broke
+ * @dice: source of random operations
  * @wheel: the wheel
- * @nodes: all the nodes there are
+ * @nodes: all nodes
  */
 struct wheel_model {
 	u64 now_ns;
-	u64 told;
+	u64 now_tick;
 	u32 reach;
 	u64 kept[WHEEL_PROMISES];
 	u64 broken[WHEEL_PROMISES];
@@ -101,6 +102,7 @@ struct wheel_model {
 	struct wheel_model_node nodes[WHEEL_MODEL_NODES];
 };
 
+/* A random number of 48 bits, or of up to 32 bits from a fuzzer's input. */
 static inline u64 wheel_roll(struct wheel_dice *dice)
 {
 	u64 x = dice->state;
@@ -118,11 +120,13 @@ static inline u64 wheel_roll(struct wheel_dice *dice)
 	return x * 0x2545f4914f6cdd1dULL >> 16;
 }
 
+/* A random number from 0 to @n - 1. */
 static inline u32 wheel_below(struct wheel_dice *dice, u32 n)
 {
 	return (u32)wheel_roll(dice) % n;
 }
 
+/* Count a promise as checked, and as broken if @kept is false. */
 static inline void wheel_promise(struct wheel_model *m, enum wheel_promise which, bool kept)
 {
 	m->kept[which]++;
@@ -135,6 +139,7 @@ static inline void wheel_promise(struct wheel_model *m, enum wheel_promise which
 	m->broke = which;
 }
 
+/* The slot in which a time expires: the first that starts at the time or after it. */
 static inline u64 wheel_tick_of(const struct timely_wheel *w, u64 due_ns)
 {
 	u64 part = due_ns & ((1ULL << w->shift) - 1);
@@ -144,16 +149,18 @@ static inline u64 wheel_tick_of(const struct timely_wheel *w, u64 due_ns)
 
 /* ---- the operations ---- */
 
+/* Start with an empty wheel. */
 static inline void wheel_model_init(struct wheel_model *m, u8 shift, u64 now_ns)
 {
 	memset(m->nodes, 0, sizeof(m->nodes));
 	timely_wheel_init(&m->wheel, shift, now_ns);
 	m->now_ns = now_ns;
-	m->told = now_ns >> shift;
+	m->now_tick = now_ns >> shift;
 	m->reach = wheel_below(&m->dice, 3);
-	wheel_promise(m, WHEEL_PRESENT, m->wheel.tick == m->told);
+	wheel_promise(m, WHEEL_PRESENT, m->wheel.tick == m->now_tick);
 }
 
+/* Add a node, or move a node that is in the wheel. */
 static inline void wheel_model_put(struct wheel_model *m, struct wheel_model_node *n,
 				   u64 due_ns)
 {
@@ -179,7 +186,7 @@ static inline void wheel_model_del(struct wheel_model *m, struct wheel_model_nod
 	n->queued = false;
 }
 
-/* The first slot that has a node; U64_MAX: none has. */
+/* The first slot that has a node; U64_MAX if the wheel is empty. */
 static inline u64 wheel_model_first(const struct wheel_model *m)
 {
 	u64 first = U64_MAX;
@@ -191,6 +198,7 @@ static inline u64 wheel_model_first(const struct wheel_model *m)
 	return first;
 }
 
+/* Expire one node. Return: the node; NULL if none expired. */
 static inline struct wheel_model_node *wheel_model_expire(struct wheel_model *m, u64 now_ns)
 {
 	u64 first = wheel_model_first(m), tick = now_ns >> m->wheel.shift;
@@ -199,21 +207,24 @@ static inline struct wheel_model_node *wheel_model_expire(struct wheel_model *m,
 
 	node = timely_wheel_expire(&m->wheel, now_ns);
 	m->now_ns = max(m->now_ns, now_ns);
-	m->told = max(m->told, tick);
+	m->now_tick = max(m->now_tick, tick);
 	if (!node) {
 		wheel_promise(m, WHEEL_LATE, first > tick);
-		wheel_promise(m, WHEEL_PRESENT, m->wheel.tick == m->told);
+		wheel_promise(m, WHEEL_PRESENT, m->wheel.tick == m->now_tick);
 		return NULL;
 	}
 	n = container_of(node, struct wheel_model_node, node);
 	wheel_promise(m, WHEEL_KNOWN, n->queued);
 	wheel_promise(m, WHEEL_EARLY, n->due_ns <= now_ns && n->tick <= tick);
 	wheel_promise(m, WHEEL_ORDER, n->tick == first);
-	wheel_promise(m, WHEEL_PRESENT, m->wheel.tick >= n->tick && m->wheel.tick <= m->told);
+	wheel_promise(m, WHEEL_PRESENT, m->wheel.tick >= n->tick && m->wheel.tick <= m->now_tick);
 	n->queued = false;
 	return n;
 }
 
+/* Advance the time without expiring nodes, half of the time with a call of timely_wheel_next_ns()
+ * before. Only after this call the wheel knows its first slot exactly.
+ */
 static inline void wheel_model_advance(struct wheel_model *m, u64 now_ns)
 {
 	u64 first = wheel_model_first(m), tick = now_ns >> m->wheel.shift;
@@ -223,7 +234,7 @@ static inline void wheel_model_advance(struct wheel_model *m, u64 now_ns)
 
 	if (timely_wheel_advance(&m->wheel, now_ns)) {
 		m->now_ns = max(m->now_ns, now_ns);
-		m->told = max(m->told, tick);
+		m->now_tick = max(m->now_tick, tick);
 		wheel_promise(m, WHEEL_ADVANCE, first > tick);
 		wheel_promise(m, WHEEL_PRESENT, m->wheel.tick == max(before, tick));
 	} else {
@@ -232,8 +243,9 @@ static inline void wheel_model_advance(struct wheel_model *m, u64 now_ns)
 	}
 }
 
-/* ---- what holds after each ---- */
+/* ---- checks after each operation ---- */
 
+/* Check timely_wheel_next_ns(). */
 static inline void wheel_model_check_next(struct wheel_model *m)
 {
 	u64 first = wheel_model_first(m), next_ns = timely_wheel_next_ns(&m->wheel);
@@ -250,7 +262,7 @@ static inline void wheel_model_check_next(struct wheel_model *m)
 
 		if (!n->queued)
 			continue;
-		/* What is in the present block is far no more. */
+		/* The wheel has moved the nodes of the present block to the near ring. */
 		if (n->tick >> TIMELY_WHEEL_BITS <= present >> TIMELY_WHEEL_BITS)
 			n->near = true;
 		exact = n->near ? n->tick : n->tick >> TIMELY_WHEEL_BITS << TIMELY_WHEEL_BITS;
@@ -258,11 +270,11 @@ static inline void wheel_model_check_next(struct wheel_model *m)
 		beyond |= n->beyond && !n->near;
 	}
 	wheel_promise(m, WHEEL_NEXT, next_ns >> shift <= first);
-	/* What is beyond both levels may have been put into any block. */
+	/* A node beyond both rings may be in any block of the far ring. */
 	if (!beyond)
 		wheel_promise(m, WHEEL_EXACT, next_ns >= from << shift);
-	if (present == m->told && first > m->told)
-		wheel_promise(m, WHEEL_PROGRESS, next_ns >> shift > m->told);
+	if (present == m->now_tick && first > m->now_tick)
+		wheel_promise(m, WHEEL_PROGRESS, next_ns >> shift > m->now_tick);
 }
 
 static inline void wheel_model_check(struct wheel_model *m)
@@ -279,15 +291,17 @@ static inline void wheel_model_check(struct wheel_model *m)
 	wheel_promise(m, WHEEL_QUEUED, queued);
 	wheel_promise(m, WHEEL_DUE, due);
 	wheel_promise(m, WHEEL_PRESENT,
-		      m->wheel.tick <= m->told && m->wheel.tick <= wheel_model_first(m));
-	/* It keeps a note of what it said; what it does without is seen too. */
+		      m->wheel.tick <= m->now_tick && m->wheel.tick <= wheel_model_first(m));
+	/* timely_wheel_next_ns() caches its result. It is called after half of the operations, so
+	 * that the other operations run without the cached result.
+	 */
 	if (wheel_below(&m->dice, 2))
 		wheel_model_check_next(m);
 }
 
 /* ---- random operations ---- */
 
-/* A number of ns: from less than a slot to more than both levels. */
+/* A random number of ns, from less than a slot to more than both rings, depending on @m->reach. */
 static inline u64 wheel_model_distance(struct wheel_model *m)
 {
 	static const u8 kinds[] = { 4, 6, 8 };
@@ -316,6 +330,7 @@ static inline u64 wheel_model_distance(struct wheel_model *m)
 	}
 }
 
+/* A random time for a node: mostly in the future. */
 static inline u64 wheel_model_due(struct wheel_model *m)
 {
 	u64 distance = wheel_model_distance(m);
@@ -327,7 +342,7 @@ static inline u64 wheel_model_due(struct wheel_model *m)
 	case 1:
 		return m->reach < 2 || wheel_below(&m->dice, 8) ? 0 : U64_MAX;
 	case 2:
-		/* Another node's time. */
+		/* The time of another node. */
 		return m->nodes[wheel_below(&m->dice, WHEEL_MODEL_NODES)].due_ns;
 	case 3:
 		/* The start of a slot. */
@@ -341,6 +356,7 @@ static inline u64 wheel_model_due(struct wheel_model *m)
 	}
 }
 
+/* A random present time, not before the last one: often just when the next node is due. */
 static inline u64 wheel_model_later(struct wheel_model *m)
 {
 	u64 next_ns;
@@ -362,11 +378,13 @@ static inline u64 wheel_model_later(struct wheel_model *m)
 	}
 }
 
+/* A random node. */
 static inline struct wheel_model_node *wheel_model_any(struct wheel_model *m)
 {
 	return &m->nodes[wheel_below(&m->dice, WHEEL_MODEL_NODES)];
 }
 
+/* Add, move or delete a random node. */
 static inline void wheel_model_some(struct wheel_model *m)
 {
 	struct wheel_model_node *n = wheel_model_any(m);
@@ -377,7 +395,7 @@ static inline void wheel_model_some(struct wheel_model *m)
 		wheel_model_put(m, n, wheel_model_due(m));
 }
 
-/* Expire all that is due, or a part of it, with changes in between. */
+/* Expire one node or all nodes that are due, half of the time with other operations in between. */
 static inline void wheel_model_expire_some(struct wheel_model *m, u64 now_ns)
 {
 	u32 most = wheel_below(&m->dice, 4) ? 2 * WHEEL_MODEL_NODES : 1;
@@ -394,17 +412,18 @@ static inline void wheel_model_expire_some(struct wheel_model *m, u64 now_ns)
 	}
 }
 
-/* Nothing comes of a time before the one told. */
+/* Check that a time before the present slot expires no node. */
 static inline void wheel_model_backwards(struct wheel_model *m)
 {
 	u64 back = min(m->now_ns, wheel_model_distance(m));
 
 	while (wheel_model_expire(m, m->now_ns))
 		;
-	if (m->now_ns - back < m->told << m->wheel.shift)
+	if (m->now_ns - back < m->now_tick << m->wheel.shift)
 		wheel_promise(m, WHEEL_EARLY, !wheel_model_expire(m, m->now_ns - back));
 }
 
+/* One random operation, and all checks. */
 static inline void wheel_model_step(struct wheel_model *m)
 {
 	m->steps++;

@@ -1,16 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# TIMELY's functional tests in a User Mode Linux guest, in virtual time:
+# Runs TIMELY's functional tests in a User Mode Linux guest, in virtual time:
 #
 #	run-in-guest.sh base|debug|DIRECTORY [[--without] TEST|@GROUP...]
 #
-# The kernel is the lab's, or the one built in DIRECTORY; the modules are built
-# from this checkout, or are those in $TIMELY_MODULES. All tests, those named, or all others:
-# see net/timely/run.sh. TIMELY_VERBOSE=1 shows what each plan has measured; what is random
-# repeats, and TIMELY_SEED=2 draws it anew; TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are for qdisc_fuzz,
-# TIMELY_FUZZ_PACKETS and the seed for packet_fuzz,
-# TIMELY_CLOCKS=full for clock_steps; words of TIMELY_KERNEL_ARGUMENTS are added to the kernel's command line.
+# The guest runs the lab's base or debug kernel, or the kernel built in DIRECTORY. Without names
+# all tests run; net/timely/run.sh describes tests, groups and --without.
+#
+# Environment:
+#	TIMELY_MODULES=DIR		modules to test; by default they are built from this checkout
+#	TIMELY_VERBOSE=1		show the results of each plan of traffic
+#	TIMELY_SEED=N			seed of the guest's random numbers: the same seed gives
+#					the same run
+#	TIMELY_FUZZ_MESSAGES=N		netlink messages of qdisc_fuzz
+#	TIMELY_FUZZ_PACKETS=N		packets of packet_fuzz
+#	TIMELY_FUZZ_SEED=N		seed of both fuzzers
+#	TIMELY_CLOCKS=full		more cases in clock_steps
+#	TIMELY_KERNEL_ARGUMENTS=WORDS	added to the kernel's command line
+#	TIMELY_GUEST_TIMEOUT=SECONDS	limit of the run in real time, 4500 by default
 
 set -eu
 
@@ -24,7 +32,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 lab=$here/../tools/lab
 modules=${TIMELY_MODULES:-$("$lab/modules.sh" "$kernel")}
 
-# modules.sh mirrors the sources' tree; the tests want one directory.
+# modules.sh mirrors the directories of the sources. The tests need all files in one directory.
 together=$(mktemp -d)
 trap 'rm -rf "$together"' EXIT
 trap 'exit 130' INT TERM HUP
@@ -32,13 +40,13 @@ find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'timely_acker.ko' -exec cp {} "$together" \;
-cp "$("$here/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
-# tc's plugin and the fuzzer are the host's programs, and the guest's root is it.
+cp "$("$here/../drivers/net/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
+# The guest uses the host's root file system, so these programs are built for the host.
 make -s -C "$here/../tools/tc" OUT="$together" >&2
 make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
-# Clocks in the guest are virtual: what a test takes is seen from outside only.
+# The guest's clocks are virtual. Only the host can measure how much real time a test takes.
 durations() {
 	perl -ne '
 		BEGIN { $| = 1; $then = time }
@@ -50,7 +58,7 @@ durations() {
 
 arguments=
 for word in ${TIMELY_KERNEL_ARGUMENTS-}; do arguments="$arguments -a $word"; done
-# On the debug kernel they take half an hour, and more on a busy machine.
+# On the debug kernel all tests take half an hour, and more on a busy machine.
 status=$together/status
 {
 	rc=0

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""Merge what gcov counted in several guests into one report.
+"""Merge the counts of gcov from several guests into one report; see coverage.sh.
 
     coverage.py RESULTS REASONS MODULES...
 
-RESULTS has a directory for each guest, with the counts by the path of the object file.
-REASONS holds a line for each function, or each group of functions by a pattern, with blocks
-that tests leave out on purpose: FILE FUNCTION REASON. MODULES are the directories the modules
-were built in, with gcov's notes.
+RESULTS has a directory for each guest, with files .gcda at the path of the object file.
+REASONS has a line FILE FUNCTION REASON for each function (or group of functions by a pattern)
+with blocks that tests do not execute. MODULES are the directories in which the modules were
+built, with gcov's files .gcno.
 """
 import collections
 import fnmatch
@@ -23,7 +23,7 @@ LEAST_PERCENT = 90
 
 
 def counts_of(notes, data):
-    """{(file, line): (function, count)} of one object file in one guest."""
+    """Yield (file, line, function, count) for the lines of one object file in one guest."""
     with tempfile.TemporaryDirectory() as work:
         shutil.copy(notes, f"{work}/unit.gcno")
         shutil.copy(data, f"{work}/unit.gcda")
@@ -57,7 +57,7 @@ def merged(builds, results):
 
 
 def blocks(lines):
-    """Runs of lines that were not executed, with their functions."""
+    """Yield the blocks of successive lines that were not executed, each line with its function."""
     run = []
     for line in sorted(lines):
         function, count = lines[line]
@@ -80,7 +80,7 @@ def main():
     total = merged(builds, results)
     every = sum(len(lines) for lines in total.values())
     if not every:
-        sys.exit("coverage: nothing was counted")
+        sys.exit(f"coverage: no counts of net/ in {results}")
     hit = 0
     print(f"{'file':40} {'lines':>6} {'run':>6} {'%':>6}")
     for file, lines in sorted(total.items()):

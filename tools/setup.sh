@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Install what the project's commands need and this machine lacks: Debian
-# packages only. Does nothing, quickly, when all is there.
+# Install the Debian packages that the project's commands need and that this machine lacks.
+# Does nothing if all of them are installed.
 #
-#	setup.sh [PACKAGE]...	these packages instead, for jobs that few people run
+#	setup.sh [PACKAGE]...	install these packages instead; jobs that are rarely run need some
 
 set -eu
 
-# For building kernels and modules; the lab; the tests; Debian's kernels in QEMU.
+# One line each for building kernels and modules, for the lab, for tests, for kernels in QEMU.
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
-	sparse shellcheck codespell libmnl-dev
+	sparse shellcheck codespell mypy libmnl-dev
 	qemu-system-x86 busybox-static cpio
 "
 [ $# -eq 0 ] || packages="$*"
@@ -28,7 +28,7 @@ echo "setup: installing$missing" >&2
 sudo=
 if [ "$(id -u)" -ne 0 ]; then
 	sudo=$(command -v sudo) || {
-		echo "setup: not root and no sudo here; run: apt-get install$missing" >&2
+		echo "setup: needs root or sudo; run as root: apt-get install$missing" >&2
 		exit 1
 	}
 fi
@@ -36,9 +36,9 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
-# shellcheck disable=SC2086 # lists
+# shellcheck disable=SC2086 # a list of packages
 if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
 	tail -n 20 "$log" >&2
-	echo "setup: could not install; run: apt-get install$missing" >&2
+	echo "setup: the installation failed, see above; run as root: apt-get install$missing" >&2
 	exit 1
 fi

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * 6.5: GSO's functions have a header of their own; HAVE_* come from features.mk.
+ * Declares the functions of GSO. They are in <net/gso.h> since Linux 6.5, and in
+ * <linux/netdevice.h> before. features.mk defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_NET_GSO_H
 #define _TIMELY_COMPAT_NET_GSO_H

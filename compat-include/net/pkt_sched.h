@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels in <net/pkt_sched.h> and what a qdisc knows of
- * its device; HAVE_* come from features.mk.
+ * Differences between kernel versions in the functions for qdiscs. features.mk defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_NET_PKT_SCHED_H
 #define _TIMELY_COMPAT_NET_PKT_SCHED_H
 
 #include_next <net/pkt_sched.h>
 
-/* 6.13: a device may pace packets that are due within some time by itself. */
+/* How long before its due time a packet may be passed to the device, which delays the packet by
+ * itself, in ns; 0 if the device cannot delay packets. Before Linux 6.13 no device can.
+ */
 static inline u64 timely_offload_horizon_ns(const struct net_device *dev)
 {
 #ifdef HAVE_PACING_OFFLOAD
@@ -18,7 +19,7 @@ static inline u64 timely_offload_horizon_ns(const struct net_device *dev)
 #endif
 }
 
-/* 6.19: the count of packets on the wire is kept beside the packet's length. */
+/* Set the number of frames of a packet, which the qdisc control block has since Linux 6.19. */
 static inline void timely_set_pkt_segs(struct sk_buff *skb, u32 segs)
 {
 #ifdef HAVE_QDISC_PKT_SEGS
@@ -26,8 +27,8 @@ static inline void timely_set_pkt_segs(struct sk_buff *skb, u32 segs)
 #endif
 }
 
-/* 7.1: the tracepoint of freed packets shows why a qdisc dropped one. REASON is the name
- * without QDISC_DROP_.
+/* Drop a packet. Since Linux 7.1 a qdisc gives the reason, which the tracepoint of freed packets
+ * shows. REASON: name of the reason without QDISC_DROP_.
  */
 #ifdef HAVE_QDISC_DROP_REASON
 #define timely_qdisc_drop(skb, sch, to_free, REASON) \

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What differs between kernels in <net/tcp.h>; HAVE_* come from features.mk.
+ * Differences between kernel versions in the operations of a congestion control. features.mk
+ * defines HAVE_*.
  */
 #ifndef _TIMELY_COMPAT_NET_TCP_H
 #define _TIMELY_COMPAT_NET_TCP_H
 
 #include_next <net/tcp.h>
 
-/* 6.10: cong_control also gets the ACK's number and flags. */
+/* The head of a function for cong_control. Since Linux 6.10 the arguments include the ACK's number
+ * and flags.
+ */
 #ifdef HAVE_CONG_CONTROL_ACK
 #define DEFINE_CONG_CONTROL(name)					\
 	static void name(struct sock *sk, u32 ack, int flag,		\
@@ -17,12 +20,12 @@
 	static void name(struct sock *sk, const struct rate_sample *rs)
 #endif
 
-/* 7.1: the start of transmission is no longer one of cwnd_event's events; a
- * module that only has cwnd_event builds there and is never told.
+/* DEFINE_CWND_EVENTS(name, tx_start, loss) defines the functions that CWND_EVENTS(name) puts into a
+ * struct tcp_congestion_ops. They call tx_start(sk) when a packet is sent while none is in flight,
+ * and loss(sk) when a timeout begins a recovery.
  *
- * DEFINE_CWND_EVENTS(name, tx_start, loss): functions of a socket for when the
- * first packet after a time with none in flight leaves, and for a timeout that
- * begins a recovery.
+ * Since Linux 7.1 the start of transmission has its own operation and is no event of cwnd_event any
+ * more. A module that has only cwnd_event would build, but would not be called at this start.
  */
 #ifdef HAVE_CWND_EVENT_TX_START
 #define DEFINE_CWND_EVENTS(name, tx_start, loss)			\

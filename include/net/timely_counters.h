@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What became of ACKs, counted for each network namespace by each CPU for itself.
+ * The RTT counters: how many ACKs gave an RTT, and why the other ACKs gave none. Each network
+ * namespace has one set of RTT counters for each CPU, see net/timely/tenant.c. TIMELY_RTT_COUNTERS
+ * in net/timely/engine/rtt.h is the list of all RTT counters; their names and descriptions are in
+ * net/timely/counters.c.
  */
 #ifndef _NET_TIMELY_COUNTERS_H
 #define _NET_TIMELY_COUNTERS_H
@@ -9,6 +12,10 @@
 
 #include <timely/engine/rtt.h>
 
+/**
+ * struct timely_rtt_counters - the RTT counters of one network namespace on one CPU
+ * @count: the counts, by enum timely_rtt_result
+ */
 struct timely_rtt_counters {
 	unsigned long count[TIMELY_RTT_COUNTER_COUNT];
 };

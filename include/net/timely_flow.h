@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a congestion control and the qdisc know of the same flow and tell each
- * other without a call between them. See net/timely/flow.c.
+ * Flow entries: what a congestion control, the qdisc and On-Ramp share about one flow: departure
+ * times, new rates and pauses. None of the three calls another.
+ *
+ * net/timely/flow.c implements entries; net/timely/onramp_flow.c and onramp_table.c implement
+ * On-Ramp's part, struct timely_onramp.
  */
 #ifndef _NET_TIMELY_FLOW_H
 #define _NET_TIMELY_FLOW_H
@@ -16,7 +19,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/spinlock.h>
 
-#include <net/timely_law.h>
+#include <net/timely_cfg.h>
 #include <uapi/linux/timely.h>
 #include <timely/engine/orack.h>
 #include <timely/engine/owd.h>
@@ -26,19 +29,23 @@ struct sock;
 struct tcp_congestion_ops;
 struct timely_budget;
 
-/* Departures remembered. Where more segments are in flight, as on long and fast paths, not
- * each is noted: see timely_flow_keep().
+/* Number of departures that timely_flow.ring has room for. If more pacing segments are in flight,
+ * as on long and fast paths, some departures are skipped, that is, not recorded: see
+ * timely_flow_keep().
  */
 #define TIMELY_DEPARTURES	64
 
-/* timely_flow.skipped counts in 2^10 ns. */
+/* Unit of timely_flow.skipped: 2^10 ns. */
 #define TIMELY_SKIPPED_SHIFT	10
 
 /**
- * struct timely_departure - when a segment was handed to the device
- * @time_ns: CLOCK_MONOTONIC; 0 while it is written
- * @end_seq: sequence number after its last byte; of UDP, timely_udp_digest()
- * @bytes: on the wire
+ * struct timely_departure - when the qdisc passed a packet to the device
+ * @time_ns: departure time, CLOCK_MONOTONIC; 0 while an element of the ring is written
+ * @end_seq: sequence number after the packet's last byte; for UDP, timely_udp_digest()
+ * @bytes: length of the packet with the headers of all its frames, as qdisc_pkt_len()
+ *
+ * If sch_timely splits a pacing segment, timely_flow.ring has the departure of the last
+ * sub-segment.
  */
 struct timely_departure {
 	u64 time_ns;
@@ -46,16 +53,16 @@ struct timely_departure {
 	u32 bytes;
 };
 
-/* And by On-Ramp, of each flow that it knows: these are of some packets each. */
+/* Number of elements of timely_onramp.sent. An element covers the packets of up to 16 us. */
 #define TIMELY_SENT		128
 
 /**
- * struct timely_sent - what departed at once, or nearly so
- * @time_ns: when it began to, CLOCK_MONOTONIC; 0 while it is written
- * @span_ns: until its last packet did
- * @end_seq: sequence number after its last byte; of UDP, timely_udp_digest()
- * @payload: bytes before that
- * @asserted_ns: pauses asserted until then, the low bits
+ * struct timely_sent - consecutive packets of a flow that departed within 16 us
+ * @time_ns: when the first packet departed, CLOCK_MONOTONIC; 0 while this element is written
+ * @span_ns: time from the departure of the first packet to that of the last, ns
+ * @end_seq: sequence number after the last byte of the last packet; for UDP, timely_udp_digest()
+ * @payload: TCP payload of all packets, without a FIN, bytes; 0 for UDP
+ * @asserted_ns: the lower 32 bits of timely_pause.asserted_ns when the last packet departed
  */
 struct timely_sent {
 	u64 time_ns;
@@ -66,20 +73,22 @@ struct timely_sent {
 };
 
 /**
- * struct timely_onramp_law - what a qdisc wants of On-Ramp, and what came of it
- * @pause: the controller's; a threshold of 0: On-Ramp is off
- * @clock_error_ns: of clocks that are in step, added to the threshold
- * @owd: TIMELY_OWD_*
- * @b: average over signals, in 65536ths
- * @signals: that counted
- * @pauses: holds begun
- * @paused_ns: what they add up to
- * @delays: the signals, by their delay
+ * struct timely_onramp_cfg - On-Ramp's settings and statistics of a qdisc
+ * @pause: settings of the controller; a threshold of 0 turns On-Ramp off
+ * @clock_error_ns: largest error of synchronised clocks, ns; added to the threshold if @owd is
+ *	TIMELY_OWD_ABSOLUTE
+ * @owd: how delays are obtained, TIMELY_OWD_*
+ * @b: moving average of b over the latest signals of all flows, in 65536ths
+ * @signals: signals that the controller has used
+ * @pauses: pauses started
+ * @paused_ns: duration of all pauses, ns
+ * @delays: histogram of the signals' delays, see TIMELY_ONRAMP_BINS
  *
- * Settings are changed one by one while signals come.
+ * The qdisc writes the settings one by one while signals arrive: a reader may see old and new
+ * settings together.
  */
-struct timely_onramp_law {
-	struct timely_pause_law pause;
+struct timely_onramp_cfg {
+	struct timely_pause_cfg pause;
 	u64 clock_error_ns;
 	u8 owd;
 	u32 b;
@@ -92,24 +101,25 @@ struct timely_onramp_law {
 struct timely_peer;
 
 /**
- * struct timely_onramp - what On-Ramp knows of a flow
- * @tuple: its addresses
- * @by_tuple: anchor in the table of these
- * @flow: whose it is
- * @peer: its destination, NULL if there are too many
- * @pause: the controller's state; under the flow's lock
- * @resume: how fast it may send between holds; likewise
- * @timeline: which receive times of OR-ACKs can be true; likewise
- * @bytes: that have departed
- * @green_ns: departure of the packet that the last signal was about
- * @green_seq: its sequence number
- * @delay_ns: its delay
- * @signals: that counted
- * @pauses: holds begun
- * @paused_ns: what they add up to
- * @next: entry of @sent to be written next, counted without end
- * @budget: of its network namespace, which it is counted in
- * @sent: departures
+ * struct timely_onramp - On-Ramp's state of a flow
+ * @tuple: the flow's addresses
+ * @by_tuple: node in the table that finds this state by @tuple
+ * @flow: the flow's entry
+ * @peer: the flow's peer; NULL if the budget of peers is used up or there is no memory
+ * @pause: state of the controller, under the flow's lock
+ * @resume: rate limit between pauses, under the flow's lock
+ * @timeline: which receive times of OR-ACKs are possible, under the flow's lock
+ * @bytes: bytes that have departed, with headers
+ * @green_ns: departure time of the packet that the last signal was about, CLOCK_MONOTONIC. The
+ *	paper calls this packet green.
+ * @green_seq: sequence number in the last signal; for UDP, timely_udp_digest()
+ * @delay_ns: delay of the last signal, ns
+ * @signals: signals that the controller has used
+ * @pauses: pauses started
+ * @paused_ns: duration of all pauses, ns
+ * @next: number of elements of @sent ever begun; the next element is @sent[@next % TIMELY_SENT]
+ * @budget: budget of the network namespace that this state is counted in
+ * @sent: ring of the departures of the flow's packets
  */
 struct timely_onramp {
 	struct timely_tuple tuple;
@@ -132,43 +142,48 @@ struct timely_onramp {
 };
 
 /**
- * struct timely_waiter - who holds packets of flows back, a qdisc
- * @changed: flows whose rate rose or whose pause changed while they wait
- * @wake: have the waiter look at @changed soon; called with BH off
- * @onramp: by what rules flows are held while their path is overloaded
+ * struct timely_notifier - a qdisc that is notified of new rates and pauses of flows
+ * @changed: list of the entries of flows whose rate rose or whose pause changed while the qdisc had
+ *	packets of the flow queued, linked by timely_flow.changed. See timely_flow_take_changed().
+ * @wake: called to make the qdisc read @changed soon, with BH disabled and timely_flow.lock held
+ * @onramp: On-Ramp's settings for the qdisc's flows, and statistics
  */
-struct timely_waiter {
+struct timely_notifier {
 	struct llist_head changed;
-	void (*wake)(struct timely_waiter *waiter);
-	struct timely_onramp_law onramp;
+	void (*wake)(struct timely_notifier *notifier);
+	struct timely_onramp_cfg onramp;
 };
 
 /**
- * struct timely_flow - what is shared about one connection
- * @next: entry of @ring to be written next, counted without end
- * @keep_ns: departures are remembered for so long; 0: none of them is skipped
- * @waiting_Bps: rate that the waiting packet's time was computed with; 0 while no
- *	packet waits for the rate
- * @pause_until_ns: no data leaves before, whatever its rate; 0 for none
- * @resume_Bps: On-Ramp's limit of the rate, TIMELY_RESUME_UNLIMITED for none
- * @closed: the congestion control has left; the key may name another flow
- * @changed_once: it is in the waiter's list
- * @skipped: when a departure was last not noted, in 2^TIMELY_SKIPPED_SHIFT ns
- * @changed: anchor there
- * @waiter: the qdisc that is told of changes; NULL for none
- * @held: packets of the flow wait in @waiter, which cannot be replaced until none does
- * @queue: the waiter's own name for it
- * @lock: guards @waiter, so that it is not woken after it has gone, @held on its way
- *	to true, and @onramp
- * @onramp: what On-Ramp knows of it, NULL while it does not care; see
- *	timely_flow_onramp()
- * @key: the socket, only as a number; NULL if no congestion control asked for it
- * @hash: anchor in the table of all
- * @ref: references: the congestion control's, each qdisc's, a list's
- * @rcu: readers of the table may still look at it
- * @budget: of its network namespace, which the record is counted in
- * @own: the congestion control's, for the parameters that the path decides
- * @ring: departures
+ * struct timely_flow - the entry of a flow
+ * @next: number of departures ever recorded; the next departure goes to @ring[@next %
+ *	TIMELY_DEPARTURES]
+ * @keep_ns: for how long departures must be kept, ns; 0: every departure is recorded
+ * @waiting_Bps: rate that the due time of the first queued packet was computed with, bytes per
+ *	second; 0 if no packet waits, or a higher rate would not change the due time
+ * @pause_until_ns: end of On-Ramp's pause, CLOCK_MONOTONIC, before which no data leaves at any
+ *	rate; 0 for none
+ * @resume_Bps: On-Ramp's limit of the rate, bytes per second; TIMELY_RESUME_UNLIMITED for none
+ * @closed: timely_flow_close() was called: qdiscs release the entry, because a new socket may have
+ *	the address @key
+ * @in_changed: the entry is in the list timely_notifier.changed of a qdisc
+ * @queued: @notifier has packets of the flow queued, so no other qdisc can replace @notifier
+ * @skipped: when a departure was last skipped, CLOCK_MONOTONIC in 2^TIMELY_SKIPPED_SHIFT ns; wraps
+ * @changed: node in the list timely_notifier.changed
+ * @notifier: the qdisc that is notified of changes; NULL for none
+ * @queue: identifier of the flow that @notifier uses
+ * @lock: guards @onramp, changes of @notifier and @queue, and setting @queued. timely_notifier.wake
+ *	is called under this lock, so that no call comes after timely_flow_detach().
+ * @onramp: On-Ramp's state of the flow, NULL if there is none; see timely_flow_onramp()
+ * @key: address of the socket, never dereferenced; NULL if no congestion control asked for
+ *	the entry
+ * @hash: node in the table that finds entries by @key; not used if @key is NULL
+ * @ref: references: one of the congestion control, one of each qdisc that has found the entry, and
+ *	one of the list timely_notifier.changed while @in_changed is true
+ * @rcu: frees the entry after an RCU grace period
+ * @budget: budget of the network namespace that the entry is counted in
+ * @path: the congestion control's state of the path
+ * @ring: departures of pacing segments, if @key is not NULL
  */
 struct timely_flow {
 	atomic_t next;
@@ -177,33 +192,35 @@ struct timely_flow {
 	u64 pause_until_ns;
 	u64 resume_Bps;
 	bool closed;
-	bool changed_once;
-	bool held;
+	bool in_changed;
+	bool queued;
 	u32 skipped;
 	struct llist_node changed;
-	struct timely_waiter *waiter;
+	struct timely_notifier *notifier;
 	void *queue;
-	spinlock_t lock; /* of @waiter and @onramp */
+	spinlock_t lock; /* of onramp, notifier, queue, and setting queued */
 	struct timely_onramp *onramp;
 	const void *key;
 	struct rhash_head hash;
 	refcount_t ref;
 	struct rcu_head rcu;
 	struct timely_budget *budget;
-	struct timely_own own ____cacheline_aligned;
+	struct timely_path_state path ____cacheline_aligned;
 	struct timely_departure ring[TIMELY_DEPARTURES];
 };
 
 /**
- * enum timely_noted - what is known of when a segment departed
- * @TIMELY_NOT_SEEN: nothing: no qdisc notes the flow's departures, or it was too long ago
- * @TIMELY_NOTED: the time
- * @TIMELY_SKIPPED: a qdisc saw it and had no room for it
+ * enum timely_departure_result - whether the departure of a pacing segment is known
+ * @TIMELY_DEPARTURE_UNKNOWN: not known: no qdisc records the flow's departures, or later departures
+ *	have replaced the departure in the ring
+ * @TIMELY_DEPARTURE_FOUND: the departure is known
+ * @TIMELY_DEPARTURE_SKIPPED: not known: departures of the flow were skipped recently, see
+ *	timely_flow_keep()
  */
-enum timely_noted {
-	TIMELY_NOT_SEEN,
-	TIMELY_NOTED,
-	TIMELY_SKIPPED,
+enum timely_departure_result {
+	TIMELY_DEPARTURE_UNKNOWN,
+	TIMELY_DEPARTURE_FOUND,
+	TIMELY_DEPARTURE_SKIPPED,
 };
 
 DECLARE_STATIC_KEY_FALSE(timely_flow_key);
@@ -220,28 +237,31 @@ void timely_flow_close(struct timely_flow *flow);
 struct timely_flow *timely_flow_get(const struct sock *sk);
 void timely_flow_put(struct timely_flow *flow);
 
-bool timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+bool timely_flow_attach(struct timely_flow *flow, struct timely_notifier *notifier,
 			void *queue);
-bool timely_flow_hold(struct timely_flow *flow, struct timely_waiter *waiter, void *queue);
-void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
+bool timely_flow_set_queued(struct timely_flow *flow, struct timely_notifier *notifier,
+			    void *queue);
+void timely_flow_detach(struct timely_flow *flow, struct timely_notifier *notifier,
 			const void *queue);
-void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter);
+void *timely_flow_queue(struct timely_flow *flow, const struct timely_notifier *notifier);
 void timely_flow_changed(struct timely_flow *flow);
 struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure);
-enum timely_noted timely_flow_departure(const struct timely_flow *flow, u8 *read,
-					u32 end_seq, u64 now_ns,
-					struct timely_departure *departure);
+enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
+						   u32 end_seq, u64 now_ns,
+						   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 
 /**
- * timely_flow_wanted() - does the socket's congestion control want a record?
- * @sk: a full TCP socket; it may change its congestion control meanwhile
+ * timely_flow_wanted() - check whether the socket's congestion control uses flow entries
+ * @sk: a full TCP socket, which need not be locked
  *
- * Return: true if timely_flow_get() may find one. Costs nothing while no
- * congestion control is registered.
+ * While no congestion control is registered with timely_flow_register(), the check costs a static
+ * branch only.
+ *
+ * Return: true if timely_flow_get() may find an entry.
  */
 static inline bool timely_flow_wanted(const struct sock *sk)
 {
@@ -250,38 +270,40 @@ static inline bool timely_flow_wanted(const struct sock *sk)
 }
 
 /**
- * timely_flow_onramp() - what On-Ramp knows of a flow
- * @flow: the record, of which the caller has a reference
+ * timely_flow_onramp() - get On-Ramp's state of a flow
+ * @flow: the entry, with a reference of the caller
  *
- * Set once, at any time, by whoever sees the flow's first data. Readers with @flow->lock
- * held may read the member instead.
+ * The qdisc that sees the first data of the flow sets the state, once. Code that holds @flow->lock
+ * may read @flow->onramp directly.
  *
- * Return: that, with all members set; NULL while On-Ramp does not know the flow.
+ * Return: the state, with all members set; NULL if the flow has none.
  */
 static inline struct timely_onramp *timely_flow_onramp(const struct timely_flow *flow)
 {
-	/* Pairs with timely_onramp_add(). */
+	/* Pairs with smp_store_release() of timely_onramp_add(). */
 	return smp_load_acquire(&flow->onramp);
 }
 
 /**
- * timely_flow_is_late() - does what is queued leave at the rate of when it was?
- * @flow: the record
+ * timely_flow_rates_lag() - check whether a flow's queued packets leave at an older rate
+ * @flow: the entry
  *
- * Return: true but under a qdisc that reads rates again, which waits for the flow.
+ * Return: false if the flow's qdisc applies new rates to queued packets, else true.
  */
-static inline bool timely_flow_is_late(const struct timely_flow *flow)
+static inline bool timely_flow_rates_lag(const struct timely_flow *flow)
 {
-	return !READ_ONCE(flow->waiter);
+	return !READ_ONCE(flow->notifier);
 }
 
 /**
- * timely_flow_keep() - for how long departures have to be remembered
- * @flow: the record
- * @rtt_ns: of the flow, as measured or, while it cannot be, as it may be
+ * timely_flow_keep() - set for how long departures of a flow must be kept
+ * @flow: the entry
+ * @rtt_ns: RTT of the flow, ns, as measured or, if it cannot be measured, an upper bound
  *
- * For two round trips, or an RTT that doubles would be of a departure that is forgotten. If
- * more segments than there is room for depart in that time, some are not noted.
+ * Departures are kept for two RTTs, so that an RTT that doubles is still measured.
+ * timely_flow.keep_ns is set again only when it has become less than 1.5 or more than 4 RTTs. If
+ * more pacing segments depart in this time than timely_flow.ring has elements, some departures are
+ * skipped, that is, not recorded.
  */
 static inline void timely_flow_keep(struct timely_flow *flow, u32 rtt_ns)
 {
@@ -292,114 +314,127 @@ static inline void timely_flow_keep(struct timely_flow *flow, u32 rtt_ns)
 }
 
 /**
- * timely_flow_prefetch() - an ACK is about to be processed
- * @flow: the record
- * @read: as for timely_flow_departure()
- * @own: it has a law of its own
+ * timely_flow_prefetch() - prefetch a flow entry before TCP processes an ACK
+ * @flow: the entry
+ * @read: the reader's position, as for timely_flow_departure()
+ * @path: true if the connection uses the configuration in timely_flow.path
  *
- * With many flows the record is in none of the processor's caches.
+ * With many flows, the entry is usually not in the CPU's caches.
  */
-static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read, bool own)
+static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read, bool path)
 {
 	prefetch(flow);
-	if (own) {
-		prefetch(&flow->own.law);
-		prefetch(&flow->own.law.rate.flow_term);
-		prefetch(&flow->own.law.app_limited_q32);
-		prefetch(&flow->own.told_ns);
+	if (path) {
+		prefetch(&flow->path.cfg);
+		prefetch(&flow->path.cfg.rate.flow_term);
+		prefetch(&flow->path.cfg.app_limited_q32);
+		prefetch(&flow->path.reported_ns);
 	}
 	prefetch(&flow->ring[(u8)(read + 1) % TIMELY_DEPARTURES]);
 }
 
 /**
- * timely_flow_is_held() - does this queue of this qdisc hold packets of the flow?
- * @flow: the record
- * @waiter: the qdisc, under its own lock
- * @queue: what the qdisc calls the flow
+ * timely_flow_is_queued() - check whether the entry says that a qdisc has packets of a flow queued
+ * @flow: the entry
+ * @notifier: the qdisc
+ * @queue: the qdisc's identifier of the flow
  *
- * Return: true from timely_flow_hold() to timely_flow_release().
+ * Context: under the qdisc's lock.
+ * Return: true from timely_flow_set_queued() to timely_flow_release() or timely_flow_detach() of
+ * @notifier for @queue.
  */
-static inline bool timely_flow_is_held(const struct timely_flow *flow,
-				       const struct timely_waiter *waiter, const void *queue)
+static inline bool timely_flow_is_queued(const struct timely_flow *flow,
+					 const struct timely_notifier *notifier, const void *queue)
 {
-	return READ_ONCE(flow->waiter) == waiter && READ_ONCE(flow->queue) == queue &&
-	       READ_ONCE(flow->held);
+	return READ_ONCE(flow->notifier) == notifier && READ_ONCE(flow->queue) == queue &&
+	       READ_ONCE(flow->queued);
 }
 
 /**
- * timely_flow_wait() - a packet waits for a time that the flow's rate and pause gave
- * @flow: the record
- * @waiter: the qdisc, under its own lock
- * @queue: what the qdisc calls the flow
- * @rate_Bps: the rate, bytes per second; 0 if no other rate changes the time
+ * timely_flow_wait() - request notification while the flow's first packet waits in the qdisc
+ * @flow: the entry
+ * @notifier: the qdisc
+ * @queue: the qdisc's identifier of the flow
+ * @rate_Bps: rate that the packet's due time was computed with, bytes per second; 0 if a higher
+ *	rate would not change the due time, so that only changes of the pause are notified
  *
- * The caller reads rate and pause again after this call: a change that came before it
- * has told nobody.
+ * The qdisc was not notified of changes before this call. So the caller reads the flow's rate and
+ * pause again after the call.
  *
- * Return: true if @waiter is told of changes from now on; false while another qdisc
- * holds packets of the flow, and @waiter has to look again by itself.
+ * Context: under the qdisc's lock.
+ * Return: true if @notifier is notified of changes from now on; false if another qdisc has packets
+ * of the flow queued, so that @notifier must check for changes from time to time.
  */
-static inline bool timely_flow_wait(struct timely_flow *flow, struct timely_waiter *waiter,
+static inline bool timely_flow_wait(struct timely_flow *flow, struct timely_notifier *notifier,
 				    void *queue, u64 rate_Bps)
 {
-	/* Only @waiter itself ends a hold: what it sees here stays. */
-	if (unlikely(!timely_flow_is_held(flow, waiter, queue)) &&
-	    !timely_flow_hold(flow, waiter, queue))
+	/* The check needs no lock: while @flow->queued is true, only @notifier clears the flag. */
+	if (unlikely(!timely_flow_is_queued(flow, notifier, queue)) &&
+	    !timely_flow_set_queued(flow, notifier, queue))
 		return false;
 	WRITE_ONCE(flow->waiting_Bps, rate_Bps);
-	/* Pairs with timely_flow_rate(): either the qdisc's second look sees the new rate,
-	 * or the congestion control sees the rate that the packet waits with.
+	/* Pairs with smp_mb() of timely_flow_rate(): either the qdisc, which reads the rate again
+	 * after this call, sees a new rate, or the congestion control sees waiting_Bps.
 	 */
 	smp_mb();
 	return true;
 }
 
 /**
- * timely_flow_waited() - the packet waits no more; others may
- * @flow: the record
- * @waiter: the qdisc
- * @queue: what the qdisc calls the flow
+ * timely_flow_waited() - record that the flow's first packet does not wait in the qdisc any more
+ * @flow: the entry
+ * @notifier: the qdisc
+ * @queue: the qdisc's identifier of the flow
+ *
+ * The qdisc is not notified of new rates until the next timely_flow_wait(), but still of changes of
+ * the pause.
+ *
+ * Context: under the qdisc's lock.
  */
 static inline void timely_flow_waited(struct timely_flow *flow,
-				      const struct timely_waiter *waiter, const void *queue)
+				      const struct timely_notifier *notifier, const void *queue)
 {
-	if (timely_flow_is_held(flow, waiter, queue))
+	if (timely_flow_is_queued(flow, notifier, queue))
 		WRITE_ONCE(flow->waiting_Bps, 0);
 }
 
 /**
- * timely_flow_release() - the qdisc holds no packets of the flow any more
- * @flow: the record
- * @waiter: the qdisc; it is still told of changes until it holds packets again, unless
- *	another qdisc takes its place
- * @queue: what the qdisc calls the flow
+ * timely_flow_release() - record that the qdisc has no packets of the flow queued any more
+ * @flow: the entry
+ * @notifier: the qdisc
+ * @queue: the qdisc's identifier of the flow
+ *
+ * A qdisc without queued packets of the flow is not notified. The qdisc stays attached until
+ * another qdisc replaces this qdisc, see timely_flow_attach().
+ *
+ * Context: under the qdisc's lock.
  */
 static inline void timely_flow_release(struct timely_flow *flow,
-				       const struct timely_waiter *waiter, const void *queue)
+				       const struct timely_notifier *notifier, const void *queue)
 {
-	if (!timely_flow_is_held(flow, waiter, queue))
+	if (!timely_flow_is_queued(flow, notifier, queue))
 		return;
 	WRITE_ONCE(flow->waiting_Bps, 0);
-	/* What this qdisc wrote is there before what the next one writes. */
-	smp_store_release(&flow->held, false);
+	/* Pairs with smp_load_acquire() of flow_attach(): a qdisc that replaces this qdisc writes
+	 * to the entry only after waiting_Bps is 0.
+	 */
+	smp_store_release(&flow->queued, false);
 }
 
 /**
- * timely_flow_rate() - the congestion control has a new rate
- * @flow: the record
- * @rate_Bps: bytes per second, already written to the socket's sk_pacing_rate
+ * timely_flow_rate() - notify the qdisc if the congestion control has raised the rate
+ * @flow: the entry
+ * @rate_Bps: the new rate, bytes per second, already written to the socket's sk_pacing_rate
  *
- * A lower rate is found when the waiting packet is due. A rate that is higher
- * by an eighth or more is told at once; less gains nothing worth a wake-up, and
- * the next packet brings it.
+ * If the new rate is higher than the rate of the waiting packet by more than an eighth, the qdisc
+ * is notified at once. A smaller rise is not worth a wake-up; the next packet uses the new rate. A
+ * lower rate needs no notification: the qdisc reads the rate again when the waiting packet is due.
  */
 static inline void timely_flow_rate(struct timely_flow *flow, u64 rate_Bps)
 {
 	u64 waiting_Bps;
 
-	/* Pairs with timely_flow_wait(): the rate is written before the question whether a
-	 * packet waits.
-	 */
+	/* Pairs with smp_mb() of timely_flow_wait(): write the rate, then read waiting_Bps. */
 	smp_mb();
 	waiting_Bps = READ_ONCE(flow->waiting_Bps);
 	if (unlikely(waiting_Bps && rate_Bps > waiting_Bps + waiting_Bps / 8))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The line that a connection leaves by: its speed, and how many connections share it. See
- * net/timely/link.c.
+ * Links: which link a connection's packets leave by, the link rate, and how many connections share
+ * the link. See net/timely/link.c.
  */
 #ifndef _NET_TIMELY_LINK_H
 #define _NET_TIMELY_LINK_H
@@ -16,20 +16,22 @@
 struct net;
 struct net_device;
 
-/* A connection looks at its line this often, jiffies: routes, bridges and veths may lead to
- * another without notice.
+/* Longest time between two lookups of a connection's link, jiffies (one second). These lookups find
+ * link changes that do not change timely_link_epoch, such as those of veths and tenants' devices.
  */
 #define TIMELY_LINK_LOOK	HZ
 
 /**
- * struct timely_link - the link of a device with hardware below it
- * @hash: anchor in the table of all
- * @dev: the device, for as long as the link is in the table
- * @kbps: the link's speed, 0 if it is not known
- * @due: the driver is to be asked; under RTNL
- * @ref: references: one of the table, one of each connection
- * @rcu: readers of the table may still look at it
- * @senders: connections that have something to send on the link
+ * struct timely_link - the link of a hardware device, which is a device with a parent in sysfs
+ * @hash: entry in the table of all links
+ * @dev: the device; valid while this link is in the table
+ * @kbps: link rate as the driver reported it, kbit/s; 0: not known
+ * @due: the work item timely_link_work has to ask the driver for the link rate; protected by RTNL
+ * @ref: references: one of the table, one of each connection that uses the link
+ * @rcu: frees the link after an RCU grace period
+ * @senders: number of connections that have data to send on the link, in all namespaces
+ *
+ * @senders has its own cache line: connections write @senders often and other members rarely.
  */
 struct timely_link {
 	struct hlist_node hash;
@@ -41,7 +43,7 @@ struct timely_link {
 	atomic_t senders ____cacheline_aligned_in_smp;
 };
 
-/* Is another one whenever the speed of any link has changed. */
+/* Counter that is increased when any link or link rate may have changed: timely_link_changed(). */
 extern u32 timely_link_epoch;
 
 int timely_link_init(void);

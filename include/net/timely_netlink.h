@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The generic netlink family "timely". See net/timely/netlink.c.
+ * The generic netlink family "timely": loading and unloading. See net/timely/netlink.c; messages
+ * and attributes are in <linux/timely.h>.
  */
 #ifndef _NET_TIMELY_NETLINK_H
 #define _NET_TIMELY_NETLINK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * NICs whose hardware stamps end RTTs: which NIC a stamp is from, and what it
- * is on the host's clock. See net/timely/nic.c.
+ * NICs with hardware timestamps, for the rest of TIMELY: conversion of hardware timestamps to the
+ * host's time (net/timely/nic_clock.c), and status and settings of a NIC (net/timely/nic.c).
  */
 #ifndef _NET_TIMELY_NIC_H
 #define _NET_TIMELY_NIC_H
@@ -14,25 +14,26 @@ struct net_device;
 struct sk_buff;
 
 /**
- * struct timely_nic_status - what netlink tells of a NIC
- * @line: its clock's line
- * @pairs: pairs of stamps seen in traffic
- * @brackets: times its PTP clock was read
- * @steps: steps noticed
- * @uncertainty_ns: of a time on the line, now
- * @line_kbps: of the link, 0 if not known
- * @override_kbps: set to count instead, 0 if not
- * @phc: index of its PTP clock, -1 for none
- * @state: TIMELY_NIC_*
- * @use: hardware stamps may be used
+ * struct timely_nic_status - the state of a NIC, as netlink shows it
+ * @map: clock mapping of the NIC
+ * @pairs: timestamp pairs received so far
+ * @cross_timestamps: cross-timestamps (readings of the PTP clock) used so far
+ * @steps: number of detected steps of the NIC's or the host's clock
+ * @uncertainty_ns: error of the clock mapping now, ns, not exceeded with 99 % probability; U32_MAX
+ *	while the mapping is not sure
+ * @link_kbps: link rate as the driver reported it, kbit/s; 0: not known
+ * @override_kbps: link rate that the administrator set, kbit/s; 0: none
+ * @phc: index of the NIC's PTP clock, as in /dev/ptpN
+ * @state: whether hardware timestamps are used now, TIMELY_NIC_*
+ * @use: the administrator allows the use of hardware timestamps
  */
 struct timely_nic_status {
-	struct timely_clock_line line;
+	struct timely_clock_map map;
 	u64 pairs;
-	u64 brackets;
+	u64 cross_timestamps;
 	u32 steps;
 	u32 uncertainty_ns;
-	u32 line_kbps;
+	u32 link_kbps;
 	u32 override_kbps;
 	int phc;
 	u8 state;
@@ -40,11 +41,11 @@ struct timely_nic_status {
 };
 
 /**
- * struct timely_nic_change - what netlink asks to be changed
- * @override_kbps: line rate that counts, 0 for the link's
- * @use: may hardware stamps be used?
- * @set_override: @override_kbps was given
- * @set_use: @use was given
+ * struct timely_nic_change - new settings of a NIC
+ * @override_kbps: link rate that replaces the driver's link rate, kbit/s; 0: use the driver's
+ * @use: allow the use of hardware timestamps
+ * @set_override: apply @override_kbps; false: keep the present setting
+ * @set_use: apply @use; false: keep the present setting
  */
 struct timely_nic_change {
 	u32 override_kbps;
@@ -55,11 +56,11 @@ struct timely_nic_change {
 
 int timely_nic_init(void);
 void timely_nic_exit(void);
-int timely_nic_arrival(u32 napi_id, u64 stamp_ns, u64 now_ns, u64 *arrived_ns,
+int timely_nic_arrival(u32 napi_id, u64 hardware_ns, u64 now_ns, u64 *arrived_ns,
 		       u32 *ns_per_byte_q16);
-void timely_nic_look(struct net_device *dev, u32 kbps);
+void timely_nic_update(struct net_device *dev, u32 kbps);
 u32 timely_nic_kbps(const struct net_device *dev);
-u64 timely_nic_stamp(const struct sk_buff *skb, u32 napi_id);
+u64 timely_nic_timestamp(const struct sk_buff *skb, u32 napi_id);
 int timely_nic_status(const struct net_device *dev,
 		      struct timely_nic_status *status);
 int timely_nic_change(const struct net_device *dev,

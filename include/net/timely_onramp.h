@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * On-Ramp in the sender, and what it shares with the receiver. See
- * net/timely/onramp.c.
+ * On-Ramp at the sender, which pauses a flow while the delay of the flow's path is above a
+ * threshold: functions that sch_timely (the qdisc), flow.c, timely_acker (the receiver) and
+ * netlink.c call. net/timely/onramp.c explains On-Ramp.
  */
 #ifndef _NET_TIMELY_ONRAMP_H
 #define _NET_TIMELY_ONRAMP_H
@@ -17,30 +18,32 @@ struct timely_flow;
 struct timely_onramp;
 struct timely_onramp_walk;
 
-/* UDP port of OR-ACKs, unless timely.orack_port says otherwise: "OR". */
+/* Default UDP port of OR-ACKs, the module parameter orack_port of timely: "OR" in ASCII. */
 #define TIMELY_ORACK_PORT	20306
 
-/* OR-ACKs of a network namespace, X(name, doc). */
+/* Counters of On-Ramp in a network namespace, X(name, description). A function that checks an
+ * OR-ACK or RTT returns the counter of the result; "accepted" means that no check has failed.
+ */
 #define TIMELY_ONRAMP_COUNTERS(X)					\
 	X(sent, "OR-ACKs sent")						\
 	X(send_errors, "OR-ACKs not sent: no memory, route or key")	\
-	X(send_limited, "OR-ACKs not sent: the peer's rate, or too many waiting") \
+	X(send_limited, "OR-ACKs not sent: rate limit of the peer, or the CPU's queue is full") \
 	X(received, "OR-ACKs received")					\
-	X(accepted, "OR-ACKs that counted")				\
-	X(flooded, "OR-ACKs with a right tag not looked up: too many useless ones from there") \
-	X(malformed, "OR-ACKs of a wrong length or form")		\
-	X(unknown_key, "OR-ACKs with a key that is not known, or none")	\
-	X(bad_tag, "OR-ACKs whose tag is wrong: forged, or of another key") \
-	X(no_flow, "OR-ACKs of no flow that is alive here")		\
-	X(not_in_flight, "OR-ACKs of no packet in flight")		\
-	X(old, "OR-ACKs replayed, overtaken, or of no packet sent since the last that counted") \
-	X(bad_time, "OR-ACKs of a time that cannot be: replayed, or a clock was stepped") \
-	X(rtt_lookups, "ACKs whose flow was looked up, without a receiver") \
-	X(rtts, "RTTs that counted, without a receiver")		\
-	X(out_of_step, "OR-ACKs that counted by their RTT only: clocks are out of step") \
-	X(clock_steps, "steps of a clock, and clocks out of step, as flows noticed")	\
-	X(peers_evicted, "destinations forgotten early to make room for others") \
-	X(peers_refused, "flows without a destination: too many in use, or no memory")
+	X(accepted, "OR-ACKs accepted")					\
+	X(flooded, "OR-ACKs with a valid tag dropped: too many of that group were refused") \
+	X(malformed, "OR-ACKs with a wrong length or format")	\
+	X(unknown_key, "OR-ACKs with an unknown key, or without a key")	\
+	X(bad_tag, "OR-ACKs with a wrong tag: forged, or made with another key") \
+	X(no_flow, "OR-ACKs that match no flow of this host that OR-ACKs can pause")	\
+	X(not_in_flight, "OR-ACKs that match no packet in flight")	\
+	X(old, "OR-ACKs replayed, reordered, or about a packet before the last accepted one") \
+	X(bad_time, "OR-ACKs with an impossible time: replayed, or a clock was stepped") \
+	X(rtt_lookups, "ACKs whose flow was looked up (owd rtt)") \
+	X(rtts, "RTTs accepted (owd rtt)")				\
+	X(out_of_step, "OR-ACKs whose delay was limited by the RTT: the hosts' clocks differ") \
+	X(clock_steps, "clock steps and unsynchronised clocks that flows detected")	\
+	X(peers_evicted, "peers removed early to make room for others") \
+	X(peers_refused, "flows without state of their peer: too many peers in use, or no memory")
 
 #define TIMELY_ONRAMP_ENUM(name, doc)	TIMELY_ONRAMP_##name,
 
@@ -53,11 +56,12 @@ extern const char * const timely_onramp_counter_names[TIMELY_ONRAMP_COUNTER_COUN
 extern const char * const timely_onramp_counter_docs[TIMELY_ONRAMP_COUNTER_COUNT];
 
 /**
- * struct timely_onramp_status - On-Ramp in a network namespace
- * @keys: bit for each key that is known
- * @used: key that OR-ACKs are made with, 0 for none
- * @unauthenticated: OR-ACKs without a key count, and are sent if none is used
- * @counters: over all CPUs
+ * struct timely_onramp_status - On-Ramp's settings and counters of a network namespace
+ * @keys: bitmap of the numbers of existing keys
+ * @used: number of the key that sent OR-ACKs are signed with; 0 for none
+ * @unauthenticated: OR-ACKs without a key are accepted; if @used is 0, OR-ACKs without a key are
+ *	also sent
+ * @counters: counters, by enum timely_onramp_counter, summed over all CPUs
  */
 struct timely_onramp_status {
 	unsigned long keys[256 / (8 * sizeof(long))];
@@ -67,14 +71,15 @@ struct timely_onramp_status {
 };
 
 /**
- * struct timely_onramp_flow_status - what On-Ramp knows of a flow
- * @tuple: the flow, as its data packets name it
- * @delay_ns: as the last signal told
- * @signals: OR-ACKs or RTTs that counted
- * @pauses: holds begun
- * @paused_ns: what they add up to
- * @left_ns: of a hold at present, 0 if there is none
- * @b: in 65536ths
+ * struct timely_onramp_flow_status - On-Ramp's state of a flow, as netlink shows it
+ * @tuple: the flow's addresses, as in its data packets
+ * @delay_ns: delay of the last signal. The qdisc's option owd selects the one-way delay, its
+ *	excess, or the excess of the RTT
+ * @signals: number of accepted OR-ACKs or RTTs
+ * @pauses: number of pauses started
+ * @paused_ns: sum of the lengths of all pauses
+ * @left_ns: time until the present pause ends; 0 for no pause
+ * @b: the paper's b, 0 to 1, in 65536ths
  */
 struct timely_onramp_flow_status {
 	struct timely_tuple tuple;
@@ -86,7 +91,10 @@ struct timely_onramp_flow_status {
 	u32 b;
 };
 
-typedef int (*timely_onramp_tell)(const struct timely_onramp_flow_status *status, void *arg);
+/* Called by timely_onramp_walk() for each flow, under RCU. Return: 0; a negative error other than
+ * -EAGAIN stops the walk.
+ */
+typedef int (*timely_onramp_report)(const struct timely_onramp_flow_status *status, void *arg);
 
 int timely_onramp_init(void);
 void timely_onramp_exit(void);
@@ -98,17 +106,17 @@ void timely_onramp_leave(struct net *net, u8 owd);
 struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const struct sock *sk);
 bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple,
 		       const struct sock *sk);
-void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns);
-void timely_onramp_recall(struct timely_flow *flow, u64 now_ns);
-void timely_onramp_unheard(struct timely_flow *flow, u64 now_ns);
+void timely_onramp_first_rtt(struct timely_flow *flow, u64 now_ns, u64 rtt_ns);
+void timely_onramp_start(struct timely_flow *flow, u64 now_ns);
+void timely_onramp_no_signal(struct timely_flow *flow, u64 now_ns);
 void timely_onramp_depart(struct timely_onramp *onramp,
 			  const struct timely_departure *departure, u32 payload);
 
-/* For flow.c. */
+/* For flow.c, when the last reference to a flow entry is released. */
 void timely_onramp_drop(struct timely_onramp *onramp);
 void timely_onramp_free(struct timely_onramp *onramp);
 
-/* For the receiver, in softirq: see timely_acker.c. */
+/* For the receiver, in softirq: see net/ipv4/timely_acker.c. */
 bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire);
 void timely_onramp_count(struct net *net, enum timely_onramp_counter index);
 
@@ -117,13 +125,8 @@ void timely_onramp_status(struct net *net, struct timely_onramp_status *status);
 int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key);
 int timely_onramp_key_del(struct net *net, u8 number);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
-/*
- * Tell of the flows of a namespace from *position on, which is 0 at first. When
- * tell() returns other than 0 that is returned at once, and *position stands for
- * the flow that it refused: a dump goes on there.
- */
 struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net);
 void timely_onramp_walk_end(struct timely_onramp_walk *walk);
-int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg);
+int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_report report, void *arg);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What connections to the same destination tell each other of their path. See
- * net/timely/path.c.
+ * What connections on the same path report to each other about the path. A path is identified by
+ * the peer's address, the network namespace and the device. See net/timely/path.c.
  */
 #ifndef _NET_TIMELY_PATH_H
 #define _NET_TIMELY_PATH_H
@@ -9,31 +9,33 @@
 #include <linux/types.h>
 
 struct sock;
-struct timely_late;
+struct timely_probe_sample;
 
-/* A round trip that was not measured: only to ask. */
+/* A value in place of a reported RTT: the caller reports no RTT, and only reads the reports. */
 #define TIMELY_PATH_ASK		U32_MAX
 
 /**
- * struct timely_path_news - what connections hear of their path
- * @base_ns: its base RTT, as the connections on it know it; U32_MAX if they do not
- * @noise_ns: mean of what receivers are known to add to RTTs, 0 for nothing
- * @apart: the drains of the hosts that use it do not coincide
+ * struct timely_path_report - what connections reported about the path
+ * @base_ns: base RTT of the path without the serialization time of a segment, ns; U32_MAX if not
+ *	known
+ * @ack_agg_ns: mean of what ACK aggregation adds to RTTs, ns; 0 if not known or not large enough to
+ *	count
+ * @apart: the base-RTT probes of the hosts on the path do not coincide
  */
-struct timely_path_news {
+struct timely_path_report {
 	u32 base_ns;
-	u32 noise_ns;
+	u32 ack_agg_ns;
 	bool apart;
 };
 
 /**
- * struct timely_path_drain - what a connection saw of a drain
- * @before_ns: its last RTT before
- * @rtt_ns: an RTT in the drain's second half
- * @base_ns: what it takes for the base RTT
- * @due_ns: the queue that it steers to
+ * struct timely_path_probe - what a connection measured in a base-RTT probe
+ * @before_ns: last RTT before the probe, ns
+ * @rtt_ns: an RTT in the second half of the probe, ns
+ * @base_ns: base RTT that the connection uses, ns
+ * @due_ns: target delay of the connection, ns
  */
-struct timely_path_drain {
+struct timely_path_probe {
 	u32 before_ns;
 	u32 rtt_ns;
 	u32 base_ns;
@@ -41,9 +43,10 @@ struct timely_path_drain {
 };
 
 void timely_path_init(void);
-void timely_path_tell(struct sock *sk, u64 now_ns, u32 rtt_ns, struct timely_path_news *news);
-bool timely_path_drained(struct sock *sk, const struct timely_path_drain *drain);
+void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
+			  struct timely_path_report *report);
+bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe);
 void timely_path_forget(struct sock *sk);
-void timely_path_late(struct sock *sk, const struct timely_late *late);
+void timely_path_probe_sample(struct sock *sk, const struct timely_probe_sample *sample);
 
 #endif /* _NET_TIMELY_PATH_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * On-Ramp's destinations: what flows to the same address share. Internal to timely.ko. See
- * net/timely/peer.c.
+ * On-Ramp's peers: the state that flows to the same IP address share. Only timely.ko uses this
+ * header. See net/timely/peer.c.
  */
 #ifndef _NET_TIMELY_PEER_H
 #define _NET_TIMELY_PEER_H
@@ -19,13 +19,13 @@ struct timely_peers;
 struct timely_tuple;
 
 /**
- * struct timely_peer_key - what names a destination
- * @peers: the network namespace's destinations; the address is not used again as long as
- *	one of them exists, so that no other namespace finds them
- * @addr: address, as in struct timely_tuple
+ * struct timely_peer_key - the identity of a peer
+ * @peers: the peers of the network namespace; the pointer stands for the namespace. Each peer has a
+ *	reference to @peers, so no other namespace gets the same pointer
+ * @addr: IP address of the peer, in the format of struct timely_tuple
  * @family: AF_INET or AF_INET6
  *
- * Without gaps, to be hashed and compared as bytes.
+ * The structure has no padding, so that keys can be hashed and compared as bytes.
  */
 struct timely_peer_key {
 	struct timely_peers *peers;
@@ -34,20 +34,22 @@ struct timely_peer_key {
 };
 
 /**
- * struct timely_peer - a destination
- * @key: what names the destination
- * @hash: anchor in the table
- * @list: anchor in a list of @key.peers; of that lock, as the next four
- * @flows: how many flows refer to the destination
- * @gone: no longer in the table, and freed with the last flow
- * @left: jiffies when the last flow left
- * @joined_ns: when a flow joined last, CLOCK_MONOTONIC
- * @budget: to be returned when the destination leaves the table
- * @lock: of @owd
- * @delay_ns: last delay measured by any flow
- * @heard_ns: when that was, CLOCK_MONOTONIC
- * @owd: what is known of delays
- * @rcu: readers of the table, or of a flow, may still look at the destination
+ * struct timely_peer - the state that flows to the same IP address share
+ * @key: identity of the peer
+ * @hash: entry in the table of all peers
+ * @list: entry in the list idle or busy of @key.peers
+ * @flows: number of flows that have a reference to the peer
+ * @gone: the peer was removed from the table, and is freed when its last flow ends
+ * @left: when the last flow to the peer ended, jiffies
+ * @joined_ns: when the newest flow to the peer was added, CLOCK_MONOTONIC
+ * @budget: budget of the network namespace that the peer is counted in while it is in the table
+ * @lock: guards @owd
+ * @delay_ns: delay of the last signal of any flow to the peer; written without a lock
+ * @signal_at_ns: when the signal of @delay_ns arrived, CLOCK_MONOTONIC; written without a lock
+ * @owd: state of the computation of delays to the peer
+ * @rcu: frees the peer after an RCU grace period
+ *
+ * The lock of @key.peers guards @list, @flows, @gone, @left, @joined_ns and @budget.
  */
 struct timely_peer {
 	struct timely_peer_key key;
@@ -60,7 +62,7 @@ struct timely_peer {
 	struct timely_budget *budget;
 	spinlock_t lock; /* of @owd */
 	u64 delay_ns;
-	u64 heard_ns;
+	u64 signal_at_ns;
 	struct timely_owd owd;
 	struct rcu_head rcu;
 };

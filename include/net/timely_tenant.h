@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What a network namespace may cost the host: how many objects the modules keep on its
- * behalf, and who may switch on what every other namespace pays for as well.
+ * Budgets of network namespaces, and the permission to turn on features that cost all network
+ * namespaces of the host CPU time. See net/timely/tenant.c.
  */
 #ifndef _NET_TIMELY_TENANT_H
 #define _NET_TIMELY_TENANT_H
@@ -22,17 +22,17 @@ struct sk_buff;
  *
  *	X(name, default limit, description)
  *
- * The limits are module parameters of timely.ko, max_NAME, and apply to each namespace.
- * A flow record takes about 1.5 KB of memory, On-Ramp's state of a flow 3.3 KB, a
- * destination 1 to 3 KB, a queue 128 bytes.
+ * The limits are module parameters of timely.ko, max_NAME, and apply to each network namespace. A
+ * flow entry takes about 1.5 KB of memory, On-Ramp's state of a flow 3.3 KB, a peer 1 to 3 KB, and
+ * a flow of sch_timely ("queues") 128 bytes.
  */
 #define TIMELY_BUDGETS(X)							\
-	X(flows, 65536, "flow records shared by congestion control and qdisc")	\
-	X(onramp_flows, 65536, "flows that On-Ramp watches")			\
-	X(peers, 4096, "destinations whose delays On-Ramp remembers")		\
+	X(flows, 65536, "flow entries shared by congestion control and qdisc")	\
+	X(onramp_flows, 65536, "flows with On-Ramp state")			\
+	X(peers, 4096, "destinations with On-Ramp state")		\
 	X(queues, 1048576, "per-flow queues of sch_timely")
 
-/* No limit may be higher. */
+/* Highest value of a limit, objects: the references of struct timely_budget must fit in an int. */
 #define TIMELY_BUDGET_MAX	(1U << 30)
 
 #define TIMELY_BUDGET_INDEX(name, ...)	TIMELY_BUDGET_##name,
@@ -44,12 +44,12 @@ enum timely_budget_kind {
 #ifdef __KERNEL__
 
 /**
- * struct timely_budget - how many objects of a kind a network namespace has
+ * struct timely_budget - number of objects of one kind in a network namespace
  * @ref: one reference for the namespace and one for each object, so that an object may
  *	outlive its namespace
- * @kind: which limit applies
+ * @kind: kind of the objects
  * @refused: objects that were not created because the limit was reached
- * @rcu: the namespace's readers may still look at the budget
+ * @rcu: frees the budget after an RCU grace period
  */
 struct timely_budget {
 	refcount_t ref;
@@ -59,7 +59,7 @@ struct timely_budget {
 };
 
 /**
- * struct timely_budget_status - a budget as user space sees it
+ * struct timely_budget_status - the state of a budget, as netlink shows it
  * @used: objects that exist
  * @limit: objects that may exist
  * @refused: objects that were not created because the limit was reached

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of the kernel's own that modules may join, but that no symbol names.
+ * Lookup of the kernel's tracepoints by name. The kernel does not export the symbols of the
+ * tracepoints that these modules need. See net/timely/tracepoint.c.
  */
 #ifndef _NET_TIMELY_TRACEPOINT_H
 #define _NET_TIMELY_TRACEPOINT_H

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suite of the clock, then random traffic, steps, pauses, brackets and
- * hostile stamps beside the model of ../clock_model.h: whatever comes, its
- * promises hold. Built with ASan and UBSan.
+ * Runs the KUnit suite of the clock engine, then random traffic, steps, pauses, cross-timestamps
+ * and hostile timestamps, compared with the model of ../clock_model.h. The engine must keep its
+ * promises for any input. Built with ASan and UBSan.
  *
  *   clock_fuzz [ROUNDS [SEED]]
  *
- * Prints TAP. Built with -DTIMELY_LIBFUZZER the random numbers are the fuzzer's
- * input.
+ * Prints TAP. Built with -DTIMELY_LIBFUZZER, the random numbers are the fuzzer's input.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -21,7 +20,7 @@
 
 static struct clock_model model;
 
-/* Any number: a small one, a large one, one near to an edge. */
+/* Any number: small, large, or near a limit. */
 static u64 random_number(void)
 {
 	static const u64 edges[] = {
@@ -33,7 +32,7 @@ static u64 random_number(void)
 	return clock_roll(&model) >> clock_below(&model, 64);
 }
 
-/* Stamps that have nothing to do with each other, or little. */
+/* Timestamps that are unrelated or nearly so. */
 static void hostile(void)
 {
 	u32 kind = clock_below(&model, 8), count = 1 << clock_below(&model, 10), i;
@@ -54,23 +53,23 @@ static void hostile(void)
 	}
 }
 
-static void bracket(void)
+static void cross_timestamps(void)
 {
 	u64 now = model.now_ns + model.host_offset_ns;
 
 	switch (clock_below(&model, 4)) {
 	case 0:
-		if (timely_clock_bracket(&model.clock, random_number(), random_number(),
-					 random_number()))
+		if (timely_clock_cross_timestamp(&model.clock, random_number(), random_number(),
+						 random_number()))
 			clock_model_publish(&model);
 		break;
 	case 1:
-		if (timely_clock_bracket(&model.clock, now, model.nic_ns + random_number(),
-					 now + clock_below(&model, 200000)))
+		if (timely_clock_cross_timestamp(&model.clock, now, model.nic_ns + random_number(),
+						 now + clock_below(&model, 200000)))
 			clock_model_publish(&model);
 		break;
 	default:
-		clock_model_bracket(&model, clock_below(&model, 20000));
+		clock_model_cross_timestamp(&model, clock_below(&model, 20000));
 	}
 }
 
@@ -81,7 +80,7 @@ static void traffic(u32 most_ms)
 	model.rate = rates[clock_below(&model, ARRAY_SIZE(rates))];
 	model.delay = clock_below(&model, CLOCK_DELAY_MODERATED + 1);
 	model.span_ns = clock_below(&model, 200000);
-	model.floor_ns = clock_below(&model, 5000);
+	model.min_handling_ns = clock_below(&model, 5000);
 	model.cpus = 1 + clock_below(&model, CLOCK_MODEL_CPUS);
 	clock_model_run(&model, (1 + clock_below(&model, most_ms)) * NSEC_PER_MSEC);
 }
@@ -99,7 +98,7 @@ static void one_step(u32 most_ms)
 		hostile();
 		break;
 	case 3:
-		bracket();
+		cross_timestamps();
 		break;
 	case 4:
 		timely_clock_forget(&model.clock);
@@ -141,8 +140,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	return 0;
 }
 #else
-/* Sane traffic: the clock is sure soon and right, whatever was before. A false bracket
- * is believed until a true one tells otherwise.
+/* After any history, the clock must become sure and right soon with normal traffic. A false
+ * cross-timestamp is believed until a true one contradicts it.
  */
 static void recover(void)
 {
@@ -151,13 +150,13 @@ static void recover(void)
 	model.late_ns = 0;
 	model.delay = CLOCK_DELAY_UNIFORM;
 	model.span_ns = 100000;
-	model.floor_ns = 0;
+	model.min_handling_ns = 0;
 	model.rate = 76000;
 	model.cpus = 1;
 	for (i = 0; i < 10; i++) {
 		clock_model_run(&model, NSEC_PER_SEC / 20);
-		if (model.clock.brackets)
-			clock_model_bracket(&model, 500);
+		if (model.clock.cross_timestamps)
+			clock_model_cross_timestamp(&model, 500);
 	}
 	clock_model_recount(&model);
 	clock_model_run(&model, NSEC_PER_SEC / 20);
@@ -173,7 +172,7 @@ int main(int argc, char **argv)
 	u32 number = 0, i, j;
 	bool good;
 
-	/* What was printed has to be seen when a sanitizer ends us. */
+	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
@@ -192,7 +191,7 @@ int main(int argc, char **argv)
 		}
 	}
 	for (j = 0; j < CLOCK_PROMISES; j++) {
-		/* A promise that was never put to the test is not kept. */
+		/* A promise that was never tested counts as broken. */
 		bool right = !broken[j] && (kept[j] || !rounds);
 
 		printf("%sok %u - random: %s # %llu times\n", right ? "" : "not ",

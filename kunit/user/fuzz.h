@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What fuzzers have in common: dice, promises, and a main() that prints TAP. To be
- * included after enum promise, which ends in PROMISES, and promises[], their words.
+ * Common parts of the fuzzers: random numbers, promises, and a main() that prints TAP. Include this
+ * file after enum promise, which ends with PROMISES, and promises[], their descriptions.
  */
 #ifndef _KUNIT_USER_FUZZ_H
 #define _KUNIT_USER_FUZZ_H
@@ -11,14 +11,14 @@
 
 #include <kunit/test.h>
 
-/* Random numbers: of a generator, or a fuzzer's input. */
+/* Random numbers: from a generator, or from the input of libFuzzer. */
 static struct {
 	u64 state;
 	const u8 *input;
 	size_t left;
 } dice;
 
-/* How often each promise was put to the test, and did not hold. */
+/* How often each promise was tested, and how often it was broken. */
 static struct {
 	u64 tested;
 	u64 broken;
@@ -60,7 +60,10 @@ static u32 below(u32 n)
 }
 
 #ifndef TIMELY_LIBFUZZER
-/* The KUnit suites, then so many rounds. */
+/* Run the KUnit suites, then @round as often as the first argument says, by default 1000 times. The
+ * second argument is the seed. @what describes a round. Return: 0 if all cases pass and all
+ * promises are kept, or else 1.
+ */
 static int fuzz_main(int argc, char **argv, void (*round)(void), const char *what)
 {
 	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
@@ -68,7 +71,7 @@ static int fuzz_main(int argc, char **argv, void (*round)(void), const char *wha
 	u32 number = 0, i;
 	bool good;
 
-	/* What was printed has to be seen when a sanitizer ends us. */
+	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
@@ -78,7 +81,7 @@ static int fuzz_main(int argc, char **argv, void (*round)(void), const char *wha
 	for (i = 0; i < rounds; i++)
 		round();
 	for (i = 0; i < PROMISES; i++) {
-		/* A promise that was never put to the test is not kept. */
+		/* A promise that was never tested counts as broken. */
 		bool kept = !fuzz_seen[i].broken && (fuzz_seen[i].tested || !rounds);
 
 		printf("%sok %u - random: %s # %llu times, broken %llu times\n",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runs the KUnit suites that registered themselves.
+ * Runs all registered KUnit suites in user space, see include/kunit/test.h.
  */
 #include <kunit/test.h>
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suite of the OR-ACK on the wire, then random ones, whole and damaged,
- * and bytes that never were one: read from memory that ends where they do. Built
- * with ASan and UBSan.
+ * Runs the KUnit suite of OR-ACKs, then random OR-ACKs, intact and damaged, and random bytes, all
+ * in buffers that end where the packet ends. Built with ASan and UBSan.
  *
  *   orack_fuzz [ROUNDS [SEED]]
  *
- * ROUNDS times STEPS of them. Prints TAP. Built with -DTIMELY_LIBFUZZER the
- * random numbers are the fuzzer's input.
+ * Runs ROUNDS times STEPS packets. Prints TAP. Built with -DTIMELY_LIBFUZZER, the random numbers
+ * are the fuzzer's input.
  */
 #include <kunit/test.h>
 #include <linux/in.h>
@@ -27,18 +26,18 @@ enum promise {
 };
 
 static const char * const promises[PROMISES] = {
-	[WHOLE] = "what is read is what was written",
-	[VERIFIED] = "and it has its key's tag",
-	[FLIPPED] = "not after any one bit changed",
-	[DAMAGED] = "nor after any bytes changed",
-	[OTHER_FLOW] = "nor for other addresses",
-	[OTHER_KEY] = "nor by another key",
-	[KEYLESS] = "without a key, only what claims none",
-	[LENGTH] = "no other length is one",
-	[UNTOUCHED] = "what is refused leaves no trace",
-	[AGAIN] = "what is accepted is written again byte by byte",
-	[TAG] = "the tag is SipHash of addresses and contents",
-	[DIGEST] = "a digest is of 16 bytes and the length, and not 0",
+	[WHOLE] = "decoding gives the contents that were encoded",
+	[VERIFIED] = "an encoded OR-ACK has the tag of its key",
+	[FLIPPED] = "an OR-ACK with one changed bit is rejected",
+	[DAMAGED] = "an OR-ACK with changed bytes is rejected",
+	[OTHER_FLOW] = "an OR-ACK of other addresses is rejected",
+	[OTHER_KEY] = "an OR-ACK of another key is rejected",
+	[KEYLESS] = "without a key, only OR-ACKs without a key are accepted",
+	[LENGTH] = "a packet of another length is rejected",
+	[UNTOUCHED] = "a rejected packet leaves the result as it was",
+	[AGAIN] = "encoding a decoded packet gives the same bytes",
+	[TAG] = "the tag is the SipHash of addresses and contents",
+	[DIGEST] = "a digest depends on 16 bytes and the length, and is not 0",
 };
 
 #include "fuzz.h"
@@ -82,7 +81,9 @@ static struct timely_orack random_orack(void)
 	return orack;
 }
 
-/* Of a copy on the heap, which ends where the packet does. */
+/* Decode a copy on the heap that ends where the packet ends, so that ASan detects reads beyond the
+ * end.
+ */
 static bool decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
 {
 	u8 *copy = malloc(bytes ? bytes : 1);
@@ -192,7 +193,7 @@ static void another_length(void)
 	promise(LENGTH, !decode(&got, packet, bytes));
 }
 
-/* Bytes of which nothing is known but, mostly, that they may be one. */
+/* Random bytes, most of which start as an OR-ACK does. */
 static void anything(void)
 {
 	u8 wire[TIMELY_ORACK_BYTES], again[TIMELY_ORACK_BYTES];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suite of On-Ramp's delays, then a receiver that tells any time: in step, off,
- * stepped, slewed, replayed or random. What bounds the delay does not ask the receiver.
+ * Runs the KUnit suite of On-Ramp's delays, then receivers whose clocks are synchronised, wrong,
+ * stepped, slewed, replayed or random. The bound of the delay must not depend on the receiver.
  * Built with ASan and UBSan.
  *
  *   owd_fuzz [ROUNDS [SEED]]
  *
- * ROUNDS destinations with STEPS signals each. Prints TAP. Built with -DTIMELY_LIBFUZZER
- * the random numbers are the fuzzer's input.
+ * Runs ROUNDS destinations with STEPS signals each. Prints TAP. Built with -DTIMELY_LIBFUZZER, the
+ * random numbers are the fuzzer's input.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -22,10 +22,10 @@
 enum promise { RELATIVE, ABSOLUTE, DOUBTED, IGNORED, PROMISES };
 
 static const char * const promises[PROMISES] = {
-	[RELATIVE] = "a relative delay is no more than what the round trip exceeds the least by",
-	[ABSOLUTE] = "an absolute delay is no more than the round trip",
-	[DOUBTED] = "out of step a delay is no more than what the round trip exceeds the least by",
-	[IGNORED] = "what is ignored teaches nothing of round trips",
+	[RELATIVE] = "a relative delay is at most the excess of the round trip",
+	[ABSOLUTE] = "an absolute delay is at most the round trip",
+	[DOUBTED] = "a doubted delay is at most the excess of the round trip",
+	[IGNORED] = "an ignored signal does not change the minimum round trip",
 };
 
 #include "fuzz.h"
@@ -37,11 +37,11 @@ static struct {
 	struct timely_owd_signal signal;
 	u64 base_ns;
 	u64 offset_ns;
-	u64 told_ns;		/* a time that was told */
+	u64 reported_ns;		/* a receive time that was reported */
 	bool relative;
 } now;
 
-/* Of any magnitude, a small one as likely as a large one. */
+/* Any magnitude with the same probability. */
 static u64 any(void)
 {
 	return (roll() << 32 ^ roll()) >> below(64);
@@ -60,7 +60,7 @@ static void start(void)
 	now.offset_ns = below(2) ? any() : now.signal.real_ns;
 }
 
-/* A time that the receiver tells. */
+/* The receive time that the receiver reports. */
 static u64 received(u64 arrived_ns)
 {
 	u64 true_ns = arrived_ns + now.offset_ns;
@@ -72,9 +72,9 @@ static u64 received(u64 arrived_ns)
 	case 1:
 		return any();
 	case 2:
-		return now.told_ns;
+		return now.reported_ns;
 	case 3:
-		now.told_ns = true_ns;
+		now.reported_ns = true_ns;
 		break;
 	}
 	return arrived_ns + now.offset_ns;
@@ -85,7 +85,7 @@ static void one_step(void)
 	struct timely_owd_signal *signal = &now.signal;
 	u64 queue_ns = below(4) ? below(1000) : below(5000000), rtt_ns = now.base_ns + queue_ns;
 	u64 least_ns, excess_ns, delay_ns = 0;
-	struct timely_floor before;
+	struct timely_min_filter before;
 	enum timely_owd_verdict verdict;
 
 	signal->now_ns += below(16) ? below(200000) : below(20000000);
@@ -93,7 +93,7 @@ static void one_step(void)
 	signal->sent_ns = signal->now_ns - rtt_ns - signal->turnaround_ns;
 	signal->received_ns = received(signal->sent_ns + now.base_ns / 2 + queue_ns);
 	before = now.owd.rtt;
-	least_ns = timely_floor_add(&before, signal->now_ns, 5ULL * NSEC_PER_SEC, rtt_ns);
+	least_ns = timely_min_filter_add(&before, signal->now_ns, 5ULL * NSEC_PER_SEC, rtt_ns);
 	excess_ns = rtt_ns - least_ns;
 	before = now.owd.rtt;
 	if (now.relative)

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suites, then completions that nobody would send, under parameters
- * that nobody would choose but that timely_params_check() allows: the rate
- * engine must keep its promises whatever comes. Built with ASan and UBSan, which
- * watch for overflow and division by zero; a 64-bit wrap that is no error to
- * them shows in the comparison with the same formulas in floating point.
+ * Runs the KUnit suites, then improbable completions under improbable parameters that
+ * timely_params_check() accepts. The rate engine must keep its promises for any input. Built with
+ * ASan and UBSan, which detect overflows and divisions by zero. A wrap of an unsigned 64-bit number
+ * is not an error for them; it shows in the comparison with the same formulas in floating point.
  *
  *   rate_fuzz [SETS [SEED]]
  *
- * SETS sets of parameters, STEPS completions for each. Prints TAP. Built with
- * -DTIMELY_LIBFUZZER the random numbers are the fuzzer's input.
+ * Runs SETS sets of parameters with STEPS completions each. Prints TAP. Built with
+ * -DTIMELY_LIBFUZZER, the random numbers are the fuzzer's input.
  */
 #include <math.h>
 
@@ -55,7 +54,7 @@ static u32 below(u32 n)
 	return (u32)((roll() >> 16 ^ roll() << 16) % n);
 }
 
-/* low ... high; a small number as likely as a large one. */
+/* A number from low to high; any magnitude has the same probability. */
 static u32 between(u32 low, u32 high)
 {
 	u32 span = high - low;
@@ -87,7 +86,7 @@ static struct timely_params random_params(void)
 	for (i = 0; i < TIMELY_P_COUNT; i++)
 		*timely_param_ref(&p, i) = between(timely_param_descs[i].min,
 						   timely_param_descs[i].max);
-	/* Most sets have a place for each zone. */
+	/* Most sets of parameters have all zones. */
 	if (below(4)) {
 		p.t_high_ns = (u32)min((u64)p.t_high_ns,
 				       p.min_rtt_ns * (1 + between(0, 640) / 16ULL));
@@ -133,7 +132,7 @@ static u64 random_time(const struct timely_params *p, const struct timely_rate *
 	}
 }
 
-/* From nothing to twice the flow's. */
+/* From 0 to twice the flow's rate. */
 static u64 random_rate_fp(const struct timely_rate *r)
 {
 	return r->rate_fp / 512 * below(1025);
@@ -155,30 +154,30 @@ static struct timely_completion random_completion(const struct timely_params *p,
 /* ---- promises ---- */
 
 enum promise {
-	BOUNDS, HALF, HELD, SKIP, ZONE, STATE, AVERAGE, SIGN, COUNTER, AMOUNT, RTT_UP, TIME_UP,
+	BOUNDS, HALF, NO_RISE, SKIP, ZONE, STATE, AVERAGE, SIGN, COUNTER, AMOUNT, RTT_UP, TIME_UP,
 	BYTES_UP, EVENTS, PROMISES
 };
 
 static const char * const promises[PROMISES] = {
 	[BOUNDS] = "the rate stays between min_rate and max_rate",
-	[HALF] = "a completion takes half of the rate at most",
-	[HELD] = "the rate does not rise where it may not",
+	[HALF] = "a completion takes at most half of the rate",
+	[NO_RISE] = "the rate does not rise if it may not",
 	[SKIP] = "once_per_rtt skips when it should, and changes nothing",
 	[ZONE] = "the zone follows from the RTT",
-	[STATE] = "the sample is remembered",
+	[STATE] = "the sample is stored",
 	[AVERAGE] = "the smoothed difference is within one unit of the exact one",
-	[SIGN] = "the rate moves to the side that the zone asks for",
-	[COUNTER] = "the HAI counter counts what it should",
-	[AMOUNT] = "the rate moves as far as the formulas say",
+	[SIGN] = "the rate changes in the direction that the zone requires",
+	[COUNTER] = "the HAI counter counts as the mode says",
+	[AMOUNT] = "the rate changes by as much as the formulas say",
 	[RTT_UP] = "a larger RTT never makes a higher rate",
 	[TIME_UP] = "more time never makes a smaller change",
 	[BYTES_UP] = "more bytes never make a lower rate",
-	[EVENTS] = "reseed, lose and restart do what they say",
+	[EVENTS] = "reseed, loss and restart set the state as documented",
 };
 
 static struct {
 	struct timely_params p;
-	struct timely_rate_law law;
+	struct timely_rate_cfg cfg;
 	struct timely_rate before;
 	struct timely_rate after;
 	struct timely_completion c;
@@ -218,16 +217,16 @@ static void promise(enum promise which, bool kept, u64 want)
 
 /* ---- the same formulas in floating point ---- */
 
-/* How far off a fixed-point quotient in 1/65536 may be. */
+/* Error of a fixed-point quotient in 1/65536. */
 #define DOUBT	U
 #define TINY	0.000000001
 
 static struct {
-	double g;		/* gradient, from the average that the engine holds */
+	double g;		/* gradient, from the engine's average */
 	double e;		/* elapsed share */
 	u32 rtt;
 	s64 raw;
-	bool unsure;		/* of the gradient's sign, or of w == 0 */
+	bool unsure;		/* rounding decides the gradient's sign, or w == 0 */
 	bool steep;		/* w == 0 */
 } seen;
 
@@ -246,7 +245,7 @@ static void see(void)
 		      now.after.diff_fp && fabs(seen.g) < 2 * DOUBT;
 }
 
-/* The HAI counter that the decision sees. */
+/* The HAI counter that decides. */
 static u32 counted(void)
 {
 	const struct timely_params *p = &now.p;
@@ -263,7 +262,7 @@ static u32 counted(void)
 	return falling ? min(now.before.hai + 1, 255) : 0;
 }
 
-/* Does that counter, or do the steps, hang on how the gradient is rounded? */
+/* Whether that counter, or the number of steps, depends on rounding of the gradient. */
 static bool is_rounding_decisive(void)
 {
 	const struct timely_params *p = &now.p;
@@ -295,77 +294,78 @@ static double clamped(double x, double low, double high)
 	return x < low ? low : x > high ? high : x;
 }
 
-/* FAST's equation for the same; both bounds of the rate are the caller's. */
+/* FAST's equation for the same completion; the caller limits the rate. */
 static double fast_change(double *slack)
 {
-	double rate = now.before.rate_fp * U, gamma = now.law.alpha_q16 * U;
+	double rate = now.before.rate_fp * U, gamma = now.cfg.alpha_q16 * U;
 	double aim = (double)now.p.min_rtt_ns / seen.rtt * rate + now.p.delta_kbps * 125.0;
 
 	*slack = rate / 1000000000 + U;
 	return min(gamma * (aim - rate), rate);
 }
 
-/* Steering's error, and how far off the engine's may be for a reference that is off by
- * @blur.
+/* The target-delay rule's error, and how far the engine may deviate if the target is off by @blur.
  */
-static double steer_error(double q, double q0, double blur, double *slack)
+static double target_error(double q, double q0, double blur, double *slack)
 {
 	double span = now.p.min_rtt_ns / 4;
 	double room = max(q < q0 ? max(q, floor(min(q0, span) / 2)) : max(q0, span), 1.0);
 	double error = (q - q0) / room;
 
 	*slack = blur / max(room - blur, 1.0) * (1 + fabs(error)) + DOUBT;
-	/* Of the larger number 16 bits count, and fewer of the other. */
+	/* The engine uses 16 bits of the larger number, and fewer of the other. */
 	*slack += fabs(error) * (1 + fabs(error)) / 65536;
 	return clamped(error, -4, 4);
 }
 
-/* The queue that steering takes a RTT for: where there is noise, about the least of late. */
-static double steer_queue(void)
+/* The queueing delay that the target-delay rule uses: with ACK aggregation, approximately the
+ * recent minimum.
+ */
+static double target_queue(void)
 {
 	u32 q = seen.rtt - now.p.min_rtt_ns, least = now.before.least_ns, shift = 1;
 
-	if (!now.p.rtt_noise_ns || !now.before.seeded || q <= least)
+	if (!now.p.ack_aggregation_ns || !now.before.seeded || q <= least)
 		return q;
-	while (2048U << (shift - 1) <= now.p.rtt_noise_ns)
+	while (2048U << (shift - 1) <= now.p.ack_aggregation_ns)
 		shift++;
 	return least + (q - least - 1) / (1U << shift) + 1;
 }
 
-/* Steering for the same; not where it hangs on a reference that is known to a
- * thousandth only.
+/* The target-delay rule for the same completion. Not compared where the result depends on a target
+ * that is known to a thousandth only.
  */
-static bool steer_change(double *delta, double *slack)
+static bool target_change(double *delta, double *slack)
 {
-	const struct timely_rate_law *law = &now.law;
-	double rate = now.before.rate_fp * U, beta = law->beta_q16 * U;
+	const struct timely_rate_cfg *cfg = &now.cfg;
+	double rate = now.before.rate_fp * U, beta = cfg->beta_q16 * U;
 	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate), blur = extra * 0.001 + 2;
 	double ref = min(now.p.rtt_ref_ns + extra, 1e9);
-	double q = steer_queue(), q0 = max(ref - now.p.min_rtt_ns, 0.0) +
-		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.fresh_kb / 128);
-	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.rtt_noise_ns;
+	double q = target_queue(), q0 = max(ref - now.p.min_rtt_ns, 0.0) +
+		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.start_kb / 128);
+	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.ack_aggregation_ns;
 	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : scale;
-	/* Of the longer one of the RTT and that before, unless rates come late. */
-	double trip = max((double)scale, seen.rtt - (law->lags ? 0 : min(seen.raw, 0)) - q0);
+	/* By the longer of this RTT and the previous one, unless rates lag. */
+	double trip = max((double)scale, seen.rtt - (cfg->lags ? 0 : min(seen.raw, 0)) - q0);
 	double known = max(24 * q0, trip), vague = blur / max(q0, 1.0);
 	double first, high, gain, inverse, off, t, weight;
 	u64 low;
 
-	if (now.p.rtt_noise_ns && now.before.seeded)
+	if (now.p.ack_aggregation_ns && now.before.seeded)
 		passed = max((s64)(passed - seen.raw), 0LL);
 	passed = min(passed, U32_MAX);
 	t = fmax(passed, trip);
 	weight = passed > known ? known / passed : min(passed / trip, 1.0);
 	if (trip > scale)
 		vague += blur / trip;
-	/* 2^56 / t is a whole number. */
+	/* The engine rounds 2^56 / t. */
 	inverse = t / (1ULL << 56);
 	vague += inverse;
-	gain = -clamped(law->damp_q16 * U * clamped(seen.raw, -0x7fffffff, 0x7fffffff) / t, -1, 1);
+	gain = -clamped(cfg->damp_q16 * U * clamped(seen.raw, -0x7fffffff, 0x7fffffff) / t, -1, 1);
 	*slack = rate * fabs(gain) * (blur / max(trip - blur, 1.0) + inverse) * 2;
-	if (!now.p.rtt_noise_ns && !law->lags)
+	if (!now.p.ack_aggregation_ns && !cfg->lags)
 		gain += gain * gain * 3 / 8;
-	gain -= beta * steer_error(q, q0, blur, &off) * weight;
+	gain -= beta * target_error(q, q0, blur, &off) * weight;
 	*slack += rate * (beta * off + beta * 4 * (DOUBT + vague * weight) + TINY) + 2 * U;
 	if (fabs(2 * q - q0) < 2 * blur + 2)
 		return false;
@@ -376,18 +376,18 @@ static bool steer_change(double *delta, double *slack)
 		*slack += rate * beta * now.p.hai_factor * (DOUBT + vague * weight);
 	}
 	gain = min(gain, 0.25);
-	if (now.before.fresh_kb && q < q0 / 2) {
+	if (now.before.start_kb && q < q0 / 2) {
 		gain = max(gain, clamped((double)passed / now.p.min_rtt_ns, 0, 4) / 4);
 		*slack += rate * fabs(gain) * 20 * TINY;
 	}
 	if (seen.rtt > now.p.t_high_ns && seen.raw >= 0) {
-		high = law->beta_high_q16 * U * (1 - (double)now.p.t_high_ns / seen.rtt);
+		high = cfg->beta_high_q16 * U * (1 - (double)now.p.t_high_ns / seen.rtt);
 		gain = min(gain, -high * weight);
 		*slack += rate * (high * (DOUBT + vague * weight) + U);
 	}
 	gain = max(gain, -0.5);
-	if (now.p.rtt_noise_ns) {
-		/* 2^56 / scale is a whole number. */
+	if (now.p.ack_aggregation_ns) {
+		/* The engine rounds 2^56 / scale. */
 		*slack += rate * scale / (1ULL << 56);
 		*slack *= 1 + max(gain, 0.0);
 		gain += gain * gain / 2;
@@ -399,33 +399,33 @@ static bool steer_change(double *delta, double *slack)
 		*delta = min(*delta, now.c.delivered_fp * U - rate);
 	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && seen.rtt <= now.p.t_high_ns)
 		*delta = 0;
-	first = law->first_rate_fp * U;
+	first = cfg->first_rate_fp * U;
 	if (*delta > 0 && !now.c.may_rise)
 		*delta = min(*delta, max(first - rate, 0.0));
 	return true;
 }
 
-/* For how long has the queue been short? */
+/* Check for how long the queue has been short. */
 static void check_steer(void)
 {
 	double rate = now.before.rate_fp * U, delta, slack, want;
 
-	if (!steer_change(&delta, &slack))
+	if (!target_change(&delta, &slack))
 		return;
-	want = clamped(max(rate + delta, rate / 2), now.law.min_rate_fp * U,
-		       now.law.max_rate_fp * U);
+	want = clamped(max(rate + delta, rate / 2), now.cfg.min_rate_fp * U,
+		       now.cfg.max_rate_fp * U);
 	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
 		(u64)(want * 65536));
 }
 
-/* The change in bytes per second, and how far the engine's may be from it. */
+/* The change in bytes per second, and how far the engine may deviate. */
 static double change(u32 hai, double *slack)
 {
-	const struct timely_rate_law *law = &now.law;
+	const struct timely_rate_cfg *cfg = &now.cfg;
 	const struct timely_params *p = &now.p;
 	double rate = now.before.rate_fp * U;
 	double step = whole_step(hai);
-	/* Of a step: the elapsed share, 1 / segment_bytes, the last bits. */
+	/* Rounding of a step: the elapsed share, 1 / segment_bytes, the last bits. */
 	double blur = step * (DOUBT + 0.000016) + 600 * U;
 	double e = p->scale_decrease ? seen.e : 1;
 	double w, wblur, error, share, beta;
@@ -437,12 +437,12 @@ static double change(u32 hai, double *slack)
 		return step * seen.e;
 	}
 	if (seen.rtt > p->t_high_ns) {
-		beta = law->beta_high_q16 * U;
+		beta = cfg->beta_high_q16 * U;
 		share = beta * (1 - (double)p->t_high_ns / seen.rtt);
 		*slack = rate * (beta * U + share * DOUBT + U);
 		return -rate * share * seen.e;
 	}
-	beta = law->beta_q16 * U;
+	beta = cfg->beta_q16 * U;
 	if (p->rule == TIMELY_RULE_PATCHED) {
 		w = clamped(2 * seen.g + 0.5, 0, 1);
 		wblur = w > 0 && w < 1 ? 2 * DOUBT : 0;
@@ -462,11 +462,11 @@ static double change(u32 hai, double *slack)
 
 static void check_amount(void)
 {
-	const struct timely_rate_law *law = &now.law;
+	const struct timely_rate_cfg *cfg = &now.cfg;
 	double rate = now.before.rate_fp * U, slack, delta, want;
 	u32 hai = counted();
 
-	if (now.p.rule == TIMELY_RULE_STEER) {
+	if (now.p.rule == TIMELY_RULE_TARGET_DELAY) {
 		check_steer();
 		return;
 	}
@@ -475,13 +475,13 @@ static void check_amount(void)
 	delta = change(hai, &slack);
 	if (delta > 0 && !now.c.may_rise)
 		delta = 0;
-	want = clamped(max(rate + delta, rate / 2), law->min_rate_fp * U, law->max_rate_fp * U);
+	want = clamped(max(rate + delta, rate / 2), cfg->min_rate_fp * U, cfg->max_rate_fp * U);
 	promise(AMOUNT, fabs(now.after.rate_fp * U - want) <= slack + 2 * U,
 		(u64)(want * 65536));
 
 	if (now.p.rule == TIMELY_RULE_FAST)
 		return;
-	/* A change too small to have a sign here may have counted or not. */
+	/* Rounding decides whether a tiny change counts. */
 	delta = change(hai, &slack);
 	if (delta != 0 && fabs(delta) <= slack)
 		return;
@@ -501,14 +501,14 @@ static void check_sample(void)
 	const struct timely_rate *b = &now.before, *a = &now.after;
 	u32 rtt = seen.rtt;
 	double diff = b->diff_fp +
-		now.law.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
+		now.cfg.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
 
 	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
 	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
-	if (!now.c.may_rise && now.p.rule == TIMELY_RULE_STEER)
-		promise(HELD, a->rate_fp <= max(b->rate_fp, now.law.first_rate_fp), b->rate_fp);
+	if (!now.c.may_rise && now.p.rule == TIMELY_RULE_TARGET_DELAY)
+		promise(NO_RISE, a->rate_fp <= max(b->rate_fp, now.cfg.first_rate_fp), b->rate_fp);
 	else if (!now.c.may_rise)
-		promise(HELD, a->rate_fp <= b->rate_fp, b->rate_fp);
+		promise(NO_RISE, a->rate_fp <= b->rate_fp, b->rate_fp);
 	if (now.p.rule >= TIMELY_RULE_FAST) {
 		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
 		return;
@@ -529,11 +529,11 @@ static void check_sample(void)
 	}
 }
 
-/* The same completion from the same state, but for one thing. */
+/* The same completion from the same state, with one difference. */
 static enum timely_zone also(struct timely_completion c, struct timely_rate *r)
 {
 	*r = now.before;
-	return timely_rate_update(r, &now.law, &c);
+	return timely_rate_update(r, &now.cfg, &c);
 }
 
 static void check_monotony(void)
@@ -544,12 +544,12 @@ static void check_monotony(void)
 
 	if (c.rtt_ns < U32_MAX) {
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
-		/* Below RTTref patched TIMELY rises with w; and among noise steering takes
-		 * the later of two ACKs for that of a segment sent sooner, and within a
-		 * round trip what has passed of it for less of it the longer it is.
+		/* Below RTTref patched TIMELY rises with w. With ACK aggregation, the target-delay
+		 * rule takes the later of two ACKs for that of an older segment. Within a round
+		 * trip, the elapsed part is smaller the longer the round trip is.
 		 */
-		if (also(c, &r) == now.zone && !now.p.rtt_noise_ns &&
-		    (now.p.rule != TIMELY_RULE_STEER ||
+		if (also(c, &r) == now.zone && !now.p.ack_aggregation_ns &&
+		    (now.p.rule != TIMELY_RULE_TARGET_DELAY ||
 		     (now.before.seeded && c.now_ns - now.before.updated_ns >= c.rtt_ns)) &&
 		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
 		     seen.rtt >= now.p.rtt_ref_ns))
@@ -577,7 +577,7 @@ static void check_monotony(void)
 
 static bool is_in_bounds(const struct timely_rate *r)
 {
-	return r->rate_fp >= now.law.min_rate_fp && r->rate_fp <= now.law.max_rate_fp;
+	return r->rate_fp >= now.cfg.min_rate_fp && r->rate_fp <= now.cfg.max_rate_fp;
 }
 
 static void one_completion(struct timely_rate *r)
@@ -587,7 +587,7 @@ static void one_completion(struct timely_rate *r)
 
 	now.before = *r;
 	now.c = random_completion(&now.p, r);
-	now.zone = timely_rate_update(r, &now.law, &now.c);
+	now.zone = timely_rate_update(r, &now.cfg, &now.c);
 	now.after = *r;
 
 	passed = now.c.now_ns - now.before.updated_ns;
@@ -605,36 +605,36 @@ static void one_completion(struct timely_rate *r)
 
 static void one_event(struct timely_rate *r)
 {
-	double want, first = now.law.first_rate_fp;
+	double want, first = now.cfg.first_rate_fp;
 	u32 what = below(5), others = below(100);
 
 	now.before = *r;
-	if (now.law.share_fp && r->prev_rtt_ns)
-		first = max(now.law.share_fp / (others + 2), now.law.min_rate_fp);
+	if (now.cfg.share_fp && r->prev_rtt_ns)
+		first = max(now.cfg.share_fp / (others + 2), now.cfg.min_rate_fp);
 	switch (what) {
 	case 0:
-		timely_rate_init(r, &now.law);
-		want = now.law.first_rate_fp;
-		want = clamped(want, now.law.min_rate_fp, now.law.max_rate_fp);
+		timely_rate_init(r, &now.cfg);
+		want = now.cfg.first_rate_fp;
+		want = clamped(want, now.cfg.min_rate_fp, now.cfg.max_rate_fp);
 		break;
 	case 1:
 		timely_rate_reseed(r);
 		want = now.before.rate_fp;
 		break;
 	case 2:
-		timely_rate_lose(r, &now.law);
-		want = clamped(now.before.rate_fp * (1 - now.law.loss_beta_q16 * U),
-			       now.law.min_rate_fp, now.law.max_rate_fp);
+		timely_rate_loss(r, &now.cfg);
+		want = clamped(now.before.rate_fp * (1 - now.cfg.loss_beta_q16 * U),
+			       now.cfg.min_rate_fp, now.cfg.max_rate_fp);
 		break;
 	case 3:
-		timely_rate_begin(r, &now.law, others);
+		timely_rate_start(r, &now.cfg, others);
 		want = now.before.rate_fp;
-		if (now.p.rule == TIMELY_RULE_STEER)
-			want = max(want, min(first, now.law.max_rate_fp));
+		if (now.p.rule == TIMELY_RULE_TARGET_DELAY)
+			want = max(want, min(first, now.cfg.max_rate_fp));
 		break;
 	default:
-		timely_rate_restart(r, &now.law);
-		want = min(now.before.rate_fp, max(now.law.first_rate_fp, now.law.min_rate_fp));
+		timely_rate_restart(r, &now.cfg);
+		want = min(now.before.rate_fp, max(now.cfg.first_rate_fp, now.cfg.min_rate_fp));
 	}
 	now.after = *r;
 	promise(BOUNDS, is_in_bounds(r), 0);
@@ -651,9 +651,9 @@ static void one_set(u32 steps)
 		printf("# the fuzzer's own fault: %s\n", timely_param_descs[index].name);
 		abort();
 	}
-	timely_rate_law_init(&now.law, &now.p);
-	now.law.lags = between(0, 1);
-	timely_rate_init(&r, &now.law);
+	timely_rate_cfg_init(&now.cfg, &now.p);
+	now.cfg.lags = between(0, 1);
+	timely_rate_init(&r, &now.cfg);
 	for (i = 0; i < steps; i++) {
 		if (below(32))
 			one_completion(&r);
@@ -680,7 +680,7 @@ int main(int argc, char **argv)
 	u32 number = 0, i;
 	bool good;
 
-	/* What was printed has to be seen when a sanitizer ends us. */
+	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
@@ -690,7 +690,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < sets; i++)
 		one_set(STEPS);
 	for (i = 0; i < PROMISES; i++) {
-		/* A promise that was never put to the test is not kept. */
+		/* A promise that was never tested counts as broken. */
 		bool kept = !now.broken[i] && (now.kept[i] || !sets);
 
 		printf("%sok %u - random: %s # %llu times\n", kept ? "" : "not ",

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suite of the RTT measurement engine, then ACKs with stamps that no
- * sane machine would make, by themselves (../rtt_model.h) and by the whole way
- * that stamps go: hostile or sane clock -> clock.c -> rtt.c -> rate.c. Whatever
- * comes, RTTs are between 0 and ten seconds and rates within their bounds. Built
- * with ASan and UBSan.
+ * Runs the KUnit suite of the RTT measurement engine, then ACKs with implausible timestamps: alone
+ * (../rtt_model.h), and through the whole chain of timestamps: hostile or plausible clock, clock.c,
+ * rtt.c, rate.c. For any input, RTTs must be from 0 to ten seconds and rates within their limits.
+ * Built with ASan and UBSan.
  *
  *   rtt_fuzz [ROUNDS [SEED]]
  *
- * ROUNDS flows with STEPS ACKs each, of the whole way with 16 times that. Prints TAP. Built with
- * -DTIMELY_LIBFUZZER the random numbers are the fuzzer's input.
+ * Runs ROUNDS flows with STEPS ACKs each; the whole chain gets 16 times as many. Prints TAP. Built
+ * with -DTIMELY_LIBFUZZER, the random numbers are the fuzzer's input.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -22,32 +21,32 @@
 
 #define STEPS	2048
 
-enum way_promise {
-	WAY_ARRIVED, WAY_USED, WAY_UNUSED, WAY_PROMISES
+enum chain_promise {
+	CHAIN_ARRIVED, CHAIN_USED, CHAIN_UNUSED, CHAIN_PROMISES
 };
 
-static const char * const way_promises[WAY_PROMISES] = {
-	[WAY_ARRIVED] = "a good stamp is never later than now",
-	[WAY_USED] = "good stamps end RTTs",
-	[WAY_UNUSED] = "doubtful and unsure stamps do not",
+static const char * const chain_promises[CHAIN_PROMISES] = {
+	[CHAIN_ARRIVED] = "a good timestamp is never later than now",
+	[CHAIN_USED] = "an RTT ends at a good timestamp",
+	[CHAIN_UNUSED] = "no RTT ends at a doubtful or unsure timestamp",
 };
 
 static struct rtt_model model;
 
-/* A NIC, its clock as the engine sees it, and how mad the two clocks are. */
+/* A NIC, its clock as the engine sees it, and how wrong the two clocks are. */
 static struct {
 	struct timely_clock clock;
 	struct timely_clock_batch batch;
 	u64 nic_ns;
-	u32 madness;	/* of 1024 ACKs so many have a mad stamp */
-	u64 kept[WAY_PROMISES];
-	u64 broken[WAY_PROMISES];
-} way;
+	u32 madness;	/* of 1024 ACKs, how many have a random timestamp */
+	u64 kept[CHAIN_PROMISES];
+	u64 broken[CHAIN_PROMISES];
+} chain;
 
-static void way_promised(enum way_promise promise, bool kept)
+static void chain_promised(enum chain_promise promise, bool kept)
 {
-	way.kept[promise]++;
-	way.broken[promise] += !kept;
+	chain.kept[promise]++;
+	chain.broken[promise] += !kept;
 }
 
 static struct timely_params random_params(void)
@@ -70,65 +69,65 @@ static struct timely_params random_params(void)
 	return p;
 }
 
-static void way_init(void)
+static void chain_init(void)
 {
 	static const u32 madness[] = { 0, 1, 16, 256, 1024 };
 
-	timely_clock_init(&way.clock);
-	memset(&way.batch, 0, sizeof(way.batch));
-	way.nic_ns = rtt_any(&model.dice);
-	way.madness = madness[rtt_below(&model.dice, ARRAY_SIZE(madness))];
+	timely_clock_init(&chain.clock);
+	memset(&chain.batch, 0, sizeof(chain.batch));
+	chain.nic_ns = rtt_any(&model.dice);
+	chain.madness = madness[rtt_below(&model.dice, ARRAY_SIZE(madness))];
 }
 
-/* Time passes, on the NIC's clock up to 500 ppm more or less of it; either clock
- * may be set to anything.
- */
-static void way_time(void)
+/* Time passes; the NIC's clock deviates by up to 500 ppm. Either clock may be set to any time. */
+static void chain_time(void)
 {
 	struct rtt_dice *dice = &model.dice;
 	u64 passed_ns = rtt_below(dice, 64) ? rtt_below(dice, 20000) :
 			rtt_any(dice) >> rtt_below(dice, 64);
 
 	model.now_ns += passed_ns;
-	way.nic_ns += passed_ns + passed_ns / 20000;
-	if (rtt_below(dice, 1 << 16) < way.madness)
-		way.nic_ns = rtt_time(dice, way.nic_ns);
-	if (rtt_below(dice, 1 << 18) < way.madness)
+	chain.nic_ns += passed_ns + passed_ns / 20000;
+	if (rtt_below(dice, 1 << 16) < chain.madness)
+		chain.nic_ns = rtt_time(dice, chain.nic_ns);
+	if (rtt_below(dice, 1 << 18) < chain.madness)
 		model.now_ns = rtt_time(dice, model.now_ns);
 }
 
-static void way_others(u64 *nic_ns, u64 *host_ns)
+/* Now and then make a timestamp wrong, take a random cross-timestamp, or forget the mapping. */
+static void chain_others(u64 *nic_ns, u64 *host_ns)
 {
 	struct rtt_dice *dice = &model.dice;
 
-	if (rtt_below(dice, 1024) < way.madness)
+	if (rtt_below(dice, 1024) < chain.madness)
 		*nic_ns = rtt_time(dice, *nic_ns);
-	if (rtt_below(dice, 1024) < way.madness / 4)
+	if (rtt_below(dice, 1024) < chain.madness / 4)
 		*host_ns = rtt_time(dice, *host_ns);
 	if (!rtt_below(dice, 200))
-		timely_clock_bracket(&way.clock, rtt_time(dice, model.now_ns),
-				     rtt_time(dice, way.nic_ns), rtt_time(dice, model.now_ns));
+		timely_clock_cross_timestamp(&chain.clock, rtt_time(dice, model.now_ns),
+					     rtt_time(dice, chain.nic_ns),
+					     rtt_time(dice, model.now_ns));
 	if (!rtt_below(dice, 50000))
-		timely_clock_forget(&way.clock);
+		timely_clock_forget(&chain.clock);
 }
 
-/* An ACK on the whole way, which is that of tcp_timely.c and nic.c. */
-static void way_step(void)
+/* An ACK through the whole chain, as in tcp_timely.c and nic_clock.c. */
+static void chain_step(void)
 {
 	enum timely_clock_verdict verdict;
 	u64 nic_ns, host_ns, arrived_ns = 0;
-	struct timely_clock_line line;
+	struct timely_clock_map map;
 
-	way_time();
-	nic_ns = way.nic_ns;
+	chain_time();
+	nic_ns = chain.nic_ns;
 	host_ns = model.now_ns + rtt_below(&model.dice, 100000);
-	way_others(&nic_ns, &host_ns);
-	line = way.clock.line;
-	verdict = timely_clock_judge(&line, nic_ns, host_ns, &arrived_ns);
-	if (timely_clock_batch_add(&way.batch, &line, nic_ns, host_ns) &&
+	chain_others(&nic_ns, &host_ns);
+	map = chain.clock.map;
+	verdict = timely_clock_judge(&map, nic_ns, host_ns, &arrived_ns);
+	if (timely_clock_batch_add(&chain.batch, &map, nic_ns, host_ns) &&
 	    rtt_below(&model.dice, 8))
-		timely_clock_take(&way.clock, &way.batch);
-	timely_clock_uncertainty_ns(&line, host_ns);
+		timely_clock_take(&chain.clock, &chain.batch);
+	timely_clock_uncertainty_ns(&map, host_ns);
 
 	model.ack = rtt_random_ack(&model);
 	model.ack.now_ns = host_ns;
@@ -136,19 +135,19 @@ static void way_step(void)
 	model.ack.scheduled_ns = rtt_time(&model.dice, model.ack.sent_ns);
 	model.ack.source = TIMELY_RTT_driver;
 	model.ack.arrived_ns = rtt_time(&model.dice, host_ns);
-	if (verdict == TIMELY_STAMP_GOOD) {
-		way_promised(WAY_ARRIVED, arrived_ns <= host_ns);
+	if (verdict == TIMELY_TSTAMP_GOOD) {
+		chain_promised(CHAIN_ARRIVED, arrived_ns <= host_ns);
 		model.ack.source = TIMELY_RTT_hardware;
 		model.ack.arrived_ns = arrived_ns;
-	} else if (verdict == TIMELY_STAMP_DOUBTFUL) {
+	} else if (verdict == TIMELY_TSTAMP_DOUBTFUL) {
 		model.ack.source = TIMELY_RTT_doubtful;
 		model.ack.arrived_ns = 0;
 	}
 	rtt_model_measure(&model);
-	if (verdict == TIMELY_STAMP_GOOD && model.result <= TIMELY_RTT_tcp)
-		way_promised(WAY_USED, model.result == TIMELY_RTT_hardware || !arrived_ns);
-	if (verdict != TIMELY_STAMP_GOOD)
-		way_promised(WAY_UNUSED, model.result != TIMELY_RTT_hardware);
+	if (verdict == TIMELY_TSTAMP_GOOD && model.result <= TIMELY_RTT_tcp)
+		chain_promised(CHAIN_USED, model.result == TIMELY_RTT_hardware || !arrived_ns);
+	if (verdict != TIMELY_TSTAMP_GOOD)
+		chain_promised(CHAIN_UNUSED, model.result != TIMELY_RTT_hardware);
 }
 
 static void one_round(u32 steps)
@@ -157,13 +156,13 @@ static void one_round(u32 steps)
 	bool whole = rtt_below(&model.dice, 2);
 
 	rtt_model_init(&model, &params);
-	way_init();
+	chain_init();
 	/* A clock needs some time to become sure. */
 	if (whole && !model.dice.input)
 		steps *= 16;
 	while (steps--) {
 		if (whole)
-			way_step();
+			chain_step();
 		else
 			rtt_model_step(&model);
 	}
@@ -179,11 +178,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	model.dice.input = data;
 	model.dice.left = size;
 	one_round((u32)(size / 32) + 1);
-	for (i = 0; i < RTT_PROMISES + WAY_PROMISES; i++) {
-		if (!(i < RTT_PROMISES ? model.broken[i] : way.broken[i - RTT_PROMISES]))
+	for (i = 0; i < RTT_PROMISES + CHAIN_PROMISES; i++) {
+		if (!(i < RTT_PROMISES ? model.broken[i] : chain.broken[i - RTT_PROMISES]))
 			continue;
 		printf("# broken: %s\n", i < RTT_PROMISES ? rtt_promises[i] :
-		       way_promises[i - RTT_PROMISES]);
+		       chain_promises[i - RTT_PROMISES]);
 		abort();
 	}
 	return 0;
@@ -191,7 +190,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 #else
 static bool report(u32 *number, const char *promise, u64 kept, u64 broken)
 {
-	/* A promise that was never put to the test is not kept. */
+	/* A promise that was never tested counts as broken. */
 	bool good = kept && !broken;
 
 	printf("%sok %u - random: %s # %llu times, broken %llu times\n", good ? "" : "not ",
@@ -206,7 +205,7 @@ int main(int argc, char **argv)
 	u32 number = 0, i;
 	bool good;
 
-	/* What was printed has to be seen when a sanitizer ends us. */
+	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
@@ -217,8 +216,8 @@ int main(int argc, char **argv)
 		one_round(STEPS);
 	for (i = 0; i < RTT_PROMISES; i++)
 		good &= report(&number, rtt_promises[i], model.kept[i], model.broken[i]);
-	for (i = 0; i < WAY_PROMISES; i++)
-		good &= report(&number, way_promises[i], way.kept[i], way.broken[i]);
+	for (i = 0; i < CHAIN_PROMISES; i++)
+		good &= report(&number, chain_promises[i], chain.kept[i], chain.broken[i]);
 	printf("1..%u\n", number);
 	return good ? 0 : 1;
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The KUnit suite of the timing wheel, then millions of random operations
- * beside the naive model of ../wheel_model.h: whatever is put in, taken out and
- * moved, and however late the wheel is asked, its promises hold. Built with
- * ASan and UBSan.
+ * Runs the KUnit suite of the timing wheel, then millions of random operations, compared with the
+ * simple model of ../wheel_model.h. For any order of operations, and however late the wheel is
+ * called, its promises must hold. Built with ASan and UBSan.
  *
  *   wheel_fuzz [ROUNDS [SEED]]
  *
- * ROUNDS starts with STEPS operations each, over all widths of slots. Prints
- * TAP. Built with -DTIMELY_LIBFUZZER the random numbers are the fuzzer's input.
+ * Runs ROUNDS initial states with STEPS operations each, over all widths of slots. Prints TAP.
+ * Built with -DTIMELY_LIBFUZZER, the random numbers are the fuzzer's input.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -21,7 +20,7 @@
 
 static struct wheel_model model;
 
-/* Any time to start from: zero, a clock of today, more than a signed one holds. */
+/* Any initial time: zero, a realistic time, or more than a signed number can hold. */
 static u64 random_start(void)
 {
 	static const u64 near[] = { 0, 1ULL << 40, 1700000000000000000ULL, 1ULL << 63 };
@@ -62,7 +61,7 @@ int main(int argc, char **argv)
 	u32 number = 0, i;
 	bool good;
 
-	/* What was printed has to be seen when a sanitizer ends us. */
+	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
@@ -75,7 +74,7 @@ int main(int argc, char **argv)
 		printf("# broken first in operation %llu of round %u, slots of 2^%u ns: %s\n",
 		       model.broke_at, i, model.wheel.shift, wheel_promises[model.broke]);
 	for (i = 0; i < WHEEL_PROMISES; i++) {
-		/* A promise that was never put to the test is not kept. */
+		/* A promise that was never tested counts as broken. */
 		bool kept = !model.broken[i] && (model.kept[i] || !rounds);
 
 		printf("%sok %u - random: %s # %llu times\n", kept ? "" : "not ",

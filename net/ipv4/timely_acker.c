@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp's receiver: tell senders when their packets arrived.
+ * On-Ramp's receiver: this file decides for each received packet whether the packet is answered
+ * with an OR-ACK, and what the OR-ACK reports.
  *
- * Data that a rule of its network namespace asks for is answered, about once for
- * ten packets, with an OR-ACK: a small UDP packet that names the flow, a packet
- * of it and when that was received. What a sender makes of it is in
- * net/timely/onramp.c; the packet itself in orack.c.
+ * An OR-ACK is a small UDP packet that tells the sender of a flow when one of the flow's packets
+ * arrived. The sender computes a delay from the report (net/timely/onramp.c);
+ * net/timely/engine/orack.h describes the format. The rules of a network namespace select the data
+ * that are answered. A flow gets about one OR-ACK for every ten packets.
  *
- *	driver -> tracepoint -> flow's state, rate limit -> ring -> tasklet -> IP
+ *	driver -> tracepoint -> flow's state, limits -> ring of the CPU -> tasklet -> IP
  *
- * The tasklet runs when the driver's poll is over: of the OR-ACKs that a flow's packets
- * in it are due only one is sent, of the last of them.
+ * timely_acker_hooks.c joins the tracepoints, this file fills the ring, timely_acker_send.c sends
+ * the OR-ACKs in the ring, timely_acker_cpu.c allocates the state of each CPU, and
+ * timely_acker_ctl.c has the rules.
  *
- * A packet is seen where its driver hands it to the kernel, before GRO, at the
- * tracepoints that are there; they are joined only while some namespace has a
- * rule. A packet that comes by again, from a bridge or a mirror, has been through
- * the stack already and says so (skb_iif). Its namespace is its device's.
+ * The tracepoints are reached when a driver passes a packet to the stack, before GRO. The stack has
+ * not validated the packet yet, so this file makes the checks of IP. It does not check the
+ * transport protocol. Some packets are not answered: fragments and packets with IP options or
+ * extension headers, because the ports do not follow the first header, and packets with link-local
+ * addresses, because these identify a host on one link only. A packet that passes a tracepoint
+ * again, from a bridge or a mirror, has skb_iif set and is ignored. The namespace of a packet is
+ * the namespace of its device.
  *
- * It is answered whatever becomes of it in the stack, which has not looked at it
- * yet: hence the checks that IP would make, and nothing that is of the
- * transport's. What cannot be told from the first header alone is not answered:
- * fragments, IP options, extension headers, link-local addresses.
+ * This file takes no lock and allocates nothing. Each CPU has a table of the flows that it received
+ * packets of last. A flow that another flow has replaced in the table, or that moves to another
+ * CPU, is new to the table and gets up to ACKER_FIRST_PACKETS OR-ACKs more. OR-ACKs are not sent in
+ * the tracepoint, where the driver may hold locks that sending takes. The tasklet sends them after
+ * the driver's poll. If several packets of a flow in one poll are to be answered, only the last of
+ * them is reported.
  *
- * The path of a packet takes no lock and allocates nothing: each CPU has a table
- * of the flows that it saw last. A flow that was forgotten, or is seen by another
- * CPU, is new and gets some OR-ACKs more. Nothing is sent from the tracepoint,
- * where a driver may hold what sending takes; a tasklet does that.
- *
- * An OR-ACK is no longer than what it answers, and each peer gets only so many:
- * to lie about a source address gains nobody anything.
+ * An attacker gains nothing from forged source addresses: an OR-ACK is never longer than the packet
+ * that it answers, and the rate of OR-ACKs to each peer is limited.
  */
 
 #include <linux/etherdevice.h>
@@ -36,154 +38,51 @@
 #include <linux/interrupt.h>
 #include <linux/jhash.h>
 #include <linux/kernel_stat.h>
-#include <linux/random.h>
-#include <linux/slab.h>
+#include <linux/ktime.h>
 #include <linux/tcp.h>
-#include <linux/timekeeping.h>
-#include <linux/tracepoint.h>
 #include <linux/udp.h>
 #include <net/addrconf.h>
 #include <net/busy_poll.h>
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
-#include <net/ip6_checksum.h>
-#include <net/ip6_route.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <net/route.h>
-#include <net/sock.h>
-#include <net/udp.h>
 
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
-#include <net/timely_tracepoint.h>
-#include <trace/events/net.h>
 #include <uapi/linux/timely.h>
 #include <timely/engine/clock.h>
 #include <timely/engine/orack.h>
 
 #include "timely_acker.h"
 
-/* OR-ACKs at once to each peer. */
+/* Depth of a peer's token bucket: maximum number of OR-ACKs that the peer may get at once. */
 #define ACKER_BURST		256
 
-/* The first packets of a flow are answered each, and the first after so much
- * idleness: the sender knows nothing of the path then.
+/* Each of the first ACKER_FIRST_PACKETS packets of a flow is answered, and so is the first packet
+ * after an idle time of ACKER_IDLE_NS, because the sender then has no recent delay of the path.
  */
 #define ACKER_FIRST_PACKETS	10
 #define ACKER_IDLE_NS		NSEC_PER_MSEC
 
-/* Of each CPU: flows remembered, and OR-ACKs waiting for the tasklet, which sends
- * so many in a turn. A NAPI instance's turn is 64 packets.
+/* There are 2^10 token buckets. A hash of a peer's address selects the peer's bucket; peers with
+ * equal hashes share a bucket.
  */
-#define ACKER_SETS_LOG		9
-#define ACKER_SETS		(1 << ACKER_SETS_LOG)
-#define ACKER_WAYS		2
-#define ACKER_RING		256
-#define ACKER_TURN		64
-
 #define ACKER_PEERS_LOG		10
 
-/* Flows keep time in units of 2^10 ns, which come round each 73 minutes. */
-#define ACKER_TIME_SHIFT	10
-
-/**
- * struct acker_flow - a flow that a CPU saw
- * @tuple: its name
- * @generation: of the rules by which it was judged, 0 for an empty place
- * @bytes: since the last OR-ACK
- * @seen: when its last packet came, see ACKER_TIME_SHIFT
- * @answer: where in the ring its last OR-ACK was put, the low bits
- * @first: packets still to be answered each
- * @wanted: a rule asks for it and it is meant for us
- */
-struct acker_flow {
-	struct timely_tuple tuple;
-	u32 generation;
-	u32 bytes;
-	u32 seen;
-	u16 answer;
-	u8 first;
-	bool wanted;
-};
-
-/**
- * struct acker_answer - an OR-ACK waiting to be sent
- * @orack: its contents; the tuple's net is a pointer
- * @arrived_ns: when the data came, CLOCK_MONOTONIC
- * @priority: of the data
- * @oif: device to route by, 0 for any
- * @tos: of the data, without ECN
- * @ecn: INET_ECN_*
- */
-struct acker_answer {
-	struct timely_orack orack;
-	u64 arrived_ns;
-	u32 priority;
-	int oif;
-	u8 tos;
-	u8 ecn;
-};
-
-/**
- * struct acker_packet - what a packet's headers tell
- * @tuple: its flow
- * @bytes: of the IP packet
- * @seq: TCP's sequence number
- * @payload: where UDP's payload begins
- * @payload_bytes: and its length
- * @tos: IPv4's TOS or IPv6's traffic class
- */
-struct acker_packet {
-	struct timely_tuple tuple;
-	u32 bytes;
-	u32 seq;
-	u32 payload;
-	u32 payload_bytes;
-	u8 tos;
-};
-
-/**
- * struct acker_cpu - a CPU's part
- * @flows: by hash, the flows that it saw last
- * @last: the one that it saw last of all
- * @poll: the softirq in which it did, if it was one
- * @now: when that began, see ACKER_TIME_SHIFT
- * @packet: the one that it sees
- * @tasklet: sends what is in @ring
- * @head: answers put in @ring since ever, by the tracepoints
- * @tail: and taken out, by the tasklet: of another CPU when this one went off line
- * @ring: waiting answers
- */
-struct acker_cpu {
-	struct acker_flow flows[ACKER_SETS][ACKER_WAYS];
-	struct acker_flow *last;
-	u32 poll;
-	u32 now;
-	struct acker_packet packet;
-	struct tasklet_struct tasklet;
-	u32 head ____cacheline_aligned;
-	u32 tail ____cacheline_aligned;
-	struct acker_answer ring[ACKER_RING];
-};
-
-/* Index of a namespace's struct acker_net. */
+/* For net_generic(): index of a network namespace's struct acker_net. */
 unsigned int timely_acker_net_id;
-static DEFINE_PER_CPU(struct acker_cpu *, acker_cpus);
+/* Seed of the hashes of flows and peers, so that nobody can choose addresses that collide. */
+u32 timely_acker_seed __ro_after_init;
+/* The state of each CPU; NULL while the receiver is inactive, see timely_acker_cpu.c. */
+DEFINE_PER_CPU(struct acker_cpu *, timely_acker_cpus);
 
-/* When each peer's share is used up, CLOCK_MONOTONIC; peers by hash, some of
- * which share one.
- */
+/* For each token bucket, the CLOCK_MONOTONIC time at which the bucket is full again. */
 static atomic64_t acker_peers[1 << ACKER_PEERS_LOG];
-static u32 acker_seed __ro_after_init;
-
-/* Guards what follows, and each namespace's config against other writers. */
-DEFINE_MUTEX(timely_acker_mutex);
-static unsigned int acker_users; /* namespaces with rules */
-static bool acker_joined; /* the probe is on the tracepoints */
 
 /* ---- rules ---- */
 
@@ -195,10 +94,12 @@ static bool acker_rule_matches(const struct acker_rule *rule,
 	if (rule->family != tuple->family ||
 	    (rule->port_last && (port < rule->port_first || port > rule->port_last)))
 		return false;
+	/* Right for IPv4, too: the address is the first word, and the length at most 32 bits. */
 	return ipv6_prefix_equal((const struct in6_addr *)rule->prefix,
 				 (const struct in6_addr *)tuple->saddr, rule->length);
 }
 
+/* Whether the source address is of a single host, and the destination address is of this host. */
 static bool acker_is_ours4(struct net *net, const struct net_device *dev,
 			   const struct timely_tuple *tuple)
 {
@@ -209,6 +110,7 @@ static bool acker_is_ours4(struct net *net, const struct net_device *dev,
 	       inet_addr_type_dev_table(net, dev, tuple->daddr[0]) == RTN_LOCAL;
 }
 
+/* As acker_is_ours4(), for IPv6. Link-local addresses are refused, too. */
 static bool acker_is_ours6(struct net *net, const struct timely_tuple *tuple)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -224,7 +126,9 @@ static bool acker_is_ours6(struct net *net, const struct timely_tuple *tuple)
 #endif
 }
 
-/* Is it data that somebody asked for, from one host to this one? */
+/* Whether the packets of a flow are to be answered: a rule matches, the source address is of a
+ * single host, and the destination is this host.
+ */
 static bool acker_wants(const struct acker_config *config, struct net *net,
 			const struct net_device *dev, const struct timely_tuple *tuple)
 {
@@ -233,7 +137,7 @@ static bool acker_wants(const struct acker_config *config, struct net *net,
 	for (i = 0; i < config->count; i++)
 		if (acker_rule_matches(&config->rules[i], tuple))
 			break;
-	/* An OR-ACK of port 0 would be taken for none. */
+	/* An OR-ACK with a port 0 is malformed, see timely_orack_decode(). */
 	if (i == config->count || !tuple->sport || !tuple->dport)
 		return false;
 	return tuple->family == AF_INET ? acker_is_ours4(net, dev, tuple) :
@@ -248,7 +152,9 @@ static bool acker_parse_tcp(const struct sk_buff *skb, u32 offset, u32 bytes,
 	struct tcphdr buffer;
 	const struct tcphdr *th = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
 
-	/* A SYN's data begin one later than its number says, and are rare. */
+	/* The data of a SYN start at its sequence number plus one. SYNs with data are rare and are
+	 * not answered.
+	 */
 	if (!th || th->doff < 5 || bytes <= th->doff * 4 || th->syn || th->rst)
 		return false;
 	packet->tuple.sport = th->source;
@@ -264,7 +170,7 @@ static bool acker_parse_udp(const struct sk_buff *skb, u32 offset, u32 bytes,
 	const struct udphdr *uh = skb_header_pointer(skb, offset, sizeof(buffer), &buffer);
 	__be16 orack_port = htons(timely_onramp_port());
 
-	/* Two receivers would answer each other's answers for ever. */
+	/* Never answer an OR-ACK: two receivers would answer each other without end. */
 	if (!uh || uh->source == orack_port || uh->dest == orack_port)
 		return false;
 	packet->tuple.sport = uh->source;
@@ -274,7 +180,9 @@ static bool acker_parse_udp(const struct sk_buff *skb, u32 offset, u32 bytes,
 	return true;
 }
 
-/* @bytes of payload of the protocol are all there; more than UDP's header. */
+/* Parse the transport header at @offset. From there, the IP packet has @bytes more, and the caller
+ * has checked that these are more than a UDP header.
+ */
 static bool acker_parse_transport(const struct sk_buff *skb, u32 offset, u32 bytes,
 				  struct acker_packet *packet)
 {
@@ -285,10 +193,12 @@ static bool acker_parse_transport(const struct sk_buff *skb, u32 offset, u32 byt
 	return false;
 }
 
-/* The IP packet's length: it says so itself, unless it is too long for that. */
-static u32 acker_length(const struct sk_buff *skb, u32 offset, u32 told)
+/* Get the length of an IP packet in bytes. @field is the length by the IP header, or 0 if the
+ * header has length 0, as in GSO packets longer than 65535 bytes (BIG TCP).
+ */
+static u32 acker_length(const struct sk_buff *skb, u32 offset, u32 field)
 {
-	return told || !skb_is_gso(skb) ? told : skb->len - offset;
+	return field || !skb_is_gso(skb) ? field : skb->len - offset;
 }
 
 static void acker_set_address4(__be32 *words, __be32 address)
@@ -342,8 +252,8 @@ static bool acker_parse6(const struct sk_buff *skb, u32 offset,
 				     packet->bytes - sizeof(*ip), packet);
 }
 
-/* At the tracepoints a packet's data begin after its Ethernet header; a VLAN's
- * tag that the NIC did not take out follows.
+/* Parse a packet. At the tracepoints, skb->data is after the Ethernet header. A VLAN tag follows if
+ * the NIC has not removed the tag.
  */
 static bool acker_parse(const struct sk_buff *skb, struct acker_packet *packet)
 {
@@ -368,16 +278,17 @@ static bool acker_parse(const struct sk_buff *skb, struct acker_packet *packet)
 
 /* ---- flows ---- */
 
+/* Hash the addresses of a flow. The namespace and the protocol are not hashed, only compared. */
 static u32 acker_hash(const struct timely_tuple *tuple)
 {
 	u32 ports = (__force u32)tuple->sport << 16 | (__force u32)tuple->dport;
 
 	if (tuple->family == AF_INET)
 		return jhash_3words((__force u32)tuple->saddr[0],
-				    (__force u32)tuple->daddr[0], ports, acker_seed);
-	return jhash_3words(jhash2((__force const u32 *)tuple->saddr, 4, acker_seed),
-			    jhash2((__force const u32 *)tuple->daddr, 4, acker_seed),
-			    ports, acker_seed);
+				    (__force u32)tuple->daddr[0], ports, timely_acker_seed);
+	return jhash_3words(jhash2((__force const u32 *)tuple->saddr, 4, timely_acker_seed),
+			    jhash2((__force const u32 *)tuple->daddr, 4, timely_acker_seed),
+			    ports, timely_acker_seed);
 }
 
 static bool acker_is_flow(const struct acker_flow *flow, const struct acker_config *config,
@@ -386,7 +297,9 @@ static bool acker_is_flow(const struct acker_flow *flow, const struct acker_conf
 	return flow->generation == config->generation && timely_tuple_equal(&flow->tuple, tuple);
 }
 
-/* The flow's place, made for it if it has none. */
+/* Find or create the state of a flow. A new flow replaces the flow in the same set of the table
+ * whose last packet is the oldest.
+ */
 static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 				     const struct acker_config *config,
 				     const struct timely_tuple *tuple, u32 now)
@@ -394,7 +307,7 @@ static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 	struct acker_flow *set, *oldest;
 	int way;
 
-	/* Packets come in trains. */
+	/* Most packets are of the same flow as the packet before. */
 	if (acker_is_flow(cpu->last, config, tuple))
 		return cpu->last;
 	set = cpu->flows[acker_hash(tuple) >> (32 - ACKER_SETS_LOG)];
@@ -407,7 +320,8 @@ static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 		if (now - set[way].seen > now - oldest->seen)
 			oldest = &set[way];
 	}
-	/* Seen so long ago that it is to be judged. */
+	/* .seen is in the far past: the flow counts as idle, so that acker_take() checks the rules.
+	 */
 	*oldest = (struct acker_flow) {
 		.tuple = *tuple,
 		.generation = config->generation,
@@ -418,7 +332,8 @@ static struct acker_flow *acker_flow(struct acker_cpu *cpu,
 	return oldest;
 }
 
-/* Is an OR-ACK due with this packet? */
+/* Count a packet of a flow. @idle: the flow was idle before. Return: whether to answer the packet.
+ */
 static bool acker_is_due(struct acker_flow *flow, const struct acker_config *config,
 			 u32 bytes, bool idle)
 {
@@ -433,19 +348,24 @@ static bool acker_is_due(struct acker_flow *flow, const struct acker_config *con
 
 /* ---- peers ---- */
 
-/* A token bucket, kept as the time at which it is full again. */
+/* Take a token from the peer's bucket. Return: false if the bucket is empty, and the OR-ACK must
+ * not be sent. The bucket is stored as the time at which the bucket is full again.
+ */
 static bool acker_peer_may(const struct acker_config *config,
 			   const struct timely_tuple *tuple, u64 now_ns)
 {
 	u64 most_ns = ACKER_BURST * config->interval_ns;
 	u32 hash = jhash2((__force const u32 *)tuple->saddr, 4,
-			  acker_seed ^ config->generation);
+			  timely_acker_seed ^ config->generation);
 	atomic64_t *full = &acker_peers[hash >> (32 - ACKER_PEERS_LOG)];
 	s64 old = atomic64_read(full);
 	u64 next;
 
 	do {
-		/* What is further ahead is of another rate. */
+		/* If the bucket's time is in the past (a huge difference), the bucket is full. A
+		 * time too far in the future was computed with another interval_ns: start with a
+		 * full bucket.
+		 */
 		next = (u64)old - now_ns > most_ns ? now_ns : old;
 		next += config->interval_ns;
 		if (next - now_ns > most_ns)
@@ -454,7 +374,7 @@ static bool acker_peer_may(const struct acker_config *config,
 	return true;
 }
 
-/* ---- when the data came ---- */
+/* ---- the time of arrival ---- */
 
 static u32 acker_napi_id(const struct sk_buff *skb)
 {
@@ -465,22 +385,27 @@ static u32 acker_napi_id(const struct sk_buff *skb)
 	return 0;
 }
 
-/* By the NIC's stamp, if there is one and it is known what it means. */
+/* Get the arrival time by the hardware timestamp. Return: false if the packet has no hardware
+ * timestamp that timely_nic_arrival() finds usable; @arrived_ns is unchanged then.
+ */
 static bool acker_hardware_ns(const struct sk_buff *skb, u64 now_ns, u64 *arrived_ns)
 {
-	u64 stamp_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);
+	u64 hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);
 	u32 napi_id = acker_napi_id(skb);
 	u32 ns_per_byte_q16;
 
+	/* With this flag, hwtstamps has data that the driver converts to a timestamp on request. */
 	if (unlikely(skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP_NETDEV))
-		stamp_ns = timely_nic_stamp(skb, napi_id);
-	return stamp_ns &&
-	       timely_nic_arrival(napi_id, stamp_ns, now_ns, arrived_ns,
-				  &ns_per_byte_q16) == TIMELY_STAMP_GOOD;
+		hardware_ns = timely_nic_timestamp(skb, napi_id);
+	return hardware_ns &&
+	       timely_nic_arrival(napi_id, hardware_ns, now_ns, arrived_ns,
+				  &ns_per_byte_q16) == TIMELY_TSTAMP_GOOD;
 }
 
-/* What the clock shows that tests pretend to have. */
-static u64 acker_pretend(const struct acker_config *config, u64 real_ns, u64 arrived_ns)
+/* Get the time of the test clock, which a test has set in place of the real-time clock to see how
+ * the sender handles wrong clocks. @real_ns is the time of the real-time clock at @arrived_ns.
+ */
+static u64 acker_test_ns(const struct acker_config *config, u64 real_ns, u64 arrived_ns)
 {
 	s64 since_ns = arrived_ns - config->test_since_ns;
 	s32 rest_ns;
@@ -490,20 +415,23 @@ static u64 acker_pretend(const struct acker_config *config, u64 real_ns, u64 arr
 	       div_s64((s64)rest_ns * config->test_drift_ppb, NSEC_PER_SEC);
 }
 
-/* ---- from the tracepoint to the tasklet ---- */
+/* ---- the ring ---- */
 
+/* Compute the digest that an OR-ACK for a UDP packet has in place of a sequence number. */
 static u32 acker_digest(const struct sk_buff *skb, const struct acker_packet *packet)
 {
 	u8 first[16];
 
-	/* A packet that is answered has more than that. */
+	/* skb_copy_bits() cannot fail: acker_parse4() and acker_parse6() accept only packets at
+	 * least as long as an OR-ACK, which has more than 16 bytes of UDP payload.
+	 */
 	if (skb_copy_bits(skb, packet->payload, first, sizeof(first)))
 		return 0;
 	return timely_udp_digest(first, packet->payload_bytes);
 }
 
-/* A switch that marks data of one kind may drop what is of no kind for the same
- * queue. Data that was marked was most likely ECT(0).
+/* Get the ECN codepoint of an OR-ACK: the codepoint of the data, because a queue that marks
+ * ECN-capable packets drops other packets. Data that are marked CE were most likely sent as ECT(0).
  */
 static u8 acker_ecn(u8 tos)
 {
@@ -512,7 +440,9 @@ static u8 acker_ecn(u8 tos)
 	return ecn == INET_ECN_CE ? INET_ECN_ECT_0 : ecn;
 }
 
-/* All but the flow's name. */
+/* Fill in an OR-ACK, except the addresses, and the members that the tasklet sets. Without a usable
+ * hardware timestamp, the time of arrival is @now_ns.
+ */
 static void acker_fill(struct acker_answer *answer, const struct acker_config *config,
 		       const struct sk_buff *skb, const struct acker_packet *packet,
 		       u64 now_ns)
@@ -530,11 +460,13 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 			TIMELY_ORACK_HARDWARE : 0;
 	orack->received_ns = ktime_to_ns(ktime_mono_to_real(answer->arrived_ns));
 	if (config->test_since_ns)
-		orack->received_ns = acker_pretend(config, orack->received_ns,
+		orack->received_ns = acker_test_ns(config, orack->received_ns,
 						   answer->arrived_ns);
 }
 
-/* The flow's OR-ACK that still waits, or NULL. */
+/* Find the flow's OR-ACK among the queued OR-ACKs, which have the numbers @tail to @head - 1.
+ * Return: NULL if no OR-ACK of the flow is queued.
+ */
 static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct acker_flow *flow,
 					  u32 head, u32 tail)
 {
@@ -545,15 +477,17 @@ static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct ac
 	       answer : NULL;
 }
 
-/* OR-ACKs leave when the driver's poll is over. Of a flow's packets in it the latest
- * tells most, and the others nothing that it would not: one goes for all.
+/* Queue an OR-ACK about a packet for the tasklet. If an OR-ACK of the flow is still queued, it is
+ * overwritten and reports this packet instead, because this packet has the newer delay.
  */
 static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 		       const struct acker_config *config, const struct sk_buff *skb,
 		       const struct acker_packet *packet, u64 now_ns)
 {
 	u32 head = cpu->head;
-	/* What is written to a place comes after it was read. */
+	/* Pairs with each smp_store_release(&cpu->tail) of timely_acker_send_all(): an entry is
+	 * overwritten only after the tasklet has read the entry.
+	 */
 	u32 tail = smp_load_acquire(&cpu->tail);
 	struct acker_answer *answer = acker_waiting(cpu, flow, head, tail);
 
@@ -570,13 +504,16 @@ static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 	answer->orack.tuple = packet->tuple;
 	acker_fill(answer, config, skb, packet, now_ns);
 	flow->answer = head;
-	/* The tasklet may be another CPU's: it sees all of it. */
+	/* Pairs with smp_load_acquire() in acker_head(): the tasklet, which may run on another CPU,
+	 * sees the whole entry.
+	 */
 	smp_store_release(&cpu->head, head + 1);
 	tasklet_schedule(&cpu->tasklet);
 }
 
-/* What a NIC's poll brings is of one time, as far as silence goes: it is read once. A
- * poll that is no softirq's may be a long one.
+/* Get the time in units of 2^ACKER_TIME_SHIFT ns, to detect idle flows. NAPI polls in a NET_RX
+ * softirq share one reading of the clock, because such a softirq is short. Other polls, such as
+ * those of a NAPI thread, may last long, so the clock is read for each of their packets.
  */
 static u32 acker_now(struct acker_cpu *cpu, bool polled)
 {
@@ -588,6 +525,7 @@ static u32 acker_now(struct acker_cpu *cpu, bool polled)
 	return cpu->now;
 }
 
+/* Count a packet for its flow, and queue an OR-ACK if the packet is to be answered. */
 static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
 		       const struct sk_buff *skb, bool polled)
 {
@@ -601,16 +539,17 @@ static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
 	flow = acker_flow(cpu, config, &packet->tuple, now);
 	idle = now - flow->seen > ACKER_IDLE_NS >> ACKER_TIME_SHIFT;
 	flow->seen = now;
-	/* Addresses may have changed meanwhile. */
+	/* The host's addresses may have changed since the last packet. */
 	if (idle)
 		flow->wanted = acker_wants(config, net, skb->dev, &packet->tuple);
 	if (flow->wanted && acker_is_due(flow, config, packet->bytes, idle))
 		acker_push(cpu, flow, config, skb, packet, ktime_get_ns());
 }
 
-/* Is it from outside, for this host, and here for the first time? A packet for a
- * bridge above the device, or a macvlan, seems to be another host's. Old drivers
- * pass packets on from hard interrupts, where the tables must not be touched.
+/* Whether a packet comes from the network, may be for this host, and passes a tracepoint for the
+ * first time. A packet for a bridge or macvlan above the device has PACKET_OTHERHOST. Packets that
+ * a driver passes on in a hard interrupt, or with softirqs enabled, are ignored: there, the probe
+ * could interrupt, or be interrupted by, softirq code that uses the same state of the CPU.
  */
 static bool acker_is_arrival(const struct sk_buff *skb)
 {
@@ -622,8 +561,14 @@ static bool acker_is_arrival(const struct sk_buff *skb)
 		rcu_access_pointer(skb->dev->rx_handler));
 }
 
-/* A driver passes a packet on, @polled in its poll. */
-static void acker_probe(void *polled, const struct sk_buff *skb)
+/**
+ * timely_acker_probe() - answer a packet that a driver passes to the stack, if a rule matches
+ * @polled: not NULL if the tracepoint is reached only from NAPI polls
+ * @skb: the packet
+ *
+ * Context: any; does nothing in a hard interrupt, or in process context with softirqs enabled.
+ */
+void timely_acker_probe(void *polled, const struct sk_buff *skb)
 {
 	const struct acker_config *config;
 	struct acker_net *an;
@@ -634,410 +579,9 @@ static void acker_probe(void *polled, const struct sk_buff *skb)
 	config = rcu_dereference(an->config);
 	if (!config || !config->count || !acker_is_arrival(skb))
 		goto out;
-	cpu = __this_cpu_read(acker_cpus);
+	cpu = __this_cpu_read(timely_acker_cpus);
 	if (acker_parse(skb, &cpu->packet))
 		acker_take(cpu, config, skb, polled);
 out:
 	rcu_read_unlock();
-}
-
-/* ---- sending ---- */
-
-/* The OR-ACK with its UDP header, and room for IP's; owns a reference to @dst,
- * which stays the caller's if it fails.
- */
-static struct sk_buff *acker_build(struct net *net, struct acker_answer *answer,
-				   struct dst_entry *dst, u32 ip_bytes)
-{
-	u32 headroom = LL_RESERVED_SPACE(dst->dev) + dst->header_len + ip_bytes +
-		       sizeof(struct udphdr);
-	u32 tailroom = dst->dev->needed_tailroom + dst->trailer_len;
-	struct timely_orack *orack = &answer->orack;
-	struct sk_buff *skb;
-	struct udphdr *uh;
-
-	skb = alloc_skb(headroom + TIMELY_ORACK_BYTES + tailroom, GFP_ATOMIC);
-	if (!skb)
-		return NULL;
-	skb_reserve(skb, headroom);
-	orack->turnaround_ns = min_t(u64, ktime_get_ns() - answer->arrived_ns, U32_MAX);
-	if (!timely_onramp_sign(net, orack, skb_put(skb, TIMELY_ORACK_BYTES))) {
-		kfree_skb(skb);
-		return NULL;
-	}
-	uh = skb_push(skb, sizeof(*uh));
-	skb_reset_transport_header(skb);
-	uh->source = htons(timely_onramp_port());
-	uh->dest = uh->source;
-	uh->len = htons(skb->len);
-	uh->check = 0;
-	skb->priority = answer->priority;
-	/* For a qdisc; it is cheaper than to have it look at the headers. */
-	skb_set_hash(skb, jhash2((__force const u32 *)orack->tuple.saddr, 4, acker_seed),
-		     PKT_HASH_TYPE_L4);
-	skb_dst_set(skb, dst);
-	return skb;
-}
-
-static int acker_send4(struct net *net, struct acker_answer *answer)
-{
-	const struct timely_tuple *tuple = &answer->orack.tuple;
-	__be16 port = htons(timely_onramp_port());
-	struct flowi4 fl4 = {};
-	struct sk_buff *skb;
-	struct rtable *rt;
-	struct iphdr *ip;
-
-	flowi4_init_output(&fl4, answer->oif, 0, answer->tos, RT_SCOPE_UNIVERSE,
-			   IPPROTO_UDP, 0, tuple->saddr[0], tuple->daddr[0],
-			   port, port, sock_net_uid(net, NULL));
-	rt = ip_route_output_flow(net, &fl4, NULL);
-	if (IS_ERR(rt))
-		return PTR_ERR(rt);
-	/* An address of a subnet's broadcast is not known as one until here. */
-	skb = rt->rt_flags & (RTCF_BROADCAST | RTCF_MULTICAST) ? NULL :
-		acker_build(net, answer, &rt->dst, sizeof(*ip));
-	if (!skb) {
-		ip_rt_put(rt);
-		return -ENOBUFS;
-	}
-	udp_set_csum(false, skb, tuple->daddr[0], tuple->saddr[0], skb->len);
-	ip = skb_push(skb, sizeof(*ip));
-	skb_reset_network_header(skb);
-	*ip = (struct iphdr) {
-		.version = 4,
-		.ihl = 5,
-		.tos = answer->tos | answer->ecn,
-		.frag_off = htons(IP_DF),
-		.ttl = ip4_dst_hoplimit(&rt->dst),
-		.protocol = IPPROTO_UDP,
-		.saddr = tuple->daddr[0],
-		.daddr = tuple->saddr[0],
-	};
-	return ip_local_out(net, NULL, skb);
-}
-
-#if IS_ENABLED(CONFIG_IPV6)
-static int acker_send6(struct net *net, struct acker_answer *answer)
-{
-	const struct timely_tuple *tuple = &answer->orack.tuple;
-	__be16 port = htons(timely_onramp_port());
-	struct flowi6 fl6 = {
-		.flowi6_oif = answer->oif,
-		.flowi6_proto = IPPROTO_UDP,
-		.flowi6_uid = sock_net_uid(net, NULL),
-		.flowlabel = ip6_make_flowinfo(answer->tos, 0),
-		.fl6_sport = port,
-		.fl6_dport = port,
-	};
-	struct dst_entry *dst;
-	struct ipv6hdr *ip;
-	struct sk_buff *skb;
-
-	memcpy(&fl6.daddr, tuple->saddr, sizeof(fl6.daddr));
-	memcpy(&fl6.saddr, tuple->daddr, sizeof(fl6.saddr));
-	dst = ip6_dst_lookup_flow(net, NULL, &fl6, NULL);
-	if (IS_ERR(dst))
-		return PTR_ERR(dst);
-	skb = acker_build(net, answer, dst, sizeof(*ip));
-	if (!skb) {
-		dst_release(dst);
-		return -ENOBUFS;
-	}
-	udp6_set_csum(false, skb, &fl6.saddr, &fl6.daddr, skb->len);
-	ip = skb_push(skb, sizeof(*ip));
-	skb_reset_network_header(skb);
-	ip6_flow_hdr(ip, answer->tos | answer->ecn, 0);
-	ip->nexthdr = IPPROTO_UDP;
-	ip->hop_limit = ip6_dst_hoplimit(dst);
-	ip->saddr = fl6.saddr;
-	ip->daddr = fl6.daddr;
-	return ip6_local_out(net, NULL, skb);
-}
-#else
-static int acker_send6(struct net *net, struct acker_answer *answer)
-{
-	return -EAFNOSUPPORT;
-}
-#endif
-
-/* Unless the namespace is going, or has forgotten its rules: acker_forget() sees
- * to it that there still is one.
- */
-static void acker_send(struct acker_answer *answer)
-{
-	struct net *net = (struct net *)(unsigned long)answer->orack.tuple.net;
-	struct acker_net *an;
-	int err;
-
-	if (!net)
-		return;
-	rcu_read_lock();
-	an = net_generic(net, timely_acker_net_id);
-	if (rcu_access_pointer(an->config)) {
-		err = answer->orack.tuple.family == AF_INET ? acker_send4(net, answer) :
-							      acker_send6(net, answer);
-		timely_onramp_count(net, err ? TIMELY_ONRAMP_send_errors :
-					       TIMELY_ONRAMP_sent);
-	}
-	rcu_read_unlock();
-}
-
-/* Answers that are there to be taken out, by the tasklet or in its place. */
-static u32 acker_head(const struct acker_cpu *cpu)
-{
-	/* Pairs with acker_push(): what is in them is there as well. */
-	return smp_load_acquire(&cpu->head);
-}
-
-static void acker_send_all(struct tasklet_struct *tasklet)
-{
-	struct acker_cpu *cpu = from_tasklet(cpu, tasklet, tasklet);
-	u32 tail = cpu->tail;
-	int left = ACKER_TURN;
-
-	/* The CPU has gone off line, and may be back and writing to what waits: that is
-	 * lost, as OR-ACKs may be.
-	 */
-	if (unlikely(cpu != __this_cpu_read(acker_cpus))) {
-		/* As below. */
-		smp_store_release(&cpu->tail, acker_head(cpu));
-		return;
-	}
-	while (left-- && tail != acker_head(cpu)) {
-		/* A copy: sending may lead back to the tracepoint, and to this ring. */
-		struct acker_answer answer = cpu->ring[tail % ACKER_RING];
-
-		/* Pairs with acker_push(): the place may be used again. */
-		smp_store_release(&cpu->tail, ++tail);
-		acker_send(&answer);
-	}
-	if (tail != READ_ONCE(cpu->head))
-		tasklet_schedule(tasklet);
-}
-
-/* ---- the tracepoints ---- */
-
-static const char * const acker_point_names[] = {
-	/* In a poll. */
-	"napi_gro_receive_entry",
-	"napi_gro_frags_entry",
-	/* Anywhere. */
-	"netif_receive_skb_entry",
-	"netif_receive_skb_list_entry",
-	"netif_rx_entry",
-};
-
-#define ACKER_POLLED	2
-
-static struct tracepoint *acker_points[ARRAY_SIZE(acker_point_names)];
-
-static void acker_find_points(void)
-{
-	int i;
-
-	check_trace_callback_type_napi_gro_receive_entry(acker_probe);
-	check_trace_callback_type_napi_gro_frags_entry(acker_probe);
-	check_trace_callback_type_netif_receive_skb_entry(acker_probe);
-	check_trace_callback_type_netif_receive_skb_list_entry(acker_probe);
-	check_trace_callback_type_netif_rx_entry(acker_probe);
-	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
-		acker_points[i] = timely_tracepoint_find(acker_point_names[i]);
-}
-
-static void acker_free_cpus(void)
-{
-	struct acker_cpu *cpu;
-	int i;
-
-	for_each_possible_cpu(i) {
-		cpu = per_cpu(acker_cpus, i);
-		if (!cpu)
-			continue;
-		tasklet_kill(&cpu->tasklet);
-		per_cpu(acker_cpus, i) = NULL;
-		kvfree(cpu);
-	}
-}
-
-static int acker_alloc_cpus(void)
-{
-	struct acker_cpu *cpu;
-	int i;
-
-	for_each_possible_cpu(i) {
-		cpu = kvzalloc_node(sizeof(*cpu), GFP_KERNEL_ACCOUNT, cpu_to_node(i));
-		if (!cpu) {
-			acker_free_cpus();
-			return -ENOMEM;
-		}
-		cpu->last = cpu->flows[0];
-		tasklet_setup(&cpu->tasklet, acker_send_all);
-		per_cpu(acker_cpus, i) = cpu;
-	}
-	return 0;
-}
-
-static void *acker_polled(int point)
-{
-	return (void *)(unsigned long)(point < ACKER_POLLED);
-}
-
-static void acker_leave_points(int count)
-{
-	while (count--)
-		if (acker_points[count])
-			tracepoint_probe_unregister(acker_points[count], acker_probe,
-						    acker_polled(count));
-	tracepoint_synchronize_unregister();
-}
-
-static int acker_join(void)
-{
-	int err, i;
-
-	if (acker_joined)
-		return 0;
-	err = acker_alloc_cpus();
-	for (i = 0; !err && i < ARRAY_SIZE(acker_points); i++) {
-		if (!acker_points[i])
-			continue;
-		err = tracepoint_probe_register(acker_points[i], acker_probe,
-						acker_polled(i));
-		if (err) {
-			acker_leave_points(i);
-			acker_free_cpus();
-		}
-	}
-	acker_joined = !err;
-	return err;
-}
-
-static void acker_leave(void)
-{
-	if (!acker_joined)
-		return;
-	acker_joined = false;
-	acker_leave_points(ARRAY_SIZE(acker_points));
-	acker_free_cpus();
-}
-
-/* ---- for timely_acker_ctl.c ---- */
-
-/* Rules that come and go in a loop do not patch the kernel's text each time: the probe leaves
- * when no namespace has had a rule for so long.
- */
-#define ACKER_IDLE	(5 * HZ)
-
-static void acker_idle(struct work_struct *work)
-{
-	mutex_lock(&timely_acker_mutex);
-	if (!acker_users)
-		acker_leave();
-	mutex_unlock(&timely_acker_mutex);
-}
-
-static DECLARE_DELAYED_WORK(acker_idle_work, acker_idle);
-
-/**
- * timely_acker_get() - a network namespace has rules, and had none before
- *
- * Under timely_acker_mutex.
- *
- * Return: 0, or an error if the tracepoints could not be joined.
- */
-int timely_acker_get(void)
-{
-	int err = acker_users ? 0 : acker_join();
-
-	acker_users += !err;
-	return err;
-}
-
-/**
- * timely_acker_put() - a network namespace has no rules any more
- *
- * Under timely_acker_mutex.
- */
-void timely_acker_put(void)
-{
-	if (!--acker_users)
-		mod_delayed_work(system_wq, &acker_idle_work, ACKER_IDLE);
-}
-
-bool timely_acker_has_points(void)
-{
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(acker_points); i++)
-		if (acker_points[i])
-			return true;
-	return false;
-}
-
-/* Take back what waits in a CPU's ring for namespaces that are going. */
-static void acker_forget_cpu(struct acker_cpu *cpu)
-{
-	struct acker_answer *answer;
-	struct acker_net *an;
-	struct net *net;
-	u32 i;
-
-	tasklet_disable(&cpu->tasklet);
-	for (i = cpu->tail; i != acker_head(cpu); i++) {
-		answer = &cpu->ring[i % ACKER_RING];
-		if (!answer->orack.tuple.net)
-			continue;
-		net = (struct net *)(unsigned long)answer->orack.tuple.net;
-		an = net_generic(net, timely_acker_net_id);
-		if (!rcu_access_pointer(an->config))
-			answer->orack.tuple.net = 0;
-	}
-	tasklet_enable(&cpu->tasklet);
-}
-
-/**
- * timely_acker_forget() - nothing is sent any more for namespaces without a configuration
- */
-void timely_acker_forget(void)
-{
-	struct acker_cpu *cpu;
-	int i;
-
-	mutex_lock(&timely_acker_mutex);
-	for_each_possible_cpu(i) {
-		cpu = per_cpu(acker_cpus, i);
-		if (cpu)
-			acker_forget_cpu(cpu);
-	}
-	mutex_unlock(&timely_acker_mutex);
-}
-
-/**
- * timely_acker_init() - before any other function here
- */
-void timely_acker_init(void)
-{
-	BUILD_BUG_ON(sizeof(struct acker_flow) > 64);
-
-	acker_seed = get_random_u32();
-	acker_find_points();
-}
-
-/**
- * timely_acker_stop() - leave the tracepoints
- */
-void timely_acker_stop(void)
-{
-	mutex_lock(&timely_acker_mutex);
-	acker_leave();
-	mutex_unlock(&timely_acker_mutex);
-}
-
-/**
- * timely_acker_exit() - after the last timely_acker_put()
- */
-void timely_acker_exit(void)
-{
-	cancel_delayed_work_sync(&acker_idle_work);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The control of On-Ramp's receiver: what each network namespace has set, and the netlink family
- * that sets and shows these configurations. A configuration is never changed while packets read
- * it, but replaced as a whole.
+ * Configuration of On-Ramp's receiver: each network namespace has its own rules and settings, which
+ * user space reads and changes by a generic netlink family. timely_acker_probe() reads a
+ * configuration under RCU. So a configuration is not changed, but replaced by a changed copy. This
+ * file also loads and unloads the module.
  */
 
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <uapi/linux/timely_version.h>
 #include <net/genetlink.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -18,24 +20,27 @@
 
 #include "timely_acker.h"
 
+/* Highest number of rules of a namespace. */
 #define ACKER_RULES_MAX		256
 
-/* Bytes of a flow's IP packets for an OR-ACK: ten packets of Ethernet's MTU, as
- * in the paper (section 4).
+/* A flow gets an OR-ACK for this many bytes of IP packets. The default is ten packets of Ethernet's
+ * MTU, as in On-Ramp's paper (section 4).
  */
 #define ACKER_EVERY		15000
 #define ACKER_EVERY_MIN		1500
 #define ACKER_EVERY_MAX		10000000
 
-/* OR-ACKs a second to each peer: 100 Gb/s of full packets, each tenth answered, are 830000. */
+/* Highest average number of OR-ACKs per second to each peer. The default is enough for 100 Gb/s of
+ * data, of which every tenth packet of 1500 bytes is answered: 830000 OR-ACKs per second.
+ */
 #define ACKER_RATE		1000000
 #define ACKER_RATE_MAX		100000000
 
-/* The pretended clock, for tests: days, years; as much as PTP clocks can be told. */
+/* Limits of the test clock's offset and drift: 31 years, in ns, and 0.1 %, in ppb. */
 #define ACKER_TEST_OFFSET_MAX	1000000000000000000LL
 #define ACKER_TEST_DRIFT_MAX	1000000
 
-/* Of the rules that were set last, in any namespace; under timely_acker_mutex. */
+/* The last generation that was given to rules of any namespace. Guarded by timely_acker_mutex. */
 static u32 acker_generation;
 
 /* ---- namespaces ---- */
@@ -46,7 +51,7 @@ static const struct acker_config acker_default = {
 	.rate = ACKER_RATE,
 };
 
-/* A namespace's, or the default; under the mutex. */
+/* Get the configuration of a namespace, or the default. Under timely_acker_mutex. */
 static const struct acker_config *acker_config_of(struct net *net)
 {
 	struct acker_net *an = net_generic(net, timely_acker_net_id);
@@ -55,7 +60,9 @@ static const struct acker_config *acker_config_of(struct net *net)
 	       &acker_default;
 }
 
-/* A copy to be changed, with room for so many rules; it has no more of them. */
+/* Copy a configuration, so that the caller can change the copy. The copy has @count rules: the
+ * first rules of the original, and zeros beyond these rules. Return: NULL without memory.
+ */
 static struct acker_config *acker_copy(const struct acker_config *config, u32 count)
 {
 	struct acker_config *copy = kzalloc(struct_size(copy, rules, count), GFP_KERNEL_ACCOUNT);
@@ -69,7 +76,10 @@ static struct acker_config *acker_copy(const struct acker_config *config, u32 co
 	return copy;
 }
 
-/* The new one takes effect, or is freed if that fails. NULL always succeeds. */
+/* Replace the configuration of a namespace by @config, or remove it if @config is NULL. Under
+ * timely_acker_mutex. Return: 0; or -ENOMEM, after which @config is freed, and the namespace keeps
+ * its old configuration. Removing cannot fail.
+ */
 static int acker_replace(struct net *net, struct acker_config *config)
 {
 	struct acker_net *an = net_generic(net, timely_acker_net_id);
@@ -94,8 +104,8 @@ static int acker_replace(struct net *net, struct acker_config *config)
 	return 0;
 }
 
-/* From here on no packet of the namespace is answered, and nothing is sent once
- * those that did not know of that are through, which cleanup_net() waits for.
+/* Stop answering packets of an exiting namespace. cleanup_net() waits for RCU readers before it
+ * calls acker_net_exit_batch().
  */
 static void __net_exit acker_net_pre_exit(struct net *net)
 {
@@ -171,7 +181,7 @@ static int acker_put(struct sk_buff *skb, const struct acker_config *config)
 	return err;
 }
 
-/* Room for an answer with as many rules as there can be. */
+/* Size of a reply with ACKER_RULES_MAX rules. */
 static size_t acker_answer_bytes(void)
 {
 	size_t rule = nla_total_size(sizeof(struct in6_addr)) +
@@ -202,10 +212,12 @@ static int acker_get(struct sk_buff *request, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* In words: a range in the policy would be refused without saying what is allowed. */
-#define acker_refuse(info, attr, err, words)				\
+/* Refuse a request with an error and a message. Ranges are checked here and not by netlink
+ * policies, whose messages do not name the allowed values.
+ */
+#define acker_refuse(info, attr, err, message)				\
 ({									\
-	NL_SET_ERR_MSG_ATTR((info)->extack, attr, "timely_acker: " words);	\
+	NL_SET_ERR_MSG_ATTR((info)->extack, attr, "timely_acker: " message);	\
 	(err);								\
 })
 
@@ -263,7 +275,7 @@ static int acker_set(struct sk_buff *request, struct genl_info *info)
 	    !info->attrs[TIMELY_A_ACKER_TEST_OFFSET_NS] &&
 	    !info->attrs[TIMELY_A_ACKER_TEST_DRIFT_PPB])
 		return acker_refuse(info, NULL, -EINVAL,
-				    "nothing to set: ACKER_EVERY, ACKER_RATE or ACKER_TEST_*");
+				    "nothing to set: give ACKER_EVERY, ACKER_RATE or ACKER_TEST_*");
 	mutex_lock(&timely_acker_mutex);
 	old = acker_config_of(net);
 	config = acker_copy(old, old->count);
@@ -286,20 +298,20 @@ static int acker_parse_prefix(struct genl_info *info, struct acker_rule *rule)
 
 	if (!prefix || !length)
 		return acker_refuse(info, NULL, -EINVAL,
-				    "give RULE_PREFIX and RULE_LENGTH: all zero for any source");
+				    "give RULE_PREFIX and RULE_LENGTH; both 0 select all sources");
 	bytes = nla_len(prefix);
 	if (bytes != sizeof(struct in_addr) && bytes != sizeof(struct in6_addr))
 		return acker_refuse(info, prefix, -EINVAL,
-				    "RULE_PREFIX: 4 bytes for IPv4, 16 for IPv6");
+				    "RULE_PREFIX: allowed are 4 bytes for IPv4, 16 for IPv6");
 	if (bytes == sizeof(struct in6_addr) && !IS_ENABLED(CONFIG_IPV6))
 		return acker_refuse(info, prefix, -EAFNOSUPPORT,
-				    "this kernel has no IPv6");
+				    "RULE_PREFIX: this kernel has no IPv6: give an IPv4 prefix");
 	rule->family = bytes == sizeof(struct in_addr) ? AF_INET : AF_INET6;
 	memcpy(rule->prefix, nla_data(prefix), bytes);
 	rule->length = nla_get_u8(length);
 	if (rule->length > bytes * BITS_PER_BYTE)
 		return acker_refuse(info, length, -ERANGE,
-				    "RULE_LENGTH: the address has no more than 32 (IPv4) or 128 bits");
+				    "RULE_LENGTH: allowed are no more than 32 bits for IPv4, 128 for IPv6");
 	ipv6_addr_prefix(&masked, (const struct in6_addr *)rule->prefix, rule->length);
 	if (memcmp(&masked, rule->prefix, sizeof(masked)))
 		return acker_refuse(info, prefix, -EINVAL,
@@ -320,7 +332,7 @@ static int acker_parse_ports(struct genl_info *info, struct acker_rule *rule)
 			    "RULE_PORT_LAST must not be below RULE_PORT_FIRST; both 0 for all ports");
 }
 
-/* Its place among the rules; their number if it is not there. */
+/* Find a rule. Return: the index of the rule; the number of rules if the rule does not exist. */
 static u32 acker_find(const struct acker_config *config, const struct acker_rule *rule)
 {
 	u32 i;
@@ -331,7 +343,10 @@ static u32 acker_find(const struct acker_config *config, const struct acker_rule
 	return i;
 }
 
-/* Flows are judged anew by other rules. 0 is no generation. */
+/* Replace a namespace's configuration by @config, which has other rules. The new generation makes
+ * all flows of the namespace new to the tables of the CPUs, so that the new rules are checked.
+ * Generation 0 marks unused entries of these tables and is skipped.
+ */
 static int acker_replace_rules(struct net *net, struct acker_config *config)
 {
 	config->generation = ++acker_generation ? : ++acker_generation;
@@ -345,10 +360,10 @@ static int acker_add(struct genl_info *info, const struct acker_rule *rule)
 	struct acker_config *config;
 
 	if (acker_find(old, rule) < old->count)
-		return acker_refuse(info, NULL, -EEXIST, "there is such a rule already");
+		return acker_refuse(info, NULL, -EEXIST, "this rule exists already");
 	if (old->count == ACKER_RULES_MAX)
 		return acker_refuse(info, NULL, -ENOSPC,
-				    "256 rules are all there can be: delete one, or use wider ones");
+				    "a namespace has at most 256 rules: delete a rule, or use shorter prefixes");
 	if (!timely_acker_has_points())
 		return acker_refuse(info, NULL, -EOPNOTSUPP,
 				    "this kernel was built without tracepoints (CONFIG_TRACEPOINTS)");
@@ -368,7 +383,7 @@ static int acker_del(struct genl_info *info, const struct acker_rule *rule)
 
 	if (place == old->count)
 		return acker_refuse(info, NULL, -ENOENT,
-				    "no such rule: give it as ACKER_GET tells it");
+				    "no such rule: give the prefix and ports exactly as ACKER_GET reports them");
 	config = acker_copy(old, old->count - 1);
 	if (!config)
 		return -ENOMEM;
@@ -384,11 +399,13 @@ static int acker_change_rule(struct sk_buff *request, struct genl_info *info)
 
 	if (err)
 		return err;
-	/* The probe sees the packets of all namespaces, and the tables are each processor's. */
+	/* A rule costs all namespaces time: the tracepoints are reached by packets of all
+	 * namespaces, and the table of a CPU has flows of all namespaces.
+	 */
 	if (info->genlhdr->cmd == TIMELY_CMD_RULE_ADD &&
 	    !timely_request_may_affect_host(request))
 		return acker_refuse(info, NULL, -EPERM,
-				    "a rule makes all packets that the host receives pass a probe: needs CAP_NET_ADMIN of the host, or its administrator sets timely.tenants=1");
+				    "a rule costs time for every packet that the host receives: this needs CAP_NET_ADMIN of the host, or the module parameter timely.tenants=1, which the host's administrator can set");
 	mutex_lock(&timely_acker_mutex);
 	err = info->genlhdr->cmd == TIMELY_CMD_RULE_ADD ? acker_add(info, &rule) :
 							  acker_del(info, &rule);
@@ -449,7 +466,9 @@ static int __init acker_load(void)
 	return err;
 }
 
-/* Off the tracepoints before the namespaces' parts go, which the probe looks at. */
+/* The tracepoint probe reads struct acker_net of the namespaces, so the tracepoints are left before
+ * struct acker_net is freed.
+ */
 static void __exit acker_unload(void)
 {
 	genl_unregister_family(&acker_family);
@@ -463,4 +482,5 @@ module_exit(acker_unload);
 
 MODULE_AUTHOR("The TIMELY for Linux authors");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(TIMELY_VERSION);
 MODULE_DESCRIPTION("TIMELY: On-Ramp's receiver");

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Records of flows: what the congestion control and the qdisc know about the
- * same connection, so that neither has to call the other.
+ * Flow entries: what the congestion control, the qdisc and On-Ramp share about a flow. None of the
+ * three calls another.
  *
- *	the qdisc writes	when each segment was handed to the device
- *	the congestion control	reads that as t_send, and tells when the rate rose
- *	On-Ramp			sets a pause, kept apart from the pacing clock
+ *	qdisc			writes the departure time of each pacing segment
+ *	congestion control	reads departure times, at which RTTs begin (t_send in TIMELY), and
+ *				notifies the qdisc of higher rates
+ *	On-Ramp			sets a pause and notifies the qdisc
  *
- * A record exists for sockets whose congestion control asked for it, and is found
- * by the socket under RCU. A qdisc with On-Ramp makes one for each socket that
- * sends data, to be found by the flow's addresses (onramp.c). A record lives as
- * long as anybody refers to it: the qdisc may keep packets of a connection that is
- * gone.
+ * There are two kinds of entries. The congestion controls of tcp_timely create an entry for each of
+ * their sockets; a qdisc finds this entry by the socket, under RCU. A qdisc with On-Ramp creates an
+ * entry for every other TCP or UDP flow of a local socket; On-Ramp finds the state of both kinds by
+ * the flow's addresses (onramp_table.c). An entry lives as long as it has references: the qdisc may
+ * have packets of a connection that has ended.
  *
- * Departures go through a ring without a lock. Entries are written by the qdisc
- * that sends (two may, when a socket's route changes) and read by the
- * congestion control. A reader trusts an entry whose time it saw twice, before
- * and after the sequence number: writers clear the time first, and no two
- * departures have the same.
+ * Departures are in a ring without a lock. The qdisc that sends writes elements of the ring, and
+ * the congestion control reads them. Two qdiscs may write, when a socket's route changes: each
+ * takes another element. A writer sets the time of an element to 0 first and to the departure time
+ * last. A reader accepts an element if its time is not 0 and is the same before and after the other
+ * members are read. An element is used again only TIMELY_DEPARTURES departures later, with a later
+ * time.
  */
 
 #include <linux/export.h>
@@ -35,12 +37,15 @@
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 EXPORT_SYMBOL_GPL(timely_flow_key);
 
-/* The congestion controls whose sockets are recorded: so many bytes of them. */
+/* Array of the operations of the congestion controls whose sockets get entries, and its size in
+ * bytes. While a socket uses one of these congestion controls, icsk_ca_ops of the socket points
+ * into the array.
+ */
 static const struct tcp_congestion_ops *timely_flow_ops;
 static size_t timely_flow_ops_size;
 
-/* Of their own size: in one of a power of two the hot lines of all of them would
- * fall into the same few sets of the processor's caches.
+/* Entries have their own slab cache. kmalloc() would place them at multiples of a power of two, and
+ * the frequently used cache lines of all entries would share a few sets of the CPU's caches.
  */
 static struct kmem_cache *timely_flow_cache;
 
@@ -54,7 +59,7 @@ static const struct rhashtable_params timely_flows_params = {
 };
 
 /**
- * timely_flow_init() - make ready for records
+ * timely_flow_init() - create the cache and the table of entries when the module is loaded
  *
  * Return: 0 or -ENOMEM.
  */
@@ -62,7 +67,7 @@ int timely_flow_init(void)
 {
 	int err;
 
-	timely_flow_cache = kmem_cache_create("timely_record", sizeof(struct timely_flow), 0,
+	timely_flow_cache = kmem_cache_create("timely_entry", sizeof(struct timely_flow), 0,
 					      SLAB_HWCACHE_ALIGN, NULL);
 	if (!timely_flow_cache)
 		return -ENOMEM;
@@ -72,7 +77,9 @@ int timely_flow_init(void)
 	return err;
 }
 
-/** timely_flow_exit() - all have been put */
+/**
+ * timely_flow_exit() - clean up when the module is unloaded; all entries have been released
+ */
 void timely_flow_exit(void)
 {
 	rcu_barrier();
@@ -81,11 +88,11 @@ void timely_flow_exit(void)
 }
 
 /**
- * timely_flow_register() - congestion controls will ask for records
- * @ops: the first of them; sockets that use one are recorded
- * @count: how many there are, one after the other
+ * timely_flow_register() - register the congestion controls whose sockets get entries
+ * @ops: array of their operations, which must exist until timely_flow_unregister()
+ * @count: number of elements in @ops
  *
- * Return: 0, -EBUSY if there are some already.
+ * Return: 0, or -EBUSY if congestion controls are registered already.
  */
 int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count)
 {
@@ -99,24 +106,27 @@ int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int coun
 EXPORT_SYMBOL_GPL(timely_flow_register);
 
 /**
- * timely_flow_unregister() - no more records are asked for
+ * timely_flow_unregister() - unregister the congestion controls
  *
- * All have been closed; qdiscs may still refer to some.
+ * The caller has closed all entries of the congestion controls. Qdiscs may still have references to
+ * some of the entries.
+ *
+ * Context: process context, may sleep.
  */
 void timely_flow_unregister(void)
 {
 	static_branch_disable(&timely_flow_key);
 	WRITE_ONCE(timely_flow_ops, NULL);
-	/* Nobody takes a socket for one of them any more. */
+	/* Wait for timely_flow_get() on other CPUs, which may have seen timely_flow_ops. */
 	synchronize_rcu();
 }
 EXPORT_SYMBOL_GPL(timely_flow_unregister);
 
 /**
- * timely_flow_wanted_slow() - timely_flow_wanted(), past its static key
+ * timely_flow_wanted_slow() - the part of timely_flow_wanted() behind its static key
  * @sk: a full TCP socket
  *
- * Return: true if its congestion control is one of those registered.
+ * Return: true if the socket uses one of the registered congestion controls.
  */
 bool timely_flow_wanted_slow(const struct sock *sk)
 {
@@ -127,6 +137,7 @@ bool timely_flow_wanted_slow(const struct sock *sk)
 }
 EXPORT_SYMBOL_GPL(timely_flow_wanted_slow);
 
+/* Frees an entry that no reader can find. */
 static void timely_flow_discard(struct timely_flow *flow)
 {
 	struct timely_budget *budget = flow->budget;
@@ -136,12 +147,12 @@ static void timely_flow_discard(struct timely_flow *flow)
 }
 
 /**
- * timely_flow_new() - make a record that cannot be found by its socket
- * @sk: the socket that sends the flow: its network namespace's budget is used, and the
- *	memory is charged to its memory control group
+ * timely_flow_new() - create an entry that timely_flow_get() does not find
+ * @sk: the socket that sends the flow; the entry counts against the budget of the socket's network
+ *	namespace, and the memory is charged to the socket's memory control group
  *
- * Return: the record, to be released with timely_flow_put(); NULL if there is
- * no memory or the budget is used up, and the flow does without.
+ * Return: the entry, to be released with timely_flow_put(); NULL if there is no memory or the
+ * budget is used up. A flow works without an entry.
  */
 struct timely_flow *timely_flow_new(const struct sock *sk)
 {
@@ -166,11 +177,11 @@ struct timely_flow *timely_flow_new(const struct sock *sk)
 }
 
 /**
- * timely_flow_open() - make the record of a socket, for its congestion control
- * @sk: the socket, locked; it has none
+ * timely_flow_open() - create an entry that timely_flow_get() finds, for a congestion control
+ * @sk: the socket that uses the congestion control; locked, without an entry
  *
- * Return: the record, to be closed with timely_flow_close(); NULL if there is
- * no memory or its namespace's budget is used up, and the flow does without.
+ * Return: the entry, to be closed with timely_flow_close(); NULL if there is no memory or the
+ * budget is used up. A flow works without an entry.
  */
 struct timely_flow *timely_flow_open(const struct sock *sk)
 {
@@ -188,8 +199,11 @@ struct timely_flow *timely_flow_open(const struct sock *sk)
 EXPORT_SYMBOL_GPL(timely_flow_open);
 
 /**
- * timely_flow_close() - the congestion control leaves its socket
- * @flow: its record, not to be used by it any more
+ * timely_flow_close() - end the use of an entry by the congestion control
+ * @flow: the entry, from timely_flow_open()
+ *
+ * Releases the congestion control's reference. Qdiscs release their references when they see
+ * timely_flow.closed.
  */
 void timely_flow_close(struct timely_flow *flow)
 {
@@ -200,18 +214,17 @@ void timely_flow_close(struct timely_flow *flow)
 EXPORT_SYMBOL_GPL(timely_flow_close);
 
 /**
- * timely_flow_get() - find the record of a socket
+ * timely_flow_get() - find the entry of a socket
  * @sk: the socket
  *
- * Return: the record, to be released with timely_flow_put(); NULL if there is
- * none.
+ * Return: the entry, to be released with timely_flow_put(); NULL if the socket has none.
  */
 struct timely_flow *timely_flow_get(const struct sock *sk)
 {
 	struct timely_flow *flow = NULL;
 
 	rcu_read_lock();
-	/* Seen with RCU held, so unregister waits for us. */
+	/* Look up no entry after timely_flow_unregister(), which waits for this RCU section. */
 	if (READ_ONCE(timely_flow_ops))
 		flow = rhashtable_lookup(&timely_flows, &sk, timely_flows_params);
 	if (flow && !refcount_inc_not_zero(&flow->ref))
@@ -230,8 +243,8 @@ static void timely_flow_free(struct rcu_head *rcu)
 }
 
 /**
- * timely_flow_put() - release a record
- * @flow: the record
+ * timely_flow_put() - release a reference to an entry
+ * @flow: the entry
  */
 void timely_flow_put(struct timely_flow *flow)
 {
@@ -243,120 +256,131 @@ void timely_flow_put(struct timely_flow *flow)
 }
 EXPORT_SYMBOL_GPL(timely_flow_put);
 
-static bool flow_attach(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
+/* Does timely_flow_attach() with the flow's lock held. */
+static bool flow_attach(struct timely_flow *flow, struct timely_notifier *notifier, void *queue)
 {
-	bool same = flow->waiter == waiter && flow->queue == queue;
+	bool same = flow->notifier == notifier && flow->queue == queue;
 
-	/* Pairs with timely_flow_discard(). */
-	if (!same && smp_load_acquire(&flow->held))
+	/* Pairs with smp_store_release() of timely_flow_release(). */
+	if (!same && smp_load_acquire(&flow->queued))
 		return false;
-	WRITE_ONCE(flow->waiter, waiter);
+	WRITE_ONCE(flow->notifier, notifier);
 	WRITE_ONCE(flow->queue, queue);
 	return true;
 }
 
 /**
- * timely_flow_attach() - the flow's packets go over this qdisc from now on
- * @flow: a record it has a reference to
- * @waiter: the qdisc; it takes the place of another one, over which the flow's
- *	packets went before
- * @queue: what the qdisc calls the flow
+ * timely_flow_attach() - select the qdisc that is notified of new rates and pauses of a flow
+ * @flow: the entry, with a reference of the caller
+ * @notifier: the qdisc; replaces the qdisc that the flow's packets went through before
+ * @queue: the qdisc's identifier of the flow
  *
- * Return: false while another qdisc holds packets of the flow, and is told of changes.
+ * Return: true if the qdisc is attached; false if another qdisc is, and has packets of the flow
+ * queued. An attached qdisc with another identifier of the flow counts as another qdisc.
  */
-bool timely_flow_attach(struct timely_flow *flow, struct timely_waiter *waiter,
+bool timely_flow_attach(struct timely_flow *flow, struct timely_notifier *notifier,
 			void *queue)
 {
 	bool attached;
 
 	spin_lock_bh(&flow->lock);
-	attached = flow_attach(flow, waiter, queue);
+	attached = flow_attach(flow, notifier, queue);
 	spin_unlock_bh(&flow->lock);
 	return attached;
 }
 EXPORT_SYMBOL_GPL(timely_flow_attach);
 
 /**
- * timely_flow_hold() - timely_flow_wait(), for the first packet that waits
- * @flow: the record
- * @waiter: the qdisc
- * @queue: what the qdisc calls the flow
+ * timely_flow_set_queued() - attach a qdisc and record that it has packets of a flow queued
+ * @flow: the entry
+ * @notifier: the qdisc
+ * @queue: the qdisc's identifier of the flow
  *
- * Return: false while another qdisc holds packets of the flow.
+ * timely_flow_wait() calls this function.
+ *
+ * Return: true on success; false if another qdisc has packets of the flow queued, as in
+ * timely_flow_attach().
  */
-bool timely_flow_hold(struct timely_flow *flow, struct timely_waiter *waiter, void *queue)
+bool timely_flow_set_queued(struct timely_flow *flow, struct timely_notifier *notifier, void *queue)
 {
 	bool attached;
 
 	spin_lock_bh(&flow->lock);
-	attached = flow_attach(flow, waiter, queue);
+	attached = flow_attach(flow, notifier, queue);
 	if (attached)
-		WRITE_ONCE(flow->held, true);
+		WRITE_ONCE(flow->queued, true);
 	spin_unlock_bh(&flow->lock);
 	return attached;
 }
-EXPORT_SYMBOL_GPL(timely_flow_hold);
+EXPORT_SYMBOL_GPL(timely_flow_set_queued);
 
 /**
- * timely_flow_detach() - and no more
- * @flow: the record
- * @waiter: the qdisc; not woken for this flow after the call
- * @queue: what it called the flow; another one with the same addresses may have
- *	taken its place
+ * timely_flow_detach() - end the notification of a qdisc about a flow
+ * @flow: the entry
+ * @notifier: the qdisc; does not have to be attached
+ * @queue: the qdisc's identifier of the flow
+ *
+ * Does nothing if another qdisc is attached, or the same qdisc with another identifier. In all
+ * cases @notifier is not notified about @queue after the call.
  */
-void timely_flow_detach(struct timely_flow *flow, struct timely_waiter *waiter,
+void timely_flow_detach(struct timely_flow *flow, struct timely_notifier *notifier,
 			const void *queue)
 {
 	spin_lock_bh(&flow->lock);
-	if (flow->waiter == waiter && flow->queue == queue) {
-		WRITE_ONCE(flow->waiter, NULL);
+	if (flow->notifier == notifier && flow->queue == queue) {
+		WRITE_ONCE(flow->notifier, NULL);
 		WRITE_ONCE(flow->queue, NULL);
 		WRITE_ONCE(flow->waiting_Bps, 0);
-		WRITE_ONCE(flow->held, false);
+		WRITE_ONCE(flow->queued, false);
 	}
 	spin_unlock_bh(&flow->lock);
 }
 EXPORT_SYMBOL_GPL(timely_flow_detach);
 
 /**
- * timely_flow_queue() - what a qdisc calls the flow
- * @flow: the record
- * @waiter: the qdisc
+ * timely_flow_queue() - get a qdisc's identifier of a flow
+ * @flow: the entry
+ * @notifier: the qdisc
  *
- * Return: as given to timely_flow_attach(); NULL if another qdisc is attached.
+ * Return: the identifier that @notifier gave to timely_flow_attach() or timely_flow_wait(); NULL if
+ * @notifier is not attached.
  */
-void *timely_flow_queue(struct timely_flow *flow, const struct timely_waiter *waiter)
+void *timely_flow_queue(struct timely_flow *flow, const struct timely_notifier *notifier)
 {
 	void *queue;
 
 	spin_lock_bh(&flow->lock);
-	queue = flow->waiter == waiter ? flow->queue : NULL;
+	queue = flow->notifier == notifier ? flow->queue : NULL;
 	spin_unlock_bh(&flow->lock);
 	return queue;
 }
 EXPORT_SYMBOL_GPL(timely_flow_queue);
 
 /**
- * timely_flow_changed() - have the waiting packet's time computed again
- * @flow: the record; nobody is told while no packet of it waits
+ * timely_flow_changed() - notify the attached qdisc of a new rate or pause
+ * @flow: the entry
+ *
+ * The qdisc then computes again when the flow's first packet may leave. No notification is needed,
+ * and none happens, if no qdisc is attached, if the qdisc has no packets of the flow queued, or if
+ * the qdisc has not read the previous notification yet.
  */
 void timely_flow_changed(struct timely_flow *flow)
 {
 	spin_lock_bh(&flow->lock);
-	if (flow->waiter && flow->held && !xchg(&flow->changed_once, true)) {
+	if (flow->notifier && flow->queued && !xchg(&flow->in_changed, true)) {
 		refcount_inc(&flow->ref);
-		llist_add(&flow->changed, &flow->waiter->changed);
-		flow->waiter->wake(flow->waiter);
+		llist_add(&flow->changed, &flow->notifier->changed);
+		flow->notifier->wake(flow->notifier);
 	}
 	spin_unlock_bh(&flow->lock);
 }
 EXPORT_SYMBOL_GPL(timely_flow_changed);
 
 /**
- * timely_flow_take_changed() - for a waiter: the next flow to look at again
- * @list: what llist_del_all() gave of its list; becomes the rest
+ * timely_flow_take_changed() - get the next flow entry from a qdisc's notifications
+ * @list: result of llist_del_all() on timely_notifier.changed; set to the rest of the list
  *
- * Return: a record to be released with timely_flow_put(); NULL at the end.
+ * Return: the entry, to be released with timely_flow_put(); NULL at the end of the list.
  */
 struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 {
@@ -366,14 +390,17 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list)
 		return NULL;
 	flow = llist_entry(*list, struct timely_flow, changed);
 	*list = (*list)->next;
-	/* What changes from here on is told again. */
-	xchg(&flow->changed_once, false);
+	/* A change of rate or pause after this point adds the entry to timely_notifier.changed
+	 * again.
+	 */
+	xchg(&flow->in_changed, false);
 	return flow;
 }
 EXPORT_SYMBOL_GPL(timely_flow_take_changed);
 
-/* Is there too little room to note all, with another one noted just before? Those that are
- * noted are spread over the time that they are needed for, and so they are twice as long.
+/* Whether to skip the departure at @now_ns. A departure is skipped if the ring would otherwise
+ * cover less than twice timely_flow.keep_ns, and if the last recorded departure is less than
+ * keep_ns / TIMELY_DEPARTURES old. So the recorded departures cover at least keep_ns.
  */
 static bool flow_skips(const struct timely_flow *flow, u32 next, u64 now_ns)
 {
@@ -385,6 +412,7 @@ static bool flow_skips(const struct timely_flow *flow, u32 next, u64 now_ns)
 	       now_ns - newest_ns < keep_ns / TIMELY_DEPARTURES;
 }
 
+/* Whether a departure of the flow was skipped in the last timely_flow.keep_ns. */
 static bool flow_skipped(const struct timely_flow *flow, u64 now_ns)
 {
 	u32 age = (u32)(now_ns >> TIMELY_SKIPPED_SHIFT) - READ_ONCE(flow->skipped);
@@ -393,9 +421,11 @@ static bool flow_skipped(const struct timely_flow *flow, u64 now_ns)
 }
 
 /**
- * timely_flow_depart() - a segment is handed to the device
- * @flow: the record
- * @departure: which, how large, and when
+ * timely_flow_depart() - record that a pacing segment is passed to the device
+ * @flow: the entry
+ * @departure: sequence number, size and departure time; the time is not 0
+ *
+ * The departure may be skipped, see timely_flow_keep().
  */
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure)
@@ -408,64 +438,70 @@ void timely_flow_depart(struct timely_flow *flow,
 	}
 	entry = &flow->ring[(u32)atomic_fetch_inc_relaxed(&flow->next) % TIMELY_DEPARTURES];
 	WRITE_ONCE(entry->time_ns, 0);
-	smp_wmb(); /* the old time is gone before the new sequence number */
+	smp_wmb(); /* the time is 0 first; pairs with last smp_rmb() of timely_flow_departure() */
 	WRITE_ONCE(entry->end_seq, departure->end_seq);
 	WRITE_ONCE(entry->bytes, departure->bytes);
-	smp_wmb(); /* and that is there before the new time */
+	smp_wmb(); /* time is set last; pairs with first smp_rmb() of timely_flow_departure() */
 	WRITE_ONCE(entry->time_ns, departure->time_ns);
 }
 EXPORT_SYMBOL_GPL(timely_flow_depart);
 
 /**
- * timely_flow_departure() - when a segment was handed to the device
- * @flow: the record
- * @read: the reader's note of where it found the last one, 0 to start with
- * @end_seq: sequence number after its last byte
- * @now_ns: CLOCK_MONOTONIC
- * @departure: set to what was noted, if something was
+ * timely_flow_departure() - find when a pacing segment was passed to the device
+ * @flow: the entry
+ * @read: the reader's position: low 8 bits of the index of the last departure found; initially 0
+ * @end_seq: sequence number after the last byte of the segment
+ * @now_ns: current time, CLOCK_MONOTONIC
+ * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined
  *
- * Return: TIMELY_NOTED if @departure is set, or why not.
+ * The search begins after the last departure found: segments are mostly acknowledged in the order
+ * of departure.
+ *
+ * Return: TIMELY_DEPARTURE_FOUND, or the reason why the departure is not known.
  */
-enum timely_noted timely_flow_departure(const struct timely_flow *flow, u8 *read,
-					u32 end_seq, u64 now_ns,
-					struct timely_departure *departure)
+enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
+						   u32 end_seq, u64 now_ns,
+						   struct timely_departure *departure)
 {
 	u32 next = atomic_read(&flow->next);
-	/* Noted since then, of which the ring has the last ones. */
+	/* Number of departures recorded after the last one found, as far as the ring has them. */
 	u8 since = min_t(u8, next - *read - 1, TIMELY_DEPARTURES);
 	const struct timely_departure *entry;
 	bool skipped;
 	u32 i;
 
-	/* None is recorded under another qdisc. */
+	/* No departure was ever recorded, as with qdiscs other than sch_timely. */
 	if (!next)
-		return TIMELY_NOT_SEEN;
+		return TIMELY_DEPARTURE_UNKNOWN;
 	skipped = flow_skipped(flow, now_ns);
-	/* Segments are acknowledged in the order they left, mostly. */
 	for (i = next - since; i != next - since + TIMELY_DEPARTURES; i++) {
 		entry = &flow->ring[i % TIMELY_DEPARTURES];
 		departure->time_ns = READ_ONCE(entry->time_ns);
-		smp_rmb(); /* pairs with both of timely_flow_depart() */
+		smp_rmb(); /* pairs with the second smp_wmb() of timely_flow_depart() */
 		departure->end_seq = READ_ONCE(entry->end_seq);
 		departure->bytes = READ_ONCE(entry->bytes);
-		smp_rmb(); /* likewise */
+		smp_rmb(); /* pairs with the first smp_wmb() of timely_flow_depart() */
 		if (departure->end_seq == end_seq && departure->time_ns &&
 		    departure->time_ns == READ_ONCE(entry->time_ns)) {
 			*read = (s32)(i - next) < 0 ? i : i - TIMELY_DEPARTURES;
-			return TIMELY_NOTED;
+			return TIMELY_DEPARTURE_FOUND;
 		}
-		/* Most are not there then: no more is asked than the next that was noted. */
+		/* The entry is the departure of data after @end_seq. If departures are skipped,
+		 * that of @end_seq was most likely skipped, too: do not search the rest of the
+		 * ring.
+		 */
 		if (skipped && (s32)(departure->end_seq - end_seq) > 0)
 			break;
 	}
-	return skipped ? TIMELY_SKIPPED : TIMELY_NOT_SEEN;
+	return skipped ? TIMELY_DEPARTURE_SKIPPED : TIMELY_DEPARTURE_UNKNOWN;
 }
 EXPORT_SYMBOL_GPL(timely_flow_departure);
 
 /**
- * timely_flow_pause() - hold the flow's packets until a time
- * @flow: the record
- * @until_ns: CLOCK_MONOTONIC, earlier or later than before; 0 ends the pause
+ * timely_flow_pause() - pause a flow until a time
+ * @flow: the entry
+ * @until_ns: new end of the pause, CLOCK_MONOTONIC; may be earlier or later than the present end;
+ *	0 ends the pause
  */
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns)
 {

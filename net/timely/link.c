@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Links: how fast the line is that a connection leaves by, and how many connections have
- * something to send on it, in all network namespaces.
+ * Link rates: which link a connection's packets leave by, how fast the link is, and how many
+ * connections have data to send on the link, in all network namespaces.
  *
- * A driver tells its link's speed under RTNL only, which the path of an ACK cannot take.
- * So the driver is asked when its device comes up or changes, and the answer is kept here,
- * to be read under RCU. An event of a device concerns that device only; devices without
- * hardware below them, which any user can create in a user namespace, are not looked at.
+ * A link is a hardware device: a device with a parent in sysfs, such as a PCI function. The driver
+ * may be asked for the link rate under RTNL only, and code that handles ACKs cannot take RTNL. So a
+ * work item asks the driver when the device comes up or changes. The answer is stored in struct
+ * timely_link, which is read under RCU. Virtual devices have no struct timely_link. Any user can
+ * create them in a user namespace, so their events must not cause work.
  *
- * What a veth, a tunnel or a bridge says of its own speed is made up. Of a VLAN, a
- * macvlan, a bond, a bridge and such, the lines are those of the devices below, and the
- * fastest of them is the line. A veth, a container's most often, leads to its peer. Where
- * the peer is enslaved to a bridge the line is the fastest below the bridge. Else routes
- * decide, and the line is known if the peer's namespace has one NIC that is up, or one
- * bond of such. Elsewhere the line is not known.
+ * The device of a connection's route is often virtual, and the rate that it reports says nothing
+ * about the link. timely_link_of() finds the link:
  *
- * A NIC whose stamps are in use may have been given another speed (timelyctl nic), which
- * goes before the driver's.
+ * - For a VLAN, macvlan, bond, bridge and the like: the fastest link below the device.
+ * - For a veth or netkit, which mostly belongs to a container: a link of the peer device's
+ *   namespace. If the peer device is a port of a bridge, the fastest link below the bridge.
+ *   Otherwise routes decide, which are not looked up. The result is then the only link of the
+ *   namespace that is up, or, if all such links belong to one bond or bridge, the fastest of them.
+ * - Otherwise the link is not known.
+ *
+ * For a NIC with hardware timestamps the administrator may set a link rate (timelyctl nic set),
+ * which replaces the driver's link rate.
  */
 
 #include <linux/ethtool.h>
@@ -32,18 +36,23 @@
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
 
-/* Beyond this a speed in kbit/s is no number of 32 bits, and SPEED_UNKNOWN. */
+/* Highest link rate, Mb/s, whose value in kbit/s fits 32 bits: 4.29 Tb/s. A higher value, such as
+ * SPEED_UNKNOWN, counts as a link rate that is not known.
+ */
 #define TIMELY_LINK_MAX_MBPS	(U32_MAX / 1000)
 
-/* Devices looked at for one answer; the line of a bridge of more ports may remain unknown. */
+/* Maximum number of devices that one search for a link visits, which limits the time of a search.
+ * The link of a bridge with more ports, for example, may remain unknown.
+ */
 #define TIMELY_LINK_STEPS	256
 
-/* Written under RTNL. */
+/* All links, by device. Written under RTNL, read under RCU. */
 static DEFINE_HASHTABLE(timely_links, 6);
 
 u32 timely_link_epoch;
 EXPORT_SYMBOL_GPL(timely_link_epoch);
 
+/* Finds the link of a device; NULL if the device is virtual or was never up. Under RTNL or RCU. */
 static struct timely_link *timely_link_find(const struct net_device *dev)
 {
 	struct timely_link *link;
@@ -56,12 +65,14 @@ static struct timely_link *timely_link_find(const struct net_device *dev)
 }
 
 /**
- * timely_link_changed() - the line of a device may be another than before; under RTNL
- * @net: the device's network namespace
+ * timely_link_changed() - make connections look up their links again
+ * @net: network namespace of the device whose link or link rate changed
  *
- * All connections of the host look at their lines again. Who administers a namespace
- * without being the host's administrator could make them do so in a loop: such
- * namespaces' connections look by themselves, see TIMELY_LINK_LOOK.
+ * All connections of the host repeat the lookup. A tenant could cause changes in a loop and load
+ * the host. So changes in a network namespace that the initial user namespace does not own are
+ * ignored here; connections find these changes within TIMELY_LINK_LOOK.
+ *
+ * Context: RTNL.
  */
 void timely_link_changed(const struct net *net)
 {
@@ -70,8 +81,8 @@ void timely_link_changed(const struct net *net)
 }
 
 /**
- * timely_link_put() - give a reference back
- * @link: from timely_link_get(); NULL is allowed
+ * timely_link_put() - release a reference to a link
+ * @link: the link, from timely_link_get(); NULL is allowed
  */
 void timely_link_put(struct timely_link *link)
 {
@@ -98,7 +109,8 @@ static struct timely_link *timely_link_add(struct net_device *dev)
 	return link;
 }
 
-static void timely_link_read(struct timely_link *link)
+/* Asks a link's driver for link rate and hardware timestamps, if the device is up. Under RTNL. */
+static void timely_link_query(struct timely_link *link)
 {
 	struct net_device *dev = link->dev;
 	struct ethtool_link_ksettings settings;
@@ -109,17 +121,18 @@ static void timely_link_read(struct timely_link *link)
 	if (!__ethtool_get_link_ksettings(dev, &settings) &&
 	    settings.base.speed <= TIMELY_LINK_MAX_MBPS)
 		kbps = settings.base.speed * 1000;
-	timely_nic_look(dev, kbps);
+	timely_nic_update(dev, kbps);
 	if (link->kbps == kbps)
 		return;
 	WRITE_ONCE(link->kbps, kbps);
 	timely_link_changed(dev_net(dev));
 }
 
-/* Drivers are not asked in the notifier, where some kernels hold the device's own lock and
- * some do not.
+/* Asks the drivers of all links for which timely_link.due is set. The function is a work item,
+ * because a notifier cannot ask drivers: some kernels call notifiers with the device's own lock
+ * held, and some without.
  */
-static void timely_link_read_fn(struct work_struct *work)
+static void timely_link_query_fn(struct work_struct *work)
 {
 	struct timely_link *link;
 	int bucket;
@@ -128,15 +141,17 @@ static void timely_link_read_fn(struct work_struct *work)
 	hash_for_each(timely_links, bucket, link, hash)
 		if (link->due) {
 			link->due = false;
-			timely_link_read(link);
+			timely_link_query(link);
 		}
 	rtnl_unlock();
 }
 
-static DECLARE_WORK(timely_link_work, timely_link_read_fn);
+static DECLARE_WORK(timely_link_work, timely_link_query_fn);
 
-/* The device came up or changed: its driver is to be asked. */
-static void timely_link_due(struct net_device *dev)
+/* Makes the work item ask the driver of a device that came up or changed for link rate and hardware
+ * timestamps. Without memory for a new link, the next event of the device tries again.
+ */
+static void timely_link_query_later(struct net_device *dev)
 {
 	struct timely_link *link;
 
@@ -149,6 +164,7 @@ static void timely_link_due(struct net_device *dev)
 	schedule_work(&timely_link_work);
 }
 
+/* Removes the link of a device that is unregistered. */
 static void timely_link_forget(const struct net_device *dev)
 {
 	struct timely_link *link = timely_link_find(dev);
@@ -159,13 +175,13 @@ static void timely_link_forget(const struct net_device *dev)
 	timely_link_changed(dev_net(dev));
 }
 
-/* ---- readers ---- */
+/* ---- finding the link of a device, under RCU ---- */
 
 /**
- * struct timely_link_search - which line do packets leave by?
- * @link: the best link so far, NULL if none was found
- * @kbps: the speed of @link
- * @steps: devices that may still be looked at
+ * struct timely_link_search - state of one search for a link
+ * @link: the fastest link found so far; NULL: none
+ * @kbps: rate of @link, kbit/s; 0: not known
+ * @steps: how many more devices the search may visit
  */
 struct timely_link_search {
 	struct timely_link *link;
@@ -173,7 +189,7 @@ struct timely_link_search {
 	u32 steps;
 };
 
-/* A user's word for a link's speed, or the driver's. */
+/* Returns the administrator's or else the driver's link rate, kbit/s; 0: not known. */
 static u32 timely_link_kbps(const struct timely_link *link)
 {
 	return timely_nic_kbps(link->dev) ?: READ_ONCE(link->kbps);
@@ -189,7 +205,10 @@ static void timely_link_take_faster(struct timely_link_search *search, struct ti
 	search->kbps = kbps;
 }
 
-static int timely_link_consider(struct net_device *dev, struct netdev_nested_priv *priv)
+/* Compares the link of one device, if the device has one, with the fastest link found so far.
+ * Returns 1 to end the walk when the search may visit no more devices, else 0.
+ */
+static int timely_link_visit(struct net_device *dev, struct netdev_nested_priv *priv)
 {
 	struct timely_link_search *search = priv->data;
 	struct timely_link *link;
@@ -203,18 +222,21 @@ static int timely_link_consider(struct net_device *dev, struct netdev_nested_pri
 	return 0;
 }
 
-/* The device's own link if its speed is known, or else the fastest below. */
+/* Finds the link of @dev itself if the rate of that link is known, or else the fastest link among
+ * that link and the links of all devices below @dev.
+ */
 static void timely_link_below(struct net_device *dev, struct timely_link_search *search)
 {
 	struct netdev_nested_priv priv = { .data = search };
 
-	timely_link_consider(dev, &priv);
+	timely_link_visit(dev, &priv);
 	if (!search->kbps)
-		netdev_walk_all_lower_dev_rcu(dev, timely_link_consider, &priv);
+		netdev_walk_all_lower_dev_rcu(dev, timely_link_visit, &priv);
 }
 
-/* The only link of a namespace that is up; or the fastest of those that are enslaved to the
- * only master.
+/* Finds the only link of a namespace that is up. The links of one bond or bridge count as one link,
+ * and the fastest of these is the result. If several links are up, routes would decide between the
+ * links, so the result is that no link is known.
  */
 static void timely_link_only(const struct net *net, struct timely_link_search *search)
 {
@@ -242,7 +264,9 @@ unknown:
 	search->kbps = 0;
 }
 
-/* The other end of a veth: where do packets go that arrive there? */
+/* Finds the link for a device that passes packets to a peer device, such as a veth: the link by
+ * which these packets leave the host.
+ */
 static void timely_link_beyond(struct net_device *dev, struct timely_link_search *search)
 {
 	const struct net_device_ops *ops = dev->netdev_ops;
@@ -259,16 +283,18 @@ static void timely_link_beyond(struct net_device *dev, struct timely_link_search
 }
 
 /**
- * timely_link_of() - which line do packets leave by that are sent by a device?
- * @dev: the device, that of a route perhaps; under RCU
- * @kbps: set to the line's speed, kbit/s, 0 if that is not known
- * @beyond: set if the line is not below @dev, but where a veth leads to; what stays on the
- *	host does not leave by it, and may be faster
+ * timely_link_of() - find the link that a device's packets leave by
+ * @dev: the device, such as a route's
+ * @kbps: set to the rate of the link, kbit/s; 0: not known
+ * @beyond: set to true if @dev has no link itself or below it, so that a link can only be found
+ *	through the peer device of a veth. Packets to other containers of this host do not use that
+ *	link then, and may be faster.
  *
- * At most TIMELY_LINK_STEPS devices are looked at: not for each packet or ACK.
+ * The search visits up to TIMELY_LINK_STEPS devices: too slow for each packet or ACK.
  *
- * Return: the link, for the rest of the RCU section or for timely_link_get(); NULL if it
- * is not known.
+ * Context: RCU read lock.
+ *
+ * Return: the link, valid in this RCU section or for timely_link_get(); NULL if not known.
  */
 struct timely_link *timely_link_of(struct net_device *dev, u32 *kbps, bool *beyond)
 {
@@ -289,12 +315,12 @@ struct timely_link *timely_link_of(struct net_device *dev, u32 *kbps, bool *beyo
 EXPORT_SYMBOL_GPL(timely_link_of);
 
 /**
- * timely_link_get() - keep a link
- * @link: from timely_link_of(), in the same RCU section; NULL is allowed
+ * timely_link_get() - take a reference to a link
+ * @link: the link, from timely_link_of() in the same RCU section; NULL is allowed
  *
- * The reference keeps the record, not the device.
+ * The reference keeps struct timely_link, but not the device: do not use @link->dev.
  *
- * Return: @link, to be given to timely_link_put(); NULL if its device is gone.
+ * Return: @link, to be released by timely_link_put(); NULL if the link's device is gone.
  */
 struct timely_link *timely_link_get(struct timely_link *link)
 {
@@ -304,7 +330,9 @@ EXPORT_SYMBOL_GPL(timely_link_get);
 
 /* ---- events ---- */
 
-/* A device was enslaved or released. Of a device that is not up nobody's packets leave. */
+/* A device joined or left an upper device, such as a bond. This changes the links of connections
+ * only if the upper device is up and there is a link at or below the device.
+ */
 static void timely_link_upper_changed(struct net_device *dev, const struct net_device *upper)
 {
 	struct timely_link_search search = { .steps = TIMELY_LINK_STEPS };
@@ -326,7 +354,7 @@ static int timely_link_event(struct notifier_block *nb, unsigned long event, voi
 	switch (event) {
 	case NETDEV_UP:
 	case NETDEV_CHANGE:
-		timely_link_due(dev);
+		timely_link_query_later(dev);
 		break;
 	case NETDEV_CHANGEUPPER:
 		timely_link_upper_changed(dev, upper->upper_dev);
@@ -343,16 +371,18 @@ static struct notifier_block timely_link_notifier = {
 };
 
 /**
- * timely_link_init() - follow the links from now on
+ * timely_link_init() - start to watch for devices that come up, change or are unregistered
  *
- * Return: 0 or a negative error.
+ * The kernel repeats the events of devices that are up already for the new notifier.
+ *
+ * Return: 0, or a negative error code.
  */
 int timely_link_init(void)
 {
 	return register_netdevice_notifier(&timely_link_notifier);
 }
 
-/** timely_link_exit() - nobody asks for speeds any longer */
+/** timely_link_exit() - remove all links; no caller of timely_link_of() is left */
 void timely_link_exit(void)
 {
 	struct timely_link *link;

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module `timely`: the engines of net/timely/engine/, the state that tcp_timely, sch_timely and
- * timely_acker share, and the netlink family that shows it. This file holds the names of the
- * RTT counters, and loads and unloads the parts.
+ * Loads and unloads module timely.
+ *
+ * The module contains what tcp_timely, sch_timely and timely_acker share: the engines
+ * (net/timely/engine/), flow entries, links, NICs and their clock mappings, paths and peers,
+ * On-Ramp's sender, budgets of network namespaces, and the netlink family that shows this state.
+ * Each part is initialised after the parts that it uses.
  */
 
 #include <linux/module.h>
+#include <uapi/linux/timely_version.h>
 
-#include <net/timely_counters.h>
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_netlink.h>
@@ -15,22 +18,6 @@
 #include <net/timely_onramp.h>
 #include <net/timely_path.h>
 #include <net/timely_tenant.h>
-
-/* ---- counters ---- */
-
-#define TIMELY_RTT_NAME(name, doc)	#name,
-
-const char * const timely_rtt_counter_names[TIMELY_RTT_COUNTER_COUNT] = {
-	TIMELY_RTT_COUNTERS(TIMELY_RTT_NAME)
-};
-
-#define TIMELY_RTT_DOC(name, doc)	doc,
-
-const char * const timely_rtt_counter_docs[TIMELY_RTT_COUNTER_COUNT] = {
-	TIMELY_RTT_COUNTERS(TIMELY_RTT_DOC)
-};
-
-/* ---- loading ---- */
 
 static int __init timely_load(void)
 {
@@ -85,4 +72,5 @@ module_exit(timely_unload);
 
 MODULE_AUTHOR("The TIMELY for Linux authors");
 MODULE_LICENSE("GPL");
-MODULE_DESCRIPTION("TIMELY's engines: rate computation, RTT measurement, NIC clocks, timing wheel, flow records");
+MODULE_VERSION(TIMELY_VERSION);
+MODULE_DESCRIPTION("TIMELY: rate computation, RTT measurement, clock mappings of NICs, timing wheel, flow entries");

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The generic netlink family "timely": what is known of the NICs whose stamps
- * end RTTs, what may be changed about them, and the counters of RTT measurement;
- * keys, settings, counters and flows of On-Ramp; budgets of network namespaces.
+ * The generic netlink family "timely": shows and changes the state that module timely keeps.
  *
- * <linux/timely.h> describes the messages. A request sees the devices and flows of
- * its sender's network namespace only; anyone may ask, to change something takes
- * CAP_NET_ADMIN there, and so do flows, which tell who talks to whom. Nothing is
- * kept here: each answer is made of what net/timely/nic.c, rtt.c and onramp.c know.
+ * The state consists of NICs and their clock mappings, RTT counters, On-Ramp's settings, keys,
+ * counters and flows, and budgets of network namespaces. <linux/timely.h> describes commands and
+ * attributes. This file keeps no state: it checks requests and converts between messages and the
+ * functions of nic.c, link.c, onramp*.c and tenant.c.
+ *
+ * A request concerns the network namespace of its sender only. Any user may read the state, except
+ * the list of flows. The list shows which hosts communicate, so reading it needs CAP_NET_ADMIN in
+ * the user namespace that owns the network namespace. All changes need this capability, too.
+ *
+ * Some ranges are checked in code and not by a policy, because the policy's error message would not
+ * name the range.
  */
 
 #include <linux/bitops.h>
@@ -21,6 +26,7 @@
 #include <net/sock.h>
 
 #include <net/timely_counters.h>
+#include <net/timely_link.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
 #include <net/timely_onramp.h>
@@ -29,15 +35,18 @@
 
 #include <uapi/linux/timely.h>
 
-/* Line rates that may be set: up to 1 Tb/s. */
-#define TN_MAX_LINE_KBPS	1000000000
+/* Highest link rate that may be set, kbit/s: 1 Tb/s. A byte then takes 524 units of 2^-16 ns, the
+ * unit in which nic.c stores the time of a byte, so that rounding changes the rate by up to 0.2 %.
+ * Higher link rates, which would be rounded more, are refused.
+ */
+#define TN_MAX_LINK_KBPS	1000000000
 
-/* Of a key: struct timely_orack_key as its owner writes it. */
+/* Length of a key's secret, bytes. The secret is a SipHash key: two little-endian 64-bit words. */
 #define TN_SECRET_BYTES		16
 
 /**
- * struct tn_dump - where a dump goes on, in netlink_callback's ctx
- * @position: devices of the namespace's list that have been dealt with
+ * struct tn_dump - position of a dump of NICs, kept in netlink_callback.ctx between messages
+ * @position: number of devices, from the start of the namespace's list, that the dump has passed
  */
 struct tn_dump {
 	unsigned int position;
@@ -54,12 +63,14 @@ static const struct nla_policy tn_nic_set_policy[] = {
 	[TIMELY_A_IFINDEX] = NLA_POLICY_MIN(NLA_U32, 1),
 	[TIMELY_A_IFNAME] = { .type = NLA_NUL_STRING, .len = ALTIFNAMSIZ - 1 },
 	[TIMELY_A_NIC_USE] = NLA_POLICY_MAX(NLA_U8, 1),
-	[TIMELY_A_LINE_OVERRIDE_KBPS] = { .type = NLA_U32 },
+	[TIMELY_A_LINK_OVERRIDE_KBPS] = { .type = NLA_U32 },
 };
 
-/* ---- which device ---- */
+/* ---- finding the device of a request ---- */
 
-/* The device that a request names, in its sender's namespace; under RTNL or RCU. */
+/* Returns the device that a request names, in the network namespace of the request's sender, or an
+ * error pointer. Under RTNL or RCU.
+ */
 static struct net_device *tn_find(struct genl_info *info)
 {
 	const struct nlattr *index = info->attrs[TIMELY_A_IFINDEX];
@@ -68,11 +79,11 @@ static struct net_device *tn_find(struct genl_info *info)
 	struct net_device *dev;
 
 	if (!index == !name) {
-		GENL_SET_ERR_MSG(info, "timely: name the device: by IFINDEX or by IFNAME");
+		GENL_SET_ERR_MSG(info, "timely: name the device by either IFINDEX or IFNAME");
 		return ERR_PTR(-EINVAL);
 	}
 	rcu_read_lock();
-	/* What exceeds an int is no device's number, and not found. */
+	/* An index above INT_MAX becomes negative and matches no device. */
 	dev = index ? dev_get_by_index_rcu(net, nla_get_u32(index)) :
 		      dev_get_by_name_rcu(net, nla_data(name));
 	rcu_read_unlock();
@@ -83,16 +94,20 @@ static struct net_device *tn_find(struct genl_info *info)
 	return ERR_PTR(-ENODEV);
 }
 
+/* Adds a message to an error of timely_nic_status() or timely_nic_change(). Returns the error. */
 static int tn_explain(struct genl_info *info, int err)
 {
 	if (err == -ENOENT)
-		GENL_SET_ERR_MSG(info, "timely: the device is down or does not stamp in hardware");
+		GENL_SET_ERR_MSG(info,
+				 "timely: this device does not timestamp received packets in hardware, or has not been up yet");
 	return err;
 }
 
 /* ---- NICs ---- */
 
-/* Parts in a billion; what no clock drifts by does not overflow either. */
+/* Converts a drift to ppb. No clock drifts by more than 100 %. Larger values are limited, so that
+ * the result fits 32 bits.
+ */
 static s32 tn_drift_ppb(s64 drift_q32)
 {
 	s64 one = 1LL << 32;
@@ -100,18 +115,18 @@ static s32 tn_drift_ppb(s64 drift_q32)
 	return (clamp(drift_q32, -one, one) * NSEC_PER_SEC) >> 32;
 }
 
-/* The line, once there is one. */
-static int tn_put_line(struct sk_buff *skb, const struct timely_nic_status *status)
+/* Puts a NIC's clock mapping; puts nothing before the NIC's first hardware timestamp. */
+static int tn_put_map(struct sk_buff *skb, const struct timely_nic_status *status)
 {
-	const struct timely_clock_line *line = &status->line;
+	const struct timely_clock_map *map = &status->map;
 
-	if (line->state == TIMELY_CLOCK_NONE)
+	if (map->state == TIMELY_CLOCK_NONE)
 		return 0;
 	if (nla_put_u32(skb, TIMELY_A_UNCERTAINTY_NS, status->uncertainty_ns) ||
-	    nla_put_s32(skb, TIMELY_A_DRIFT_PPB, tn_drift_ppb(line->drift_q32)) ||
-	    nla_put_u64_64bit(skb, TIMELY_A_LINE_NIC_NS, line->nic_ns, TIMELY_A_PAD) ||
-	    nla_put_u64_64bit(skb, TIMELY_A_LINE_HOST_NS, line->host_ns, TIMELY_A_PAD) ||
-	    nla_put_s64(skb, TIMELY_A_LINE_DRIFT_Q32, line->drift_q32, TIMELY_A_PAD))
+	    nla_put_s32(skb, TIMELY_A_DRIFT_PPB, tn_drift_ppb(map->drift_q32)) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_MAP_NIC_NS, map->nic_ns, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_MAP_HOST_NS, map->host_ns, TIMELY_A_PAD) ||
+	    nla_put_s64(skb, TIMELY_A_MAP_DRIFT_Q32, map->drift_q32, TIMELY_A_PAD))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -123,17 +138,20 @@ static int tn_put_nic(struct sk_buff *skb, const struct net_device *dev,
 	    nla_put_string(skb, TIMELY_A_IFNAME, dev->name) ||
 	    nla_put_u8(skb, TIMELY_A_NIC_STATE, status->state) ||
 	    nla_put_u8(skb, TIMELY_A_NIC_USE, status->use) ||
-	    nla_put_u32(skb, TIMELY_A_LINE_KBPS, status->line_kbps) ||
-	    nla_put_u32(skb, TIMELY_A_LINE_OVERRIDE_KBPS, status->override_kbps) ||
+	    nla_put_u32(skb, TIMELY_A_LINK_KBPS, status->link_kbps) ||
+	    nla_put_u32(skb, TIMELY_A_LINK_OVERRIDE_KBPS, status->override_kbps) ||
 	    nla_put_u64_64bit(skb, TIMELY_A_PAIRS, status->pairs, TIMELY_A_PAD) ||
-	    nla_put_u64_64bit(skb, TIMELY_A_BRACKETS, status->brackets, TIMELY_A_PAD) ||
+	    nla_put_u64_64bit(skb, TIMELY_A_CROSS_TIMESTAMPS, status->cross_timestamps,
+			      TIMELY_A_PAD) ||
 	    nla_put_u32(skb, TIMELY_A_STEPS, status->steps) ||
 	    nla_put_s32(skb, TIMELY_A_PHC, status->phc))
 		return -EMSGSIZE;
-	return tn_put_line(skb, status);
+	return tn_put_map(skb, status);
 }
 
-/* The device's name may change meanwhile, and comes out as in a log then. */
+/* Puts the state of the NIC that a request names. RTNL is not held: if the device is renamed at the
+ * same time, IFNAME may be a mixture of both names.
+ */
 static int tn_answer(struct sk_buff *reply, struct genl_info *info)
 {
 	struct timely_nic_status status;
@@ -170,16 +188,20 @@ static int tn_nic_get(struct sk_buff *request, struct genl_info *info)
 	return genlmsg_reply(reply, info);
 }
 
-/* In words, as a policy's refusal of an attribute would not say why. */
+/* Refuses a dump request with attributes. A policy would refuse them, too, but its error message
+ * would not give the reason.
+ */
 static int tn_nic_dump_start(struct netlink_callback *cb)
 {
 	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
 		return 0;
-	NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all devices: give no attribute");
+	NL_SET_ERR_MSG(cb->extack, "timely: a dump lists all devices: remove the attributes");
 	return -EINVAL;
 }
 
-/* 0 also for a device without a record; -EMSGSIZE when the message is full. */
+/* Puts one device of a dump, if it is a NIC with hardware timestamps. Returns 0, also for other
+ * devices, or -EMSGSIZE if the message is full.
+ */
 static int tn_dump_one(struct sk_buff *skb, struct netlink_callback *cb,
 		       const struct net_device *dev)
 {
@@ -209,7 +231,9 @@ static int tn_nic_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct net_device *dev;
 
 	rcu_read_lock();
-	/* Devices that come and go shift positions: the asker is told so. */
+	/* Devices that are added or removed during the dump shift positions: genetlink then sets
+	 * NLM_F_DUMP_INTR, so that the reader repeats the dump.
+	 */
 	cb->seq = READ_ONCE(net->dev_base_seq);
 	for_each_netdev_rcu(net, dev) {
 		if (position++ < dump->position)
@@ -222,23 +246,26 @@ static int tn_nic_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len;
 }
 
-/* A range in the policy would be refused without saying what is allowed. */
+/* Reads the settings of a NIC_SET request. The range of the link rate is checked here, because a
+ * policy's error message would not name the range.
+ */
 static int tn_parse_change(struct genl_info *info, struct timely_nic_change *change)
 {
-	const struct nlattr *override = info->attrs[TIMELY_A_LINE_OVERRIDE_KBPS];
+	const struct nlattr *override = info->attrs[TIMELY_A_LINK_OVERRIDE_KBPS];
 	const struct nlattr *use = info->attrs[TIMELY_A_NIC_USE];
 
 	if (!override && !use) {
-		GENL_SET_ERR_MSG(info, "timely: nothing to set: LINE_OVERRIDE_KBPS or NIC_USE");
+		GENL_SET_ERR_MSG(info,
+				 "timely: nothing to set: give LINK_OVERRIDE_KBPS or NIC_USE");
 		return -EINVAL;
 	}
 	if (override) {
 		change->set_override = true;
 		change->override_kbps = nla_get_u32(override);
 	}
-	if (change->override_kbps > TN_MAX_LINE_KBPS) {
+	if (change->override_kbps > TN_MAX_LINK_KBPS) {
 		NL_SET_ERR_MSG_ATTR(info->extack, override,
-				    "timely: LINE_OVERRIDE_KBPS: allowed are 0 to 1000000000");
+				    "timely: LINK_OVERRIDE_KBPS: allowed are 0 to 1000000000 kbit/s");
 		return -ERANGE;
 	}
 	if (use) {
@@ -261,12 +288,15 @@ static int tn_nic_set(struct sk_buff *request, struct genl_info *info)
 	err = PTR_ERR_OR_ZERO(dev);
 	if (!err)
 		err = tn_explain(info, timely_nic_change(dev, &change));
+	if (!err && change.set_override)
+		timely_link_changed(dev_net(dev));
 	rtnl_unlock();
 	return err;
 }
 
 /* ---- RTT measurement ---- */
 
+/* Puts a nest with one counter into a message. */
 static int tn_put_counter(struct sk_buff *skb, const char *name, const char *doc, u64 value)
 {
 	struct nlattr *nest = nla_nest_start(skb, TIMELY_A_COUNTER);
@@ -280,12 +310,13 @@ static int tn_put_counter(struct sk_buff *skb, const char *name, const char *doc
 	return 0;
 }
 
+/* Returns the length of a string attribute in a message, bytes. */
 static size_t tn_text_bytes(const char *text)
 {
 	return nla_total_size(strlen(text) + 1);
 }
 
-/* Room for an answer that has a nest for each counter. */
+/* Returns the length of the nests of all counters in a message, bytes. */
 static size_t tn_counters_bytes(const char * const *names, const char * const *docs,
 				unsigned int count)
 {
@@ -335,7 +366,7 @@ static const struct nla_policy tn_onramp_set_policy[] = {
 	[TIMELY_A_KEY_USED] = { .type = NLA_U8 },
 };
 
-/* What a policy would refuse without a word that helps is looked at below. */
+/* tn_key_number() and tn_key_set() check the values and name the allowed values in errors. */
 static const struct nla_policy tn_key_set_policy[] = {
 	[TIMELY_A_KEY] = { .type = NLA_U8 },
 	[TIMELY_A_KEY_SECRET] = { .type = NLA_BINARY },
@@ -345,6 +376,7 @@ static const struct nla_policy tn_key_del_policy[] = {
 	[TIMELY_A_KEY] = { .type = NLA_U8 },
 };
 
+/* Returns the maximum length of an answer to ONRAMP_GET, bytes: that with 255 keys. */
 static size_t tn_onramp_bytes(void)
 {
 	return nla_total_size(sizeof(u16)) + 2 * nla_total_size(sizeof(u8)) +
@@ -399,18 +431,20 @@ static int tn_onramp_set(struct sk_buff *request, struct genl_info *info)
 	int err;
 
 	if (!flag && !key) {
-		GENL_SET_ERR_MSG(info, "timely: nothing to set: UNAUTHENTICATED or KEY_USED");
+		GENL_SET_ERR_MSG(info, "timely: nothing to set: give UNAUTHENTICATED or KEY_USED");
 		return -EINVAL;
 	}
 	err = timely_onramp_set(genl_info_net(info), key ? &used : NULL,
 				flag ? &unauthenticated : NULL);
 	if (err == -ENOENT)
 		NL_SET_ERR_MSG_ATTR(info->extack, key,
-				    "timely: that key is not known here: add it first");
+				    "timely: KEY_USED: this network namespace has no such key: add it first");
 	return err;
 }
 
-/* Which key a request is about, 0 if it does not say so rightly. */
+/* Returns the number of the key that a request names, 1 to 255; 0, with an error message, if the
+ * request names no key or key 0.
+ */
 static u8 tn_key_number(struct genl_info *info)
 {
 	const struct nlattr *attr = info->attrs[TIMELY_A_KEY];
@@ -421,7 +455,10 @@ static u8 tn_key_number(struct genl_info *info)
 	return number;
 }
 
-/* The message is wiped as well: it may stay in memory for long. */
+/* Copies a secret from the request to @key, and clears it in the request: the kernel would free the
+ * request's memory without clearing it. Returns false if the secret is missing, has the wrong
+ * length or is all zero.
+ */
 static bool tn_read_secret(struct nlattr *attr, struct timely_orack_key *key)
 {
 	u8 *secret = attr ? nla_data(attr) : NULL;
@@ -443,7 +480,7 @@ static int tn_key_set(struct sk_buff *request, struct genl_info *info)
 	if (!number)
 		return -EINVAL;
 	if (!tn_read_secret(info->attrs[TIMELY_A_KEY_SECRET], &key)) {
-		GENL_SET_ERR_MSG(info, "timely: KEY_SECRET: 16 random bytes, not all 0");
+		GENL_SET_ERR_MSG(info, "timely: KEY_SECRET: give 16 random bytes, not all 0");
 		return -EINVAL;
 	}
 	err = timely_onramp_key_set(genl_info_net(info), number, &key);
@@ -460,28 +497,30 @@ static int tn_key_del(struct sk_buff *request, struct genl_info *info)
 		return -EINVAL;
 	err = timely_onramp_key_del(genl_info_net(info), number);
 	if (err == -ENOENT)
-		GENL_SET_ERR_MSG(info, "timely: no such key");
+		GENL_SET_ERR_MSG(info,
+				 "timely: KEY: this network namespace has no such key: ONRAMP_GET lists the keys");
 	else if (err == -EBUSY)
-		GENL_SET_ERR_MSG(info, "timely: this key is used: use another, or none, first");
+		GENL_SET_ERR_MSG(info,
+				 "timely: KEY: OR-ACKs are sent with this key: use another key, or none, first");
 	return err;
 }
 
 /* ---- On-Ramp: flows ---- */
 
 /**
- * struct tn_flows - where a dump of flows goes on, in netlink_callback's ctx
- * @walk: timely_onramp_walk()'s
+ * struct tn_flows - position of a dump of flows, kept in netlink_callback.ctx between messages
+ * @walk: position in the table of flows, for timely_onramp_walk()
  */
 struct tn_flows {
 	struct timely_onramp_walk *walk;
 };
 
 /**
- * struct tn_dump_to - what a flow is told to
- * @skb: a message of the dump
- * @cb: the dump
+ * struct tn_flow_message - argument of tn_dump_flow()
+ * @skb: the message that the flows are put into
+ * @cb: netlink's state of the dump
  */
-struct tn_dump_to {
+struct tn_flow_message {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 };
@@ -512,9 +551,12 @@ static int tn_put_flow(struct sk_buff *skb, const struct timely_onramp_flow_stat
 	return 0;
 }
 
-static int tn_tell_flow(const struct timely_onramp_flow_status *status, void *arg)
+/* Puts one flow of a dump. timely_onramp_walk() calls this function for each flow; -EMSGSIZE, if
+ * the message is full, ends the walk.
+ */
+static int tn_dump_flow(const struct timely_onramp_flow_status *status, void *arg)
 {
-	struct tn_dump_to *to = arg;
+	struct tn_flow_message *to = arg;
 	void *header = genlmsg_put(to->skb, NETLINK_CB(to->cb->skb).portid,
 				   to->cb->nlh->nlmsg_seq, &tn_family, NLM_F_MULTI,
 				   TIMELY_CMD_FLOW_GET);
@@ -534,7 +576,7 @@ static int tn_flow_dump_start(struct netlink_callback *cb)
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 
 	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
-		NL_SET_ERR_MSG(cb->extack, "timely: a dump is of all flows: give no attribute");
+		NL_SET_ERR_MSG(cb->extack, "timely: a dump lists all flows: remove the attributes");
 		return -EINVAL;
 	}
 	flows->walk = timely_onramp_walk_begin(sock_net(cb->skb->sk));
@@ -549,13 +591,13 @@ static int tn_flow_dump_done(struct netlink_callback *cb)
 	return 0;
 }
 
-/* Flows come and go meanwhile: one may be missed or told twice then. */
+/* Flows that are added or removed during a dump may be missed or listed twice. */
 static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
-	struct tn_dump_to to = { .skb = skb, .cb = cb };
+	struct tn_flow_message to = { .skb = skb, .cb = cb };
 
-	timely_onramp_walk(flows->walk, tn_tell_flow, &to);
+	timely_onramp_walk(flows->walk, tn_dump_flow, &to);
 	return skb->len;
 }
 
@@ -673,8 +715,8 @@ static const struct genl_ops tn_ops[] = {
 };
 
 /*
- * No alias for the family's name: the modules are loaded by whoever wants the
- * congestion control, not by a question about them.
+ * There is no module alias for the family's name, because a query must not load the module. The
+ * module is loaded with the congestion control, the qdisc or On-Ramp's receiver.
  */
 static struct genl_family tn_family __ro_after_init = {
 	.name = TIMELY_GENL_NAME,
@@ -686,7 +728,7 @@ static struct genl_family tn_family __ro_after_init = {
 };
 
 /**
- * timely_netlink_init() - offer the family
+ * timely_netlink_init() - register the family
  *
  * Return: 0, or a negative error code.
  */
@@ -696,7 +738,7 @@ int timely_netlink_init(void)
 }
 
 /**
- * timely_netlink_exit() - withdraw the family; requests under way are waited for
+ * timely_netlink_exit() - unregister the family, after requests in progress have ended
  */
 void timely_netlink_exit(void)
 {

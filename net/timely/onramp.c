@@ -1,26 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp (NSDI'21) in the sender: what OR-ACKs tell of a path's delay becomes a
- * pause of the flow, which the qdisc keeps to.
+ * On-Ramp (NSDI'21) at the sender: this file receives OR-ACKs and decides which are accepted.
  *
- *	OR-ACK -> whose is it, is it true -> one-way delay -> pause.c -> the flow
+ * An OR-ACK is a UDP packet in which the receiver (net/ipv4/timely_acker.c) reports when a packet
+ * of a flow arrived. The sender computes the delay of this packet. If the delay is above a
+ * threshold, the sender pauses the flow: the qdisc sends no data of the flow until a time.
  *
- * An OR-ACK is an instruction from the network to stop sending. It counts only if
- * its tag was made with a key of this network namespace, its flow is alive and
- * held by a qdisc, the packet it names departed a short while ago and after the
- * one that the last OR-ACK was about. What a flood of others may cost is bounded.
+ *	onramp.c	OR-ACK: find the key, the flow and the packet's departure; verify the tag
+ *	onramp_flow.c	compute the delay (engine/owd.c) and the pause (engine/pause.c)
+ *	sch_timely	pause the flow
  *
- * The delay may be had in three ways:
+ * onramp_rtt.c feeds RTTs instead of OR-ACKs, onramp_table.c finds flows by their addresses, and
+ * onramp_net.c has the keys and counters.
  *
- *	absolute	receiver's time less ours, by clocks that are in step
- *	relative	by clocks as they are: the receiver's is one more remote
- *			clock that clock.c tells in our time, as OR-ACKs come back
- *			and are never early. That is the way there with the least
- *			way back; what it exceeds its own least by counts.
- *	rtt		what RTTs that TCP sees exceed their least by: no receiver
+ * An OR-ACK can stop a flow, so a forged OR-ACK must have no effect. An OR-ACK is accepted only if
  *
- * Notable differences from the paper: an OR-ACK is authenticated; after a hold a
- * flow's rate is limited for a while, see timely_resume_hold().
+ *  - its tag was made with a key of this network namespace (or keys are not required),
+ *  - a qdisc with On-Ramp sends the flow, and for TCP the connection exists,
+ *  - the reported packet departed at most a second ago, and after the packet of the last accepted
+ *    OR-ACK.
+ *
+ * Cheap checks come before the tag is verified. OR-ACKs with a valid tag that fail a later check
+ * are limited. So the cost of a flood is bounded.
+ *
+ * The qdisc's option owd selects how the delay is obtained:
+ *
+ *	absolute	The packet's arrival by the receiver's clock minus its departure by the
+ *			sender's clock. The clocks of both hosts must be synchronised.
+ *	relative	The excess of the one-way delay over its minimum of the last 5 to 10 s. The
+ *			clocks need not be synchronised: the sender fits a mapping of the receiver's
+ *			clock to its own clock (engine/clock.c). The fit uses that an OR-ACK arrives
+ *			after its departure.
+ *	rtt		The excess of TCP's RTT over its minimum of the last 5 to 10 s. No receiver
+ *			is needed.
+ *
+ * Documentation/deviations.md lists the differences from the paper. The difference in this file is
+ * that OR-ACKs are authenticated.
  */
 
 #include <linux/export.h>
@@ -40,9 +55,11 @@
 
 #include "onramp.h"
 
-/* OR-ACKs whose tag is right but that do not count, those of an impossible time for example: so
- * many may try for each of so many groups of addresses in each period. An OR-ACK whose tag is
- * wrong uses up nothing, as anybody can send it from any address, nor does one that is replayed.
+/* Limit on OR-ACKs that have a valid tag but are not accepted, for example because their time is
+ * impossible: ONRAMP_BAD_MAX in each ONRAMP_BAD_NS, for each of ONRAMP_BAD_GROUPS groups of peers.
+ * Beyond the limit, all OR-ACKs of the group are dropped until the period ends. OR-ACKs that
+ * onramp_match() rejects, such as replays, and OR-ACKs with a wrong tag do not use up the limit:
+ * anybody can send these with the address of any peer.
  */
 #define ONRAMP_BAD_MAX		1024
 #define ONRAMP_BAD_NS		(4 * NSEC_PER_MSEC)
@@ -51,7 +68,9 @@ static u32 onramp_seed __read_mostly;
 
 /* ---- OR-ACKs ---- */
 
-/* The key that an OR-ACK is to be verified with, NULL without one. Under RCU. */
+/* Find the key that an OR-ACK names. @key is set to NULL if the OR-ACK names no key and the network
+ * namespace accepts OR-ACKs without a key. The caller is in an RCU read-side critical section.
+ */
 static enum timely_onramp_counter onramp_key(struct onramp_net *on,
 					     const struct timely_orack *orack,
 					     const struct timely_orack_key **key)
@@ -66,7 +85,9 @@ static enum timely_onramp_counter onramp_key(struct onramp_net *on,
 	return TIMELY_ONRAMP_accepted;
 }
 
-/* The socket that sends the flow, referenced, or NULL. */
+/* Find the TCP socket that sends the flow. @iif is the interface that the OR-ACK arrived at.
+ * Return: the socket with a reference, or NULL.
+ */
 static struct sock *onramp_socket(struct net *net, const struct timely_tuple *tuple, int iif)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -80,12 +101,12 @@ static struct sock *onramp_socket(struct net *net, const struct timely_tuple *tu
 				  ntohs(tuple->sport), iif, 0);
 }
 
-/* Is the flow alive, and was the packet sent? It need not be unacknowledged: TCP's
- * own ACK often comes first, and its departure is not remembered for long. Of UDP
- * nobody knows.
+/* Check that the TCP connection exists and has sent the reported byte. The byte may be acknowledged
+ * already, because TCP's ACK often arrives before the OR-ACK. For UDP there is nothing to check:
+ * the kernel does not keep what a UDP socket has sent.
  */
-static enum timely_onramp_counter onramp_in_flight(struct net *net,
-						   const struct timely_orack *orack, int iif)
+static enum timely_onramp_counter onramp_was_sent(struct net *net,
+						  const struct timely_orack *orack, int iif)
 {
 	enum timely_onramp_counter result = TIMELY_ONRAMP_no_flow;
 	struct sock *sk;
@@ -102,44 +123,49 @@ static enum timely_onramp_counter onramp_in_flight(struct net *net,
 	return result;
 }
 
-/* Does an OR-ACK tell of a packet that a flow has sent, and that is later than what was heard
- * of last? This takes less time than to verify the tag, takes no lock and changes nothing: what
- * anybody can send without having seen a packet, and what is replayed, ends here. Under RCU.
+/* Find the flow and the departure of the packet that an OR-ACK reports. The packet must have
+ * departed after the packet of the last accepted OR-ACK. This check is faster than verifying the
+ * tag, takes no lock and changes nothing. The check rejects replays, and OR-ACKs made by somebody
+ * who has not seen a packet of the flow. The caller is in an RCU read-side critical section.
  */
 static enum timely_onramp_counter onramp_match(const struct timely_orack *orack,
 					       struct timely_onramp **found,
-					       struct onramp_news *news)
+					       struct onramp_sample *sample)
 {
 	struct timely_onramp *onramp = timely_onramp_lookup(&orack->tuple);
 
 	if (!onramp || READ_ONCE(onramp->flow->closed))
 		return TIMELY_ONRAMP_no_flow;
 	*found = onramp;
-	return timely_onramp_departure(onramp, orack->tuple.protocol == IPPROTO_UDP, news);
+	return timely_onramp_departure(onramp, orack->tuple.protocol == IPPROTO_UDP, sample);
 }
 
-/* Let a flow hear what an OR-ACK tells, whose tag is right. Under RCU. */
+/* Check the rest of an OR-ACK with a valid tag, and pass the OR-ACK to its flow. The caller is in
+ * an RCU read-side critical section.
+ */
 static enum timely_onramp_counter onramp_take(struct net *net, const struct timely_orack *orack,
 					      int iif, struct timely_onramp *onramp,
-					      struct onramp_news *news)
+					      struct onramp_sample *sample)
 {
-	enum timely_onramp_counter result = onramp_in_flight(net, orack, iif);
+	enum timely_onramp_counter result = onramp_was_sent(net, orack, iif);
 
 	if (result != TIMELY_ONRAMP_accepted)
 		return result;
 	if (!orack->received_ns)
 		return TIMELY_ONRAMP_bad_time;
-	result = timely_onramp_hear(onramp->flow, news);
-	if (unlikely(news->doubted))
+	result = timely_onramp_signal(onramp->flow, sample);
+	if (unlikely(sample->doubted))
 		timely_onramp_count(net, TIMELY_ONRAMP_out_of_step);
-	if (unlikely(news->noticed))
+	if (unlikely(sample->noticed))
 		timely_onramp_count(net, TIMELY_ONRAMP_clock_steps);
 	return result;
 }
 
+/* Set the addresses of the flow that an OR-ACK reports about: the data went in the opposite
+ * direction of the OR-ACK.
+ */
 static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *skb)
 {
-	/* The data went the other way. */
 	if (skb->protocol == htons(ETH_P_IPV6)) {
 		tuple->family = AF_INET6;
 		memcpy(tuple->saddr, &ipv6_hdr(skb)->daddr, sizeof(tuple->saddr));
@@ -151,15 +177,15 @@ static void onramp_addresses(struct timely_tuple *tuple, const struct sk_buff *s
 	}
 }
 
-/* The count of authentic but useless OR-ACKs that a sender's group of addresses may still
- * add to; NULL if it is used up.
+/* Find the counter of a group of peers for OR-ACKs that have a valid tag but are not accepted. All
+ * counters are set to 0 every ONRAMP_BAD_NS. Return: the counter; NULL if the limit is reached.
  */
 static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, u64 now_ns)
 {
 	u32 group = jhash2((const u32 *)tuple->daddr, ARRAY_SIZE(tuple->daddr), onramp_seed);
 	u16 *bad = &on->bad[group % ONRAMP_BAD_GROUPS];
 
-	/* CPUs may race here: then it is a few more. */
+	/* CPUs may race here, so a few OR-ACKs more or less may be counted. */
 	if (now_ns - READ_ONCE(on->bad_ns) >= ONRAMP_BAD_NS) {
 		WRITE_ONCE(on->bad_ns, now_ns);
 		memset(on->bad, 0, sizeof(on->bad));
@@ -167,14 +193,14 @@ static u16 *onramp_bad(struct onramp_net *on, const struct timely_tuple *tuple, 
 	return READ_ONCE(*bad) < ONRAMP_BAD_MAX ? bad : NULL;
 }
 
-/* Judge an OR-ACK that has the right form. Nothing that is limited is used up before the tag was
- * verified: a limit that forged OR-ACKs could use up would silence the peer whose address they
- * bear.
+/* Decide whether a well-formed OR-ACK is accepted. Only OR-ACKs with a verified tag use up the
+ * limit ONRAMP_BAD_MAX. Otherwise an attacker could forge the address of a peer and use up the
+ * limit of that peer, so that the peer's genuine OR-ACKs would be dropped.
  */
 static enum timely_onramp_counter
 onramp_judge_formed(struct net *net, struct timely_orack *orack, const u8 *wire, int iif)
 {
-	struct onramp_news news = {
+	struct onramp_sample sample = {
 		.seq = orack->seq,
 		.received_ns = orack->received_ns,
 		.turnaround_ns = orack->turnaround_ns,
@@ -188,21 +214,24 @@ onramp_judge_formed(struct net *net, struct timely_orack *orack, const u8 *wire,
 	result = onramp_key(on, orack, &key);
 	if (result != TIMELY_ONRAMP_accepted)
 		return result;
-	result = onramp_match(orack, &onramp, &news);
+	result = onramp_match(orack, &onramp, &sample);
 	if (result != TIMELY_ONRAMP_accepted)
 		return result;
 	if (!timely_orack_verify(orack, wire, key))
 		return TIMELY_ONRAMP_bad_tag;
-	news.now_ns = ktime_get_ns();
-	bad = onramp_bad(on, &orack->tuple, news.now_ns);
+	sample.now_ns = ktime_get_ns();
+	bad = onramp_bad(on, &orack->tuple, sample.now_ns);
 	if (!bad)
 		return TIMELY_ONRAMP_flooded;
-	result = onramp_take(net, orack, iif, onramp, &news);
+	result = onramp_take(net, orack, iif, onramp, &sample);
 	if (result != TIMELY_ONRAMP_accepted)
 		WRITE_ONCE(*bad, *bad + 1);
 	return result;
 }
 
+/* Decide whether a received UDP packet is an OR-ACK that is accepted. The caller is in an RCU
+ * read-side critical section.
+ */
 static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
 {
 	struct timely_orack orack = { };
@@ -216,7 +245,7 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 	return onramp_judge_formed(net, &orack, wire, skb->skb_iif);
 }
 
-/* Called in softirq for each packet that the socket is given. */
+/* A socket for OR-ACKs calls this in softirq for each received packet. */
 static void onramp_data_ready(struct sock *sk)
 {
 	struct net *net = sock_net(sk);
@@ -240,6 +269,9 @@ static void onramp_data_ready(struct sock *sk)
 
 /* ---- listening ---- */
 
+/* Open the socket that receives OR-ACKs of an address family. No task reads the socket:
+ * onramp_data_ready() handles packets in softirq. Return: 0 and @result, or a negative error.
+ */
 static int onramp_listen(struct net *net, int family, struct socket **result)
 {
 	union {
@@ -260,10 +292,10 @@ static int onramp_listen(struct net *net, int family, struct socket **result)
 		addr.v4.sin_family = AF_INET;
 		addr.v4.sin_port = htons(timely_onramp_port());
 	}
-	/* Not the process's own: softirqs hand packets over. */
+	/* The socket is read in softirq, where allocations must not sleep. */
 	sock->sk->sk_allocation = GFP_ATOMIC;
 #ifdef CONFIG_NET_RX_BUSY_POLL
-	/* What reads the socket runs in a NAPI's poll: it must not poll another one. */
+	/* The socket is read in a NAPI poll, which must not poll another NAPI instance. */
 	WRITE_ONCE(sock->sk->sk_ll_usec, 0);
 #endif
 	if (!err)
@@ -280,8 +312,9 @@ static int onramp_listen(struct net *net, int family, struct socket **result)
 	return 0;
 }
 
-/* To ask for a socket of a family that is not there loads its module, and IPv6's takes RTNL
- * to start, which is held here. A namespace has these settings since IPv6 is there.
+/* Whether IPv6 is available: a network namespace has devconf_all only if the module ipv6 is loaded.
+ * If the module is not loaded, creating an IPv6 socket would load it. The init function of ipv6
+ * takes RTNL, which the caller may hold, so this would be a deadlock.
  */
 static bool onramp_has_ipv6(const struct net *net)
 {
@@ -292,30 +325,33 @@ static bool onramp_has_ipv6(const struct net *net)
 #endif
 }
 
+/* Open the sockets that receive OR-ACKs, or none if one of them fails. Under @on->lock. */
 static int onramp_listen_all(struct net *net, struct onramp_net *on)
 {
 	int err = onramp_listen(net, AF_INET, &on->sockets[0]);
 
-	/* Without IPv6 there is nothing to be missed. */
 	if (!err && onramp_has_ipv6(net))
 		err = onramp_listen(net, AF_INET6, &on->sockets[1]);
 	if (err == -EADDRINUSE)
-		pr_warn_ratelimited("timely: On-Ramp refused: another socket has UDP port %u, where OR-ACKs come in: \"ss -ulpn 'sport = :%u'\" shows whose it is; free the port, or load timely with another orack_port on all hosts\n",
+		pr_warn_ratelimited("timely: On-Ramp refused: another socket has UDP port %u, which OR-ACKs are sent to: \"ss -ulpn 'sport = :%u'\" shows the socket; close it, or load the module timely on all hosts with another orack_port\n",
 				    timely_onramp_port(), timely_onramp_port());
 	if (err)
-		timely_onramp_deafen(on);
+		timely_onramp_close(on);
 	return err;
 }
 
 /**
- * timely_onramp_join() - a qdisc is going to hold flows
- * @net: network namespace of its device
- * @owd: TIMELY_OWD_*: what it takes for a delay
+ * timely_onramp_join() - start signals for a qdisc with the option onramp
+ * @net: network namespace of the qdisc's device
+ * @owd: TIMELY_OWD_*: how delays are obtained
  *
- * Return: 0; -EADDRINUSE if another socket has the port of OR-ACKs; another error
- * of making one; -EOPNOTSUPP if RTTs cannot be had, as the kernel has no tracepoint for them
- * or is built with PREEMPT_RT; -EPERM if they are wanted by somebody who must not affect the
- * host, see timely_may_affect_host().
+ * The first qdisc of a namespace opens the sockets that receive OR-ACKs; the first qdisc of the
+ * host with TIMELY_OWD_RTT joins the tracepoint that gives RTTs.
+ *
+ * Context: process; RTNL may be held.
+ * Return: 0; -EADDRINUSE if another socket uses the UDP port of OR-ACKs; another error of creating
+ * a socket; for TIMELY_OWD_RTT, -EOPNOTSUPP if the kernel has no tracepoint tcp_probe or is built
+ * with PREEMPT_RT, or -EPERM if the user must not affect the host, see timely_may_affect_host().
  */
 int timely_onramp_join(struct net *net, u8 owd)
 {
@@ -335,9 +371,12 @@ int timely_onramp_join(struct net *net, u8 owd)
 EXPORT_SYMBOL_GPL(timely_onramp_join);
 
 /**
- * timely_onramp_leave() - and no more
- * @net: as for timely_onramp_join()
- * @owd: likewise
+ * timely_onramp_leave() - undo timely_onramp_join() for a qdisc
+ * @net: network namespace of the qdisc's device
+ * @owd: TIMELY_OWD_*: how delays were obtained, as in timely_onramp_join()
+ *
+ * The last qdisc of the namespace closes the sockets for OR-ACKs; some time after the last qdisc of
+ * the host with TIMELY_OWD_RTT, the tracepoint probe is unregistered.
  */
 void timely_onramp_leave(struct net *net, u8 owd)
 {
@@ -349,7 +388,7 @@ void timely_onramp_leave(struct net *net, u8 owd)
 	}
 	mutex_lock(&on->lock);
 	if (!--on->listeners)
-		timely_onramp_deafen(on);
+		timely_onramp_close(on);
 	mutex_unlock(&on->lock);
 }
 EXPORT_SYMBOL_GPL(timely_onramp_leave);
@@ -357,9 +396,9 @@ EXPORT_SYMBOL_GPL(timely_onramp_leave);
 /* ---- loading ---- */
 
 /**
- * timely_onramp_init() - make ready
+ * timely_onramp_init() - initialise On-Ramp when the module is loaded
  *
- * Return: 0; -EINVAL for a port that is none; -ENOMEM.
+ * Return: 0; -EINVAL if the parameter orack_port is 0; -ENOMEM.
  */
 int timely_onramp_init(void)
 {
@@ -384,7 +423,12 @@ no_peers:
 	return err;
 }
 
-/** timely_onramp_exit() - all qdiscs have gone, and all flows been put */
+/**
+ * timely_onramp_exit() - clean up when the module is unloaded
+ *
+ * Before the call, every qdisc has called timely_onramp_leave(), and all flow entries have been
+ * released.
+ */
 void timely_onramp_exit(void)
 {
 	timely_onramp_rtt_exit();

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What On-Ramp knows of flows: when their packets departed, and what was heard of these packets.
- * A signal, an OR-ACK or an RTT, becomes a delay, and the controller (pause.c) makes of the delay
- * a pause, which the qdisc keeps to.
+ * On-Ramp's state of a flow: the departures of the flow's packets, and the signals about them.
+ *
+ * The qdisc records when packets of a flow depart. A signal (an OR-ACK from onramp.c, or an RTT
+ * from onramp_rtt.c) is about one packet. With the departure of this packet, engine/owd.c computes
+ * the packet's delay from the signal. The controller (engine/pause.c) computes a pause from the
+ * delay, and the qdisc applies the pause. onramp_table.c allocates the state and finds it by the
+ * flow's addresses.
+ *
+ * As in the paper, the packet of the present signal is called the green packet.
  */
 
 #include <linux/export.h>
-#include <linux/rhashtable.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
@@ -22,98 +25,37 @@
 
 #include "onramp.h"
 
-/* A flow of which nothing that it sent since was heard has had a rest. */
-#define ONRAMP_REST_NS		NSEC_PER_MSEC
-/* And one that sends, but of which nothing is heard, after this. */
-#define ONRAMP_UNHEARD_NS	(10 * NSEC_PER_MSEC)
+/* The rate limit after a pause ends when the last pause has ended, and the last green packet has
+ * departed, at least this long ago. ONRAMP_IDLE_NS is for a flow that sends again after the qdisc
+ * had no packets of the flow, ONRAMP_NO_SIGNAL_NS for any other flow that sends.
+ */
+#define ONRAMP_IDLE_NS		NSEC_PER_MSEC
+#define ONRAMP_NO_SIGNAL_NS	(10 * NSEC_PER_MSEC)
 
-/* Packets of a flow that follow each other within this are noted together: so 128
- * entries are two milliseconds of the fastest flow.
+/* TCP packets with contiguous data share an entry of timely_onramp.sent if they depart within this
+ * time. So TIMELY_SENT (128) entries cover at least two milliseconds of any flow that sends new
+ * data.
  */
 #define ONRAMP_AT_ONCE_NS	(16 * NSEC_PER_USEC)
-
-static int onramp_compare(struct rhashtable_compare_arg *arg, const void *object)
-{
-	const struct timely_onramp *onramp = object;
-
-	return !timely_tuple_equal(&onramp->tuple, arg->key);
-}
-
-static const struct rhashtable_params onramp_tuples_params = {
-	.key_len	= sizeof(struct timely_tuple),
-	.key_offset	= offsetof(struct timely_onramp, tuple),
-	.head_offset	= offsetof(struct timely_onramp, by_tuple),
-	.obj_cmpfn	= onramp_compare,
-	.automatic_shrinking = true,
-};
-
-/* 3.3 KB each: in one of a power of two a fifth of the memory would be lost. */
-static struct kmem_cache *onramp_cache;
-static struct rhashtable onramp_tuples;
 
 /* ---- flows ---- */
 
 /**
- * timely_onramp_lookup() - what On-Ramp knows of a flow
- * @tuple: the flow's addresses
+ * timely_onramp_add() - add On-Ramp's state to a flow entry
+ * @flow: the flow entry; if it has the state already, nothing happens
+ * @tuple: the flow's addresses; signals for these addresses go to @flow from now on, and no longer
+ *	to another flow entry with the same addresses, which belongs to another qdisc or to a
+ *	connection that has ended
+ * @sk: the socket that sends the flow; the state counts against the budget of the socket's network
+ *	namespace, and the memory is charged to the socket's memory control group
  *
- * Return: that, under RCU; NULL if the flow is not known.
- */
-struct timely_onramp *timely_onramp_lookup(const struct timely_tuple *tuple)
-{
-	return rhashtable_lookup(&onramp_tuples, tuple, onramp_tuples_params);
-}
-
-static struct timely_onramp *onramp_new(const struct sock *sk)
-{
-	struct timely_budget *budget = timely_budget_take(sock_net(sk),
-							  TIMELY_BUDGET_onramp_flows);
-	struct timely_onramp *onramp;
-	struct mem_cgroup *before;
-
-	if (!budget)
-		return NULL;
-	before = timely_charge_begin(sk);
-	onramp = kmem_cache_zalloc(onramp_cache, GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
-	timely_charge_end(before);
-	if (onramp)
-		onramp->budget = budget;
-	else
-		timely_budget_return(budget);
-	return onramp;
-}
-
-/**
- * timely_onramp_free() - nobody can find it any more
- * @onramp: what On-Ramp knew of a flow; NULL is allowed
- */
-void timely_onramp_free(struct timely_onramp *onramp)
-{
-	struct timely_budget *budget;
-
-	if (!onramp)
-		return;
-	budget = onramp->budget;
-	kmem_cache_free(onramp_cache, onramp);
-	timely_budget_return(budget);
-}
-
-/**
- * timely_onramp_add() - let On-Ramp know of a flow that has a record
- * @flow: the record
- * @tuple: its addresses; what is there with the same is another qdisc's, or of a
- *	connection that is gone, and is not found any more
- * @sk: the socket that sends it: its network namespace's budget is used, and the
- *	memory is charged to its memory control group
- *
- * Return: false if there was no memory, or the budget is used up.
+ * Return: true if @flow has the state; false if there is no memory or the budget is used up.
  */
 bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tuple,
 		       const struct sock *sk)
 {
-	struct timely_onramp *onramp = onramp_new(sk);
+	struct timely_onramp *onramp = timely_onramp_new(sk);
 	struct mem_cgroup *before;
-	struct timely_onramp *old;
 	bool there;
 
 	if (!onramp)
@@ -128,7 +70,9 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
 	if (!there) {
-		/* Pairs with timely_flow_onramp(): who sees the pointer sees all members. */
+		/* Pairs with smp_load_acquire() of timely_flow_onramp(): a reader that sees the
+		 * pointer sees all members of the state.
+		 */
 		smp_store_release(&flow->onramp, onramp);
 	}
 	spin_unlock_bh(&flow->lock);
@@ -137,24 +81,20 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 		timely_onramp_free(onramp);
 		return true;
 	}
-	rcu_read_lock();
-	old = timely_onramp_lookup(tuple);
-	if (old)
-		rhashtable_remove_fast(&onramp_tuples, &old->by_tuple, onramp_tuples_params);
-	/* Without a place in the table no OR-ACK finds it: it is just not held. */
-	rhashtable_insert_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
-	rcu_read_unlock();
+	timely_onramp_insert(onramp);
 	return true;
 }
 EXPORT_SYMBOL_GPL(timely_onramp_add);
 
 /**
- * timely_onramp_flow() - the record of a flow whose congestion control wants none
- * @tuple: its addresses
- * @sk: as for timely_onramp_add()
+ * timely_onramp_flow() - find or create a flow entry by the flow's addresses
+ * @tuple: the flow's addresses
+ * @sk: the socket that sends the flow; budget and memory are as for timely_onramp_add()
  *
- * Return: the record, to be released with timely_flow_put(); NULL if there is no
- * memory, or a budget is used up.
+ * The function is for flows whose congestion control creates no flow entry.
+ *
+ * Return: the flow entry, with On-Ramp's state, to be released with timely_flow_put(); NULL if
+ * there is no memory or a budget is used up.
  */
 struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const struct sock *sk)
 {
@@ -163,7 +103,9 @@ struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const s
 
 	rcu_read_lock();
 	onramp = timely_onramp_lookup(tuple);
-	/* One that a congestion control has asked for is another connection's. */
+	/* A flow entry with a key was created by a congestion control. The entry belongs to another
+	 * connection, which had the same addresses before.
+	 */
 	if (onramp && !onramp->flow->key && refcount_inc_not_zero(&onramp->flow->ref))
 		flow = onramp->flow;
 	rcu_read_unlock();
@@ -178,17 +120,9 @@ struct timely_flow *timely_onramp_flow(const struct timely_tuple *tuple, const s
 }
 EXPORT_SYMBOL_GPL(timely_onramp_flow);
 
-/**
- * timely_onramp_drop() - the last reference to a flow has gone
- * @onramp: what On-Ramp knew of it, freed after RCU readers have left
+/* Whether a packet can share the entry @sent of the previous packet: the packet has the next bytes
+ * of the stream, and departs less than ONRAMP_AT_ONCE_NS after the entry's first packet.
  */
-void timely_onramp_drop(struct timely_onramp *onramp)
-{
-	rhashtable_remove_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
-	timely_peer_put(onramp->peer);
-}
-
-/* May the packet be noted with the one before, as more of the same? */
 static bool onramp_continues(const struct timely_sent *sent,
 			     const struct timely_departure *departure, u32 payload)
 {
@@ -197,55 +131,58 @@ static bool onramp_continues(const struct timely_sent *sent,
 }
 
 /**
- * timely_onramp_depart() - a packet is handed to the device
- * @onramp: of its flow
- * @departure: which, how large, and when
- * @payload: its bytes of sequence space, 0 for UDP
+ * timely_onramp_depart() - record that a packet is passed to the device
+ * @onramp: On-Ramp's state of the packet's flow
+ * @departure: sequence number, size and time of the packet
+ * @payload: bytes of TCP payload, without a FIN; 0 for UDP
  *
- * Entries are written by the qdisc and read by whoever has an OR-ACK. Should two
- * qdiscs write at once some departures are lost.
+ * The qdisc that sends the flow calls this function. timely_onramp_departure() reads the recorded
+ * departures on any CPU, without a lock. If two qdiscs send packets of the flow at the same time,
+ * some departures are lost.
  */
 void timely_onramp_depart(struct timely_onramp *onramp,
 			  const struct timely_departure *departure, u32 payload)
 {
 	struct timely_sent *sent = &onramp->sent[(onramp->next - 1) % TIMELY_SENT];
 	u64 time_ns = sent->time_ns;
-	u32 span_ns = 0, all = payload;
+	u32 span_ns = 0, total = payload;
 
 	WRITE_ONCE(onramp->bytes, onramp->bytes + departure->bytes);
 	if (onramp_continues(sent, departure, payload)) {
 		span_ns = departure->time_ns - time_ns;
-		all += sent->payload;
+		total += sent->payload;
 	} else {
 		sent = &onramp->sent[onramp->next % TIMELY_SENT];
 		WRITE_ONCE(onramp->next, onramp->next + 1);
 		time_ns = departure->time_ns;
 	}
 	WRITE_ONCE(sent->time_ns, 0);
-	smp_wmb(); /* the old time is gone before what is new */
+	smp_wmb(); /* the time is 0 first; pairs with the last smp_rmb() of onramp_read() */
 	WRITE_ONCE(sent->span_ns, span_ns);
 	WRITE_ONCE(sent->end_seq, departure->end_seq);
-	WRITE_ONCE(sent->payload, all);
+	WRITE_ONCE(sent->payload, total);
 	WRITE_ONCE(sent->asserted_ns, (u32)READ_ONCE(onramp->pause.asserted_ns));
-	smp_wmb(); /* and that is there before the new time */
+	smp_wmb(); /* the time is set last; pairs with the first smp_rmb() of onramp_read() */
 	WRITE_ONCE(sent->time_ns, time_ns);
 }
 EXPORT_SYMBOL_GPL(timely_onramp_depart);
 
-/* Read an entry. Return: false if it is being written. */
+/* Copy an entry of timely_onramp.sent. Return: false if unused or written meanwhile. */
 static bool onramp_read(const struct timely_sent *entry, struct timely_sent *sent)
 {
 	sent->time_ns = READ_ONCE(entry->time_ns);
-	smp_rmb(); /* pairs with both of timely_onramp_depart() */
+	smp_rmb(); /* pairs with the second smp_wmb() of timely_onramp_depart() */
 	sent->span_ns = READ_ONCE(entry->span_ns);
 	sent->end_seq = READ_ONCE(entry->end_seq);
 	sent->payload = READ_ONCE(entry->payload);
 	sent->asserted_ns = READ_ONCE(entry->asserted_ns);
-	smp_rmb(); /* likewise */
+	smp_rmb(); /* pairs with the first smp_wmb() of timely_onramp_depart() */
 	return sent->time_ns && sent->time_ns == READ_ONCE(entry->time_ns);
 }
 
-/* Is a byte among @payload ones before @end_seq, or, where @whole, is that just its number? */
+/* Whether an entry of timely_onramp.sent is about @seq. With @whole (UDP), @seq is a digest and
+ * must be equal to @end_seq. Else @seq must be one of the @payload bytes before @end_seq.
+ */
 static bool onramp_contains(u32 end_seq, u32 payload, u32 seq, bool whole)
 {
 	u32 back = end_seq - seq;
@@ -253,7 +190,9 @@ static bool onramp_contains(u32 end_seq, u32 payload, u32 seq, bool whole)
 	return whole ? !back : back - 1 < payload;
 }
 
-/* When the packet departed that a byte of an entry is in: packets are spread evenly. */
+/* Estimate when the packet with the byte @seq departed. The packets of an entry are assumed to have
+ * departed at equal intervals.
+ */
 static u64 onramp_departed(const struct timely_sent *sent, u32 seq)
 {
 	if (!sent->span_ns)
@@ -262,27 +201,30 @@ static u64 onramp_departed(const struct timely_sent *sent, u32 seq)
 	       div_u64((u64)sent->span_ns * (sent->payload - (sent->end_seq - seq)), sent->payload);
 }
 
-/* ---- a signal ---- */
+/* ---- signals ---- */
 
-/* The delay that the controller is to act on. */
+/* Compute the delay that is compared with the threshold, as the qdisc's option owd says. Relative
+ * delays and RTTs need the peer's state, which has their minimum filters. Without this state only
+ * absolute delays can be computed.
+ */
 static enum timely_owd_verdict onramp_delay(struct timely_onramp *onramp,
-					    const struct timely_onramp_law *law,
-					    struct onramp_news *news, u64 *delay_ns)
+					    const struct timely_onramp_cfg *cfg,
+					    struct onramp_sample *sample, u64 *delay_ns)
 {
 	struct timely_owd_signal signal = {
-		.now_ns = news->now_ns,
-		.sent_ns = news->sent_ns,
-		.received_ns = news->received_ns,
-		.turnaround_ns = news->turnaround_ns,
+		.now_ns = sample->now_ns,
+		.sent_ns = sample->sent_ns,
+		.received_ns = sample->received_ns,
+		.turnaround_ns = sample->turnaround_ns,
 		.real_ns = ktime_to_ns(ktime_mono_to_real(0)),
 	};
-	u64 error_ns = READ_ONCE(law->clock_error_ns), threshold_ns;
+	u64 error_ns = READ_ONCE(cfg->clock_error_ns), threshold_ns;
 	enum timely_owd_verdict verdict = TIMELY_OWD_GOOD;
 	struct timely_peer *peer = onramp->peer;
-	u8 owd = READ_ONCE(law->owd);
+	u8 owd = READ_ONCE(cfg->owd);
 	u32 noticed;
 
-	threshold_ns = READ_ONCE(law->pause.threshold_ns) + error_ns;
+	threshold_ns = READ_ONCE(cfg->pause.threshold_ns) + error_ns;
 	if (!peer)
 		return owd == TIMELY_OWD_ABSOLUTE ?
 		       timely_owd_absolute(NULL, &onramp->timeline, &signal, error_ns,
@@ -292,145 +234,161 @@ static enum timely_owd_verdict onramp_delay(struct timely_onramp *onramp,
 	if (owd == TIMELY_OWD_ABSOLUTE) {
 		verdict = timely_owd_absolute(&peer->owd, &onramp->timeline, &signal, error_ns,
 					      threshold_ns, delay_ns);
-	} else if (news->received_ns) {
+	} else if (sample->received_ns) {
 		timely_peer_want_clock(peer);
 		verdict = timely_owd_relative(&peer->owd, &onramp->timeline, &signal, delay_ns);
 	} else {
 		*delay_ns = timely_owd_rtt(&peer->owd, &signal);
 	}
-	news->noticed = peer->owd.noticed - noticed;
+	sample->noticed = peer->owd.noticed - noticed;
 	spin_unlock(&peer->lock);
 	return verdict;
 }
 
 /**
- * timely_onramp_least() - a round trip of the path of a flow that is new to On-Ramp
- * @flow: its record
- * @now_ns: the time
- * @rtt_ns: the least that is known, all ones for none
+ * timely_onramp_first_rtt() - report an RTT from before the first signal to the minimum filter
+ * @flow: the flow entry of a flow that is new to On-Ramp
+ * @now_ns: current time, CLOCK_MONOTONIC
+ * @rtt_ns: lowest known RTT of the path, as TCP measured it; U64_MAX if none is known
  *
- * A connection often begins when its path is idle, and what it sends then goes
- * through a queue that all who send have made, and keep: the first delay that a
- * signal tells of is not the least.
+ * The handshake of a connection often finds the path idle. The connection's data may then pass a
+ * queue that all senders keep filled together. From signals alone, the minimum filter would take
+ * the delay of that queue for the minimum.
  */
-void timely_onramp_least(struct timely_flow *flow, u64 now_ns, u64 rtt_ns)
+void timely_onramp_first_rtt(struct timely_flow *flow, u64 now_ns, u64 rtt_ns)
 {
 	struct timely_peer *peer = timely_flow_onramp(flow)->peer;
 
 	if (!peer || rtt_ns == U64_MAX)
 		return;
 	spin_lock_bh(&peer->lock);
-	timely_owd_least(&peer->owd, now_ns, rtt_ns);
+	timely_owd_add_rtt(&peer->owd, now_ns, rtt_ns);
 	spin_unlock_bh(&peer->lock);
 }
-EXPORT_SYMBOL_GPL(timely_onramp_least);
+EXPORT_SYMBOL_GPL(timely_onramp_first_rtt);
 
-static void onramp_statistics(struct timely_onramp_law *law, u64 delay_ns, u32 b)
+/* Count a signal in the qdisc's statistics. Each signal's b has the weight 1/16 in the average of
+ * b; CPUs may race and lose a signal.
+ */
+static void onramp_statistics(struct timely_onramp_cfg *cfg, u64 delay_ns, u32 b)
 {
 	u32 bin = fls64(delay_ns / TIMELY_ONRAMP_FIRST_BIN_NS);
-	s32 off = (s32)b - (s32)READ_ONCE(law->b);
+	s32 off = (s32)b - (s32)READ_ONCE(cfg->b);
 
-	atomic64_inc(&law->signals);
-	atomic64_inc(&law->delays[min_t(u32, bin, TIMELY_ONRAMP_BINS - 1)]);
-	WRITE_ONCE(law->b, law->b + off / 16);
+	atomic64_inc(&cfg->signals);
+	atomic64_inc(&cfg->delays[min_t(u32, bin, TIMELY_ONRAMP_BINS - 1)]);
+	WRITE_ONCE(cfg->b, cfg->b + off / 16);
 }
 
-static struct timely_pause_law onramp_pause_law(const struct timely_onramp_law *law)
+/* Copy the parameters of the controller, which the user may change at any time. Absolute delays may
+ * be wrong by the error of the clocks, so this error is added to the threshold.
+ */
+static struct timely_pause_cfg onramp_pause_cfg(const struct timely_onramp_cfg *cfg)
 {
-	struct timely_pause_law pause = {
-		.threshold_ns = READ_ONCE(law->pause.threshold_ns),
-		.pause_max_ns = READ_ONCE(law->pause.pause_max_ns),
-		.gain = READ_ONCE(law->pause.gain),
-		.strawman = READ_ONCE(law->pause.strawman),
+	struct timely_pause_cfg pause = {
+		.threshold_ns = READ_ONCE(cfg->pause.threshold_ns),
+		.pause_max_ns = READ_ONCE(cfg->pause.pause_max_ns),
+		.gain = READ_ONCE(cfg->pause.gain),
+		.strawman = READ_ONCE(cfg->pause.strawman),
 	};
 
-	if (READ_ONCE(law->owd) == TIMELY_OWD_ABSOLUTE)
-		pause.threshold_ns += READ_ONCE(law->clock_error_ns);
+	if (READ_ONCE(cfg->owd) == TIMELY_OWD_ABSOLUTE)
+		pause.threshold_ns += READ_ONCE(cfg->clock_error_ns);
 	return pause;
 }
 
-/* What the controller has changed: the flow's accounts, and the qdisc's. */
-static void onramp_changed(struct timely_flow *flow, struct timely_onramp_law *law,
+/* Apply a pause that the controller has set or changed, and add the pause to the statistics of the
+ * flow and the qdisc. @asserted_ns is the sum of the flow's pauses before the change; @begun says
+ * that a pause started.
+ */
+static void onramp_changed(struct timely_flow *flow, struct timely_onramp_cfg *cfg,
 			   u64 asserted_ns, bool begun)
 {
 	struct timely_onramp *onramp = flow->onramp;
 	u64 more = onramp->pause.asserted_ns - asserted_ns;
 
 	onramp->paused_ns += more;
-	atomic64_add(more, &law->paused_ns);
+	atomic64_add(more, &cfg->paused_ns);
 	if (begun) {
 		onramp->pauses++;
-		atomic64_inc(&law->pauses);
+		atomic64_inc(&cfg->pauses);
 	}
 	WRITE_ONCE(flow->pause_until_ns, onramp->pause.until_ns);
 }
 
-/* Let the controller hear of a delay, with the flow's lock held. Return: true if
- * the qdisc is to be told.
+/* Pass the delay of the green packet to the controller, with the flow's lock held. Return: whether
+ * the flow's pause has changed, so that the qdisc must be notified.
  */
-static bool onramp_control(struct timely_flow *flow, struct timely_onramp_law *law,
-			   const struct onramp_news *news, u64 delay_ns)
+static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *cfg,
+			   const struct onramp_sample *sample, u64 delay_ns)
 {
 	struct timely_onramp *onramp = flow->onramp;
-	struct timely_pause_law pause = onramp_pause_law(law);
-	u64 asserted_ns = onramp->pause.asserted_ns, rtt_ns = news->now_ns - news->sent_ns;
-	bool begun = news->now_ns >= onramp->pause.until_ns, changed;
+	struct timely_pause_cfg pause = onramp_pause_cfg(cfg);
+	u64 asserted_ns = onramp->pause.asserted_ns, rtt_ns = sample->now_ns - sample->sent_ns;
+	bool begun = sample->now_ns >= onramp->pause.until_ns, changed;
 	struct timely_pause_signal signal = {
-		.now_ns = news->now_ns,
+		.now_ns = sample->now_ns,
 		.delay_ns = delay_ns,
-		/* The low bits, and what has come since: less than 4 s. */
-		.asserted_ns = asserted_ns - (u32)max((s32)(asserted_ns - news->asserted_ns), 0),
+		/* @sample has the low 32 bits of the sum of pauses at the departure. Since then the
+		 * sum has grown by at most 2 s: the departure was at most 1 s ago, and a pause ends
+		 * at most 1 s from now. If a pause was shortened, the sum may be lower now.
+		 */
+		.asserted_ns = asserted_ns - (u32)max((s32)(asserted_ns - sample->asserted_ns), 0),
 		.departures = READ_ONCE(onramp->next),
 	};
 
-	WRITE_ONCE(onramp->green_ns, news->sent_ns);
-	WRITE_ONCE(onramp->green_seq, news->seq);
+	WRITE_ONCE(onramp->green_ns, sample->sent_ns);
+	WRITE_ONCE(onramp->green_seq, sample->seq);
 	onramp->delay_ns = delay_ns;
 	onramp->signals++;
 	if (onramp->peer) {
 		WRITE_ONCE(onramp->peer->delay_ns, delay_ns);
-		WRITE_ONCE(onramp->peer->heard_ns, news->now_ns);
+		WRITE_ONCE(onramp->peer->signal_at_ns, sample->now_ns);
 	}
 	if (!pause.threshold_ns)
 		return false;
-	changed = timely_pause_hear(&onramp->pause, &pause, &signal);
+	changed = timely_pause_update(&onramp->pause, &pause, &signal);
 	if (changed)
-		onramp_changed(flow, law, asserted_ns, begun);
+		onramp_changed(flow, cfg, asserted_ns, begun);
 	if (changed && begun)
-		timely_resume_hold(&onramp->resume, news->now_ns, onramp->pause.until_ns,
-				   rtt_ns, READ_ONCE(onramp->bytes));
+		timely_resume_pause(&onramp->resume, sample->now_ns, onramp->pause.until_ns,
+				    rtt_ns, READ_ONCE(onramp->bytes));
 	else
-		timely_resume_go_on(&onramp->resume, news->now_ns, rtt_ns);
+		timely_resume_grow(&onramp->resume, sample->now_ns, rtt_ns);
 	WRITE_ONCE(flow->resume_Bps, onramp->resume.rate_Bps);
-	onramp_statistics(law, delay_ns, onramp->pause.b);
+	onramp_statistics(cfg, delay_ns, onramp->pause.b);
 	return changed;
 }
 
-/* Is the packet one after that of the last signal? Of a segment several packets
- * may be acknowledged. The answer counts with the flow's lock only.
+/* Whether the packet of @sample departed after the green packet of the last accepted signal. Frames
+ * of one GSO packet have the same departure time, so their sequence numbers are compared. The
+ * result is reliable only with the flow's lock held.
  */
-static bool onramp_is_later(const struct timely_onramp *onramp, const struct onramp_news *news)
+static bool onramp_is_later(const struct timely_onramp *onramp, const struct onramp_sample *sample)
 {
 	u64 green_ns = READ_ONCE(onramp->green_ns);
 
-	if (news->sent_ns != green_ns)
-		return news->sent_ns > green_ns;
-	return (s32)(news->seq - READ_ONCE(onramp->green_seq)) > 0;
+	if (sample->sent_ns != green_ns)
+		return sample->sent_ns > green_ns;
+	return (s32)(sample->seq - READ_ONCE(onramp->green_seq)) > 0;
 }
 
 /**
- * timely_onramp_departure() - when a packet of a flow departed
- * @onramp: what On-Ramp knows of the flow
- * @whole: @news->seq is the number of a whole packet (UDP), not of a byte in it (TCP)
- * @news: its seq names the packet; sent_ns and asserted_ns are set
+ * timely_onramp_departure() - find when a packet of a flow departed
+ * @onramp: On-Ramp's state of the flow
+ * @whole: @sample->seq is the digest of a UDP packet, and not the number of a byte of TCP
+ * @sample: seq identifies the packet; sent_ns and asserted_ns are set on success
  *
- * If the packet departed more than once, the last time counts. Packets that departed before the
- * one that the last signal was about are not looked for. Takes no lock.
+ * If the packet departed more than once, the last departure counts. Departures before that of the
+ * green packet of the last accepted signal are not searched.
  *
- * Return: TIMELY_ONRAMP_accepted, _old or _not_in_flight.
+ * Context: any, under RCU; takes no lock.
+ * Return: TIMELY_ONRAMP_accepted; TIMELY_ONRAMP_old if the packet departed no later than the last
+ * green packet; TIMELY_ONRAMP_not_in_flight if the departure was not recorded or has been
+ * overwritten.
  */
 enum timely_onramp_counter timely_onramp_departure(const struct timely_onramp *onramp, bool whole,
-						   struct onramp_news *news)
+						   struct onramp_sample *sample)
 {
 	u64 green_ns = READ_ONCE(onramp->green_ns), time_ns;
 	u32 next = READ_ONCE(onramp->next), i;
@@ -439,17 +397,19 @@ enum timely_onramp_counter timely_onramp_departure(const struct timely_onramp *o
 
 	for (i = 1; i <= TIMELY_SENT; i++) {
 		entry = &onramp->sent[(next - i) % TIMELY_SENT];
-		/* Most are not read as a whole. */
+		/* Few entries contain the packet, so compare before copying consistently. */
 		if (onramp_contains(READ_ONCE(entry->end_seq), READ_ONCE(entry->payload),
-				    news->seq, whole) &&
+				    sample->seq, whole) &&
 		    onramp_read(entry, &sent) &&
-		    onramp_contains(sent.end_seq, sent.payload, news->seq, whole)) {
-			news->asserted_ns = sent.asserted_ns;
-			news->sent_ns = onramp_departed(&sent, news->seq);
-			return onramp_is_later(onramp, news) ? TIMELY_ONRAMP_accepted :
+		    onramp_contains(sent.end_seq, sent.payload, sample->seq, whole)) {
+			sample->asserted_ns = sent.asserted_ns;
+			sample->sent_ns = onramp_departed(&sent, sample->seq);
+			return onramp_is_later(onramp, sample) ? TIMELY_ONRAMP_accepted :
 							       TIMELY_ONRAMP_old;
 		}
-		/* 0 while it is written: that is the newest, or never was one. */
+		/* Older entries have earlier departure times. A time of 0 says nothing: the entry
+		 * is unused, or is the newest and is being written.
+		 */
 		time_ns = READ_ONCE(entry->time_ns);
 		if (time_ns && time_ns <= green_ns)
 			return TIMELY_ONRAMP_old;
@@ -458,49 +418,58 @@ enum timely_onramp_counter timely_onramp_departure(const struct timely_onramp *o
 }
 
 /**
- * timely_onramp_hear() - a signal came for a flow: pause the flow if its path is overloaded
- * @flow: the flow's record
- * @news: the signal, with the times of its packet; noticed and doubted are set
+ * timely_onramp_signal() - handle a signal: pause the flow if the packet's delay is too long
+ * @flow: the flow entry, with On-Ramp's state
+ * @sample: the signal, with the departure of its packet; noticed and doubted are set
  *
- * Return: what became of the signal: TIMELY_ONRAMP_accepted, _no_flow, _old or _bad_time.
+ * Context: softirq or process, under RCU.
+ * Return: TIMELY_ONRAMP_accepted; or the reason why the signal is ignored: TIMELY_ONRAMP_no_flow if
+ * no qdisc uses signals of this kind for the flow; TIMELY_ONRAMP_old if a signal about this or a
+ * later packet was accepted before; TIMELY_ONRAMP_bad_time if the delay cannot be computed, because
+ * the times are impossible or the flow has no peer.
  */
-enum timely_onramp_counter timely_onramp_hear(struct timely_flow *flow, struct onramp_news *news)
+enum timely_onramp_counter timely_onramp_signal(struct timely_flow *flow,
+						struct onramp_sample *sample)
 {
 	struct timely_onramp *onramp = flow->onramp;
 	enum timely_onramp_counter result = TIMELY_ONRAMP_accepted;
 	enum timely_owd_verdict verdict = TIMELY_OWD_BAD;
-	struct timely_onramp_law *law;
+	struct timely_onramp_cfg *cfg;
 	bool changed = false;
 	u64 delay_ns = 0;
 
 	spin_lock_bh(&flow->lock);
-	law = flow->waiter ? &flow->waiter->onramp : NULL;
-	if (!law || !READ_ONCE(law->pause.threshold_ns) ||
-	    (READ_ONCE(law->owd) == TIMELY_OWD_RTT) == !!news->received_ns)
+	cfg = flow->notifier ? &flow->notifier->onramp : NULL;
+	/* The last condition: the signal is an OR-ACK but the qdisc uses RTTs, or vice versa. */
+	if (!cfg || !READ_ONCE(cfg->pause.threshold_ns) ||
+	    (READ_ONCE(cfg->owd) == TIMELY_OWD_RTT) == !!sample->received_ns)
 		result = TIMELY_ONRAMP_no_flow;
-	else if (!onramp_is_later(onramp, news))
+	else if (!onramp_is_later(onramp, sample))
 		result = TIMELY_ONRAMP_old;
-	else if (news->now_ns - news->sent_ns <= TIMELY_PAUSE_DELAY_MAX_NS &&
-		 news->turnaround_ns <= news->now_ns - news->sent_ns)
-		verdict = onramp_delay(onramp, law, news, &delay_ns);
+	else if (sample->now_ns - sample->sent_ns <= TIMELY_PAUSE_DELAY_MAX_NS &&
+		 sample->turnaround_ns <= sample->now_ns - sample->sent_ns)
+		verdict = onramp_delay(onramp, cfg, sample, &delay_ns);
 	if (result == TIMELY_ONRAMP_accepted && verdict == TIMELY_OWD_BAD)
 		result = TIMELY_ONRAMP_bad_time;
 	else if (result == TIMELY_ONRAMP_accepted)
-		changed = onramp_control(flow, law, news, delay_ns);
-	news->doubted = verdict == TIMELY_OWD_DOUBTED;
+		changed = onramp_control(flow, cfg, sample, delay_ns);
+	sample->doubted = verdict == TIMELY_OWD_DOUBTED;
 	spin_unlock_bh(&flow->lock);
 	if (changed)
 		timely_flow_changed(flow);
 	return result;
 }
 
-/* A flow of which nothing was heard for so long is not limited by what it sent before. */
-static void onramp_rest(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
+/* End the rate limit of a flow if its last pause and the departure of its last green packet are at
+ * least @silence_ns ago: the limit is computed from the flow's rate before the pause, which says
+ * nothing about the path any more.
+ */
+static void onramp_end_limit(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
 {
 	struct timely_onramp *onramp = timely_flow_onramp(flow);
-	u64 heard_ns = max(READ_ONCE(onramp->green_ns), READ_ONCE(flow->pause_until_ns));
+	u64 last_ns = max(READ_ONCE(onramp->green_ns), READ_ONCE(flow->pause_until_ns));
 
-	if ((s64)(now_ns - heard_ns) < silence_ns ||
+	if ((s64)(now_ns - last_ns) < silence_ns ||
 	    READ_ONCE(flow->resume_Bps) == TIMELY_RESUME_UNLIMITED)
 		return;
 	spin_lock_bh(&flow->lock);
@@ -510,28 +479,28 @@ static void onramp_rest(struct timely_flow *flow, u64 now_ns, s64 silence_ns)
 }
 
 /**
- * timely_onramp_unheard() - a flow sends that is limited after a hold
- * @flow: its record
- * @now_ns: the time
+ * timely_onramp_no_signal() - end the rate limit of a flow that sends but gets no signals
+ * @flow: the flow entry, with On-Ramp's state
+ * @now_ns: current time, CLOCK_MONOTONIC
  *
- * Only signals let the limit grow. If none comes any more, as the receiver has left
- * or the kind of delay was changed, there is none.
+ * The rate limit after a pause grows with signals only. Signals end if the receiver has stopped, or
+ * if the qdisc's option owd was changed.
  */
-void timely_onramp_unheard(struct timely_flow *flow, u64 now_ns)
+void timely_onramp_no_signal(struct timely_flow *flow, u64 now_ns)
 {
-	onramp_rest(flow, now_ns, ONRAMP_UNHEARD_NS);
+	onramp_end_limit(flow, now_ns, ONRAMP_NO_SIGNAL_NS);
 }
-EXPORT_SYMBOL_GPL(timely_onramp_unheard);
+EXPORT_SYMBOL_GPL(timely_onramp_no_signal);
 
 /**
- * timely_onramp_recall() - a flow starts to send, or does so anew
- * @flow: its record
- * @now_ns: the time
+ * timely_onramp_start() - pause a flow that starts or was idle, by the last delay to its peer
+ * @flow: the flow entry, with On-Ramp's state
+ * @now_ns: current time, CLOCK_MONOTONIC
  *
- * If others have found its path overloaded since it sent last, it begins with the
- * pause that they would have had.
+ * A signal of any flow to the same peer may have shown a delay above the threshold after this
+ * flow's last green packet departed. This flow then starts with the pause that the delay requires.
  */
-void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
+void timely_onramp_start(struct timely_flow *flow, u64 now_ns)
 {
 	struct timely_onramp *onramp = timely_flow_onramp(flow);
 	struct timely_peer *peer = onramp->peer;
@@ -539,164 +508,27 @@ void timely_onramp_recall(struct timely_flow *flow, u64 now_ns)
 		.now_ns = now_ns,
 		.departures = READ_ONCE(onramp->next),
 	};
-	struct timely_onramp_law *law;
-	struct timely_pause_law pause;
-	u64 asserted_ns, heard_ns;
+	struct timely_onramp_cfg *cfg;
+	struct timely_pause_cfg pause;
+	u64 asserted_ns, signal_at_ns;
 
 	if (!peer)
 		return;
-	onramp_rest(flow, now_ns, ONRAMP_REST_NS);
-	heard_ns = READ_ONCE(peer->heard_ns);
+	onramp_end_limit(flow, now_ns, ONRAMP_IDLE_NS);
+	signal_at_ns = READ_ONCE(peer->signal_at_ns);
 	signal.delay_ns = READ_ONCE(peer->delay_ns);
-	if (heard_ns <= READ_ONCE(onramp->green_ns) || heard_ns > now_ns ||
-	    now_ns - heard_ns > signal.delay_ns)
+	/* A queue with a delay of D ns that a signal showed more than D ns ago has drained. */
+	if (signal_at_ns <= READ_ONCE(onramp->green_ns) || signal_at_ns > now_ns ||
+	    now_ns - signal_at_ns > signal.delay_ns)
 		return;
 	spin_lock_bh(&flow->lock);
-	law = flow->waiter ? &flow->waiter->onramp : NULL;
-	if (law && law->pause.threshold_ns) {
-		pause = onramp_pause_law(law);
+	cfg = flow->notifier ? &flow->notifier->onramp : NULL;
+	if (cfg && cfg->pause.threshold_ns) {
+		pause = onramp_pause_cfg(cfg);
 		asserted_ns = onramp->pause.asserted_ns;
-		if (timely_pause_start(&onramp->pause, &pause, &signal, now_ns - heard_ns))
-			onramp_changed(flow, law, asserted_ns, true);
+		if (timely_pause_start(&onramp->pause, &pause, &signal, now_ns - signal_at_ns))
+			onramp_changed(flow, cfg, asserted_ns, true);
 	}
 	spin_unlock_bh(&flow->lock);
 }
-EXPORT_SYMBOL_GPL(timely_onramp_recall);
-
-/* ---- a walk through the flows ---- */
-
-static void onramp_flow_status(struct timely_onramp *onramp,
-			       struct timely_onramp_flow_status *status)
-{
-	struct timely_flow *flow = onramp->flow;
-	u64 now_ns = ktime_get_ns();
-
-	spin_lock_bh(&flow->lock);
-	*status = (struct timely_onramp_flow_status) {
-		.tuple = onramp->tuple,
-		.delay_ns = onramp->delay_ns,
-		.signals = onramp->signals,
-		.pauses = onramp->pauses,
-		.paused_ns = onramp->paused_ns,
-		.left_ns = max((s64)(onramp->pause.until_ns - now_ns), 0LL),
-		.b = onramp->pause.b,
-	};
-	spin_unlock_bh(&flow->lock);
-}
-
-/**
- * struct timely_onramp_walk - a walk through the flows of a network namespace
- * @net: the namespace
- * @iter: where the walk is in the table of all flows
- * @again: the flow at @iter was refused and is to be told of again
- */
-struct timely_onramp_walk {
-	const struct net *net;
-	struct rhashtable_iter iter;
-	bool again;
-};
-
-/* Flows of all namespaces are looked at; after so many the processor is offered to others. */
-#define ONRAMP_WALK_TURN	1024
-
-/**
- * timely_onramp_walk_begin() - begin a walk through the flows of a network namespace
- * @net: the namespace, which outlives the walk
- *
- * Return: the walk, to be given to timely_onramp_walk_end(); NULL if there is no memory.
- */
-struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net)
-{
-	struct timely_onramp_walk *walk = kzalloc(sizeof(*walk), GFP_KERNEL_ACCOUNT);
-
-	if (!walk)
-		return NULL;
-	walk->net = net;
-	rhashtable_walk_enter(&onramp_tuples, &walk->iter);
-	return walk;
-}
-
-/**
- * timely_onramp_walk_end() - end a walk
- * @walk: the walk; NULL is allowed
- */
-void timely_onramp_walk_end(struct timely_onramp_walk *walk)
-{
-	if (!walk)
-		return;
-	rhashtable_walk_exit(&walk->iter);
-	kfree(walk);
-}
-
-/* Tell of some flows. Return: 0 at the end; -EAGAIN to go on; what @tell returned. */
-static int onramp_walk_some(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg)
-{
-	struct timely_onramp_flow_status status;
-	struct timely_onramp *onramp;
-	int i, err = 0;
-
-	rhashtable_walk_start(&walk->iter);
-	for (i = 0; !err && i < ONRAMP_WALK_TURN; i++) {
-		onramp = walk->again ? rhashtable_walk_peek(&walk->iter) :
-				       rhashtable_walk_next(&walk->iter);
-		walk->again = false;
-		if (!onramp)
-			break;
-		/* The table is being resized: begun again, some come twice. */
-		if (IS_ERR(onramp) || onramp->tuple.net != (unsigned long)walk->net)
-			continue;
-		onramp_flow_status(onramp, &status);
-		err = tell(&status, arg);
-		walk->again = err;
-	}
-	rhashtable_walk_stop(&walk->iter);
-	return err ? : i == ONRAMP_WALK_TURN ? -EAGAIN : 0;
-}
-
-/**
- * timely_onramp_walk() - tell of the flows of a network namespace, from where the walk is
- * @walk: the walk
- * @tell: called for each flow, under RCU; a flow that @tell refuses is the first of the next
- *	call
- * @arg: for @tell
- *
- * Flows that come or go meanwhile may be told of twice or not at all. May sleep.
- *
- * Return: 0 at the end, or what @tell returned other than 0.
- */
-int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_tell tell, void *arg)
-{
-	int err;
-
-	while ((err = onramp_walk_some(walk, tell, arg)) == -EAGAIN)
-		cond_resched();
-	return err;
-}
-
-/* ---- loading ---- */
-
-/**
- * timely_onramp_flows_init() - make ready
- *
- * Return: 0 or -ENOMEM.
- */
-int timely_onramp_flows_init(void)
-{
-	int err;
-
-	onramp_cache = kmem_cache_create("timely_onramp", sizeof(struct timely_onramp), 0,
-					 SLAB_HWCACHE_ALIGN, NULL);
-	if (!onramp_cache)
-		return -ENOMEM;
-	err = rhashtable_init(&onramp_tuples, &onramp_tuples_params);
-	if (err)
-		kmem_cache_destroy(onramp_cache);
-	return err;
-}
-
-/** timely_onramp_flows_exit() - all flows have been put, and RCU's callbacks have run */
-void timely_onramp_flows_exit(void)
-{
-	rhashtable_destroy(&onramp_tuples);
-	kmem_cache_destroy(onramp_cache);
-}
+EXPORT_SYMBOL_GPL(timely_onramp_start);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What On-Ramp has in each network namespace: counters, the keys that OR-ACKs are made and
- * verified with, and the sockets that receive OR-ACKs.
+ * On-Ramp's state of each network namespace: counters, the keys that sign and verify OR-ACKs, and
+ * the sockets that receive OR-ACKs. onramp.c opens the sockets and handles what they receive.
  */
 
 #include <linux/bitmap.h>
@@ -36,9 +36,11 @@ const char * const timely_onramp_counter_docs[TIMELY_ONRAMP_COUNTER_COUNT] = {
 };
 
 /**
- * timely_onramp_count() - one more
+ * timely_onramp_count() - increment one of On-Ramp's counters
  * @net: network namespace
- * @index: of what
+ * @index: the counter
+ *
+ * Context: any.
  */
 void timely_onramp_count(struct net *net, enum timely_onramp_counter index)
 {
@@ -47,9 +49,9 @@ void timely_onramp_count(struct net *net, enum timely_onramp_counter index)
 EXPORT_SYMBOL_GPL(timely_onramp_count);
 
 /**
- * timely_onramp_port() - the UDP port of OR-ACKs
+ * timely_onramp_port() - get the UDP port of OR-ACKs
  *
- * Return: that.
+ * Return: the port, host byte order.
  */
 u16 timely_onramp_port(void)
 {
@@ -60,12 +62,13 @@ EXPORT_SYMBOL_GPL(timely_onramp_port);
 /* ---- keys and settings ---- */
 
 /**
- * timely_onramp_sign() - write an OR-ACK, with the namespace's key
+ * timely_onramp_sign() - write an OR-ACK, signed with the network namespace's key
  * @net: network namespace of the receiver
- * @orack: what it says; the key's number is filled in
- * @wire: room for TIMELY_ORACK_BYTES
+ * @orack: the contents; the number of the key is filled in
+ * @wire: buffer of TIMELY_ORACK_BYTES bytes
  *
- * Return: false if no key is used and the namespace does not do without.
+ * Return: true if @wire is written; false if no key is set for signing and the network namespace
+ * does not allow OR-ACKs without a key.
  */
 bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire)
 {
@@ -86,7 +89,7 @@ bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire)
 EXPORT_SYMBOL_GPL(timely_onramp_sign);
 
 /**
- * timely_onramp_status() - On-Ramp in a network namespace
+ * timely_onramp_status() - read On-Ramp's settings and counters of a network namespace
  * @net: the namespace
  * @status: filled in
  */
@@ -122,10 +125,10 @@ static void onramp_key_free(struct rcu_head *rcu)
 }
 
 /**
- * timely_onramp_key_set() - know a key, or know it anew
+ * timely_onramp_key_set() - add or replace a key for OR-ACKs
  * @net: network namespace
- * @number: its number, 1 to 255
- * @key: the secret
+ * @number: number of the key, 1 to 255; the caller refuses 0
+ * @key: the secret; it is copied
  *
  * Return: 0 or -ENOMEM.
  */
@@ -146,11 +149,11 @@ int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_
 }
 
 /**
- * timely_onramp_key_del() - forget a key
+ * timely_onramp_key_del() - delete a key for OR-ACKs
  * @net: network namespace
- * @number: its number
+ * @number: number of the key
  *
- * Return: 0; -ENOENT if it is not known; -EBUSY if OR-ACKs are made with it.
+ * Return: 0; -ENOENT if there is no such key; -EBUSY if OR-ACKs are signed with the key.
  */
 int timely_onramp_key_del(struct net *net, u8 number)
 {
@@ -172,12 +175,12 @@ int timely_onramp_key_del(struct net *net, u8 number)
 }
 
 /**
- * timely_onramp_set() - change settings, all or none
+ * timely_onramp_set() - change On-Ramp's settings of a network namespace
  * @net: network namespace
- * @used: number of the key that OR-ACKs are made with, 0 for none; NULL leaves it
- * @unauthenticated: whether OR-ACKs without a key count; NULL leaves it
+ * @used: number of the key to sign OR-ACKs with, 0 for none; NULL keeps the setting
+ * @unauthenticated: whether to accept and send OR-ACKs without a key; NULL keeps the setting
  *
- * Return: 0, -ENOENT if the key is not known.
+ * Return: 0; or -ENOENT if there is no key with the number @used, and no setting is changed.
  */
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated)
 {
@@ -200,10 +203,12 @@ int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticat
 /* ---- namespaces ---- */
 
 /**
- * timely_onramp_deafen() - close the sockets that receive OR-ACKs
- * @on: On-Ramp in a network namespace; under its lock, or when the namespace goes
+ * timely_onramp_close() - close the sockets that receive OR-ACKs
+ * @on: On-Ramp's state of a network namespace
+ *
+ * Context: under @on->lock, or when the namespace exits.
  */
-void timely_onramp_deafen(struct onramp_net *on)
+void timely_onramp_close(struct onramp_net *on)
 {
 	u32 i;
 
@@ -228,8 +233,10 @@ static void __net_exit onramp_net_exit(struct net *net)
 	struct onramp_net *on = onramp_net(net);
 	u32 i;
 
-	/* Devices have left, and their qdiscs with them. */
-	timely_onramp_deafen(on);
+	/* The devices of the namespace have been removed with their qdiscs, so the sockets are
+	 * closed already; a socket that is still open must not outlive the namespace.
+	 */
+	timely_onramp_close(on);
 	for (i = 0; i < ARRAY_SIZE(on->keys); i++)
 		kfree_sensitive(rcu_dereference_protected(on->keys[i], true));
 	free_percpu(on->counters);
@@ -243,9 +250,9 @@ static struct pernet_operations onramp_net_ops = {
 };
 
 /**
- * timely_onramp_net_init() - make ready
+ * timely_onramp_net_init() - initialise On-Ramp's state of network namespaces at loading
  *
- * Return: 0; -EINVAL for a port that is none; -ENOMEM.
+ * Return: 0; -EINVAL if the parameter orack_port is 0; -ENOMEM.
  */
 int timely_onramp_net_init(void)
 {
@@ -256,7 +263,11 @@ int timely_onramp_net_init(void)
 	return register_pernet_subsys(&onramp_net_ops);
 }
 
-/** timely_onramp_net_exit() - nobody counts, sends or receives OR-ACKs any more */
+/**
+ * timely_onramp_net_exit() - free On-Ramp's state of network namespaces at unloading
+ *
+ * Before the call, all code that counts, sends or receives OR-ACKs has ended.
+ */
 void timely_onramp_net_exit(void)
 {
 	unregister_pernet_subsys(&onramp_net_ops);

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What connections to a destination know of it together.
+ * The table of paths: what the connections on a path have measured together. This is the base RTT,
+ * and how much ACK aggregation adds to RTTs. tcp_timely reports and reads both
+ * (net/ipv4/tcp_timely_path.c).
  *
- * The least round trip of late, of all connections that lead there. One
- * that begins while a queue stands sees no round trip without it: by itself it would take
- * the queue for the path and add one of its own, and so would the next, until packets are
- * dropped. Those who knew the path before know better.
+ * The base RTT is the recent minimum of the RTTs of all connections on the path. A connection that
+ * starts while there is a queue measures no RTT without the queue. Alone, the connection would use
+ * a base RTT that includes the queue, and add another queue. The next connection would do the same,
+ * until packets are dropped. Connections that measured the path before the queue prevent this
+ * error.
  *
- * A destination is a keyed hash of its address, the namespace and the device, of 64
- * bits. It has a place in one of a fixed number of sets, where a new one takes the place of the
- * one that has not been told of for longest: nothing is allocated, and nothing that
- * anybody sends makes it grow. Who finds nothing begins with what it sees, as if alone.
+ * ACK aggregation is shared because a connection that sends little would measure ACK aggregation
+ * late, and would have lost its share of the link by then.
  *
- * And what its receivers add to round trips: who sends little would learn it late and lose
- * his share meanwhile.
+ * A path is identified by a keyed 64-bit hash of the peer's address, the network namespace and the
+ * device. The table has a fixed size, so that nobody can make it grow: the hash selects one of
+ * PATH_SETS sets, and the path has one of the PATH_WAYS entries of the set. A new path replaces the
+ * entry of the set whose last report is the oldest. A connection on a path without an entry starts
+ * with what it measures itself.
  *
- * Told is only what was measured, never what was heard here, or hearsay would keep a path
- * short that has become longer.
+ * Connections report only what they measured, never what they read here. Otherwise a value would
+ * never expire, and a path that has become longer would keep its old base RTT.
  */
 
 #include <linux/cache.h>
@@ -34,35 +38,37 @@
 #include <timely/engine/rtt.h>
 #include <timely/engine/tune.h>
 
-/* Two thousand destinations, in 256 KiB. */
+/* The table has 2048 entries and takes 256 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
 
 /**
- * struct path_entry - a destination
- * @key: its hash
- * @told_ns: when it was last told of, CLOCK_MONOTONIC
- * @floor: round trips of late, ns
- * @long_floor: and of longer, for as long as the hosts' drains do not coincide
- * @drains: whether they do
- * @noise: what the destination's receivers add to them
+ * struct path_entry - a path
+ * @key: hash that identifies the path, see path_key()
+ * @reported_ns: time of the last reported RTT, CLOCK_MONOTONIC; 0 for an unused entry
+ * @filter: minimum filter of recent RTTs, ns
+ * @long_filter: minimum filter of RTTs over a longer time, ns, used while base-RTT probes of the
+ *	hosts do not coincide
+ * @probes: whether base-RTT probes of the hosts coincide
+ * @ack_agg: how much ACK aggregation by the peer adds to RTTs
  */
 struct path_entry {
 	u64 key;
-	u64 told_ns;
-	struct timely_floor floor;
-	struct timely_floor long_floor;
-	struct timely_drain_watch drains;
-	struct timely_noise noise;
+	u64 reported_ns;
+	struct timely_min_filter filter;
+	struct timely_min_filter long_filter;
+	struct timely_probe_rtt_watch probes;
+	struct timely_ack_agg ack_agg;
 };
 
 static struct path_set {
-	spinlock_t lock; /* of @ways */
+	spinlock_t lock; /* guards @ways */
 	struct path_entry ways[PATH_WAYS];
 } ____cacheline_aligned_in_smp path_sets[PATH_SETS];
 
 static siphash_key_t path_secret __ro_after_init;
 
+/* Return: the key of the socket's path. The device of a socket without a route counts as 0. */
 static u64 path_key(struct sock *sk)
 {
 	const struct dst_entry *dst = __sk_dst_get(sk);
@@ -89,77 +95,89 @@ static struct path_entry *path_find(struct path_set *set, u64 key)
 	struct path_entry *entry;
 
 	for (entry = set->ways; entry < set->ways + PATH_WAYS; entry++)
-		if (entry->key == key && entry->told_ns)
+		if (entry->key == key && entry->reported_ns)
 			return entry;
 	return NULL;
 }
 
+/* Make an entry for @key in place of an unused entry of the set, or of the entry whose last report
+ * is the oldest. The caller sets reported_ns.
+ */
 static struct path_entry *path_add(struct path_set *set, u64 key)
 {
 	struct path_entry *entry, *oldest = set->ways;
 
 	for (entry = oldest + 1; entry < set->ways + PATH_WAYS; entry++)
-		if (entry->told_ns < oldest->told_ns)
+		if (entry->reported_ns < oldest->reported_ns)
 			oldest = entry;
 	oldest->key = key;
-	timely_floor_init(&oldest->floor);
-	timely_floor_init(&oldest->long_floor);
-	oldest->drains = (struct timely_drain_watch){};
-	oldest->noise = (struct timely_noise){};
+	timely_min_filter_init(&oldest->filter);
+	timely_min_filter_init(&oldest->long_filter);
+	oldest->probes = (struct timely_probe_rtt_watch){};
+	oldest->ack_agg = (struct timely_ack_agg){};
 	return oldest;
 }
 
-/* The base RTT of a path, with one more RTT, or TIMELY_PATH_ASK for none. */
+/* Add an RTT to the minimum filters; for TIMELY_PATH_ASK, add none. Return: the base RTT of the
+ * path, ns.
+ */
 static u32 path_base_ns(struct path_entry *entry, u64 now_ns, u32 rtt_ns)
 {
-	u64 least_ns = timely_floor_add(&entry->floor, now_ns, TIMELY_BASE_HALF_NS, rtt_ns);
-	u64 long_ns = timely_floor_add(&entry->long_floor, now_ns,
-				       TIMELY_DRAIN_APART_LONGER * TIMELY_BASE_HALF_NS, rtt_ns);
+	u64 least_ns = timely_min_filter_add(&entry->filter, now_ns, TIMELY_BASE_HALF_NS, rtt_ns);
+	u64 long_ns = timely_min_filter_add(&entry->long_filter, now_ns,
+				       TIMELY_PROBE_RTT_APART_LONGER * TIMELY_BASE_HALF_NS, rtt_ns);
 
-	return timely_drain_base_ns(&entry->drains, least_ns, long_ns);
+	return timely_probe_rtt_base_ns(&entry->probes, least_ns, long_ns);
 }
 
 /**
- * timely_path_tell() - tell of a round trip, and hear what others know
- * @sk: a TCP socket whose destination is known; under its lock, and RCU
- * @now_ns: CLOCK_MONOTONIC
- * @rtt_ns: as the connection measured it, without the segment's time on the line;
- *	TIMELY_PATH_ASK if it did not
- * @news: filled in
+ * timely_path_exchange() - report an RTT, and read what connections on the path reported
+ * @sk: a connected TCP socket
+ * @now_ns: current time, CLOCK_MONOTONIC
+ * @rtt_ns: RTT that the connection measured, without the serialization time of the segment, ns;
+ *	TIMELY_PATH_ASK for none
+ * @report: filled in; if the path has no entry, the base RTT is not known and the rest is 0
  *
- * An RTT that is told counts for one to two times TIMELY_BASE_HALF_NS; while the drains of
- * hosts do not coincide, for TIMELY_DRAIN_APART_LONGER times as long.
+ * A reported RTT counts for one to two times TIMELY_BASE_HALF_NS. While base-RTT probes of the
+ * hosts do not coincide, it counts for TIMELY_PROBE_RTT_APART_LONGER times as long.
+ *
+ * Context: under the socket's lock and RCU.
  */
-void timely_path_tell(struct sock *sk, u64 now_ns, u32 rtt_ns, struct timely_path_news *news)
+void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
+			  struct timely_path_report *report)
 {
 	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
 	struct path_entry *entry;
 
-	*news = (struct timely_path_news){ .base_ns = U32_MAX };
+	*report = (struct timely_path_report){ .base_ns = U32_MAX };
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		entry = entry ?: path_add(set, key);
-		entry->told_ns = now_ns;
+		entry->reported_ns = now_ns;
 	}
 	if (entry) {
-		news->base_ns = path_base_ns(entry, now_ns, rtt_ns);
-		news->noise_ns = entry->noise.mean_ns;
-		news->apart = entry->drains.apart;
+		report->base_ns = path_base_ns(entry, now_ns, rtt_ns);
+		report->ack_agg_ns = entry->ack_agg.mean_ns;
+		report->apart = entry->probes.apart;
 	}
 	spin_unlock_bh(&set->lock);
 }
-EXPORT_SYMBOL_GPL(timely_path_tell);
+EXPORT_SYMBOL_GPL(timely_path_exchange);
 
 /**
- * timely_path_drained() - tell of a drain
- * @sk: a TCP socket whose destination is known; under its lock, and RCU
- * @drain: what its connection saw
+ * timely_path_probed() - report RTTs before and in a base-RTT probe, to check whether RTTs fall
+ * @sk: a connected TCP socket
+ * @probe: RTTs, base RTT and target delay of the connection
  *
- * Return: true if it turned out that the drains of the hosts on the path do not coincide.
+ * Without an entry of the path, the report is ignored.
+ *
+ * Context: under the socket's lock and RCU.
+ * Return: true if this report is the first to show that base-RTT probes of the hosts on the path do
+ * not coincide.
  */
-bool timely_path_drained(struct sock *sk, const struct timely_path_drain *drain)
+bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe)
 {
 	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
@@ -169,16 +187,22 @@ bool timely_path_drained(struct sock *sk, const struct timely_path_drain *drain)
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (entry)
-		apart = timely_drain_watch_add(&entry->drains, drain->before_ns, drain->rtt_ns,
-					       drain->base_ns, drain->due_ns);
+		apart = timely_probe_rtt_watch_add(&entry->probes, probe->before_ns, probe->rtt_ns,
+						   probe->base_ns, probe->due_ns);
 	spin_unlock_bh(&set->lock);
 	return apart;
 }
-EXPORT_SYMBOL_GPL(timely_path_drained);
+EXPORT_SYMBOL_GPL(timely_path_probed);
 
 /**
- * timely_path_forget() - the base RTT that was kept may be of another path
- * @sk: a TCP socket whose destination is known; under its lock, and RCU
+ * timely_path_forget() - discard a path's minimum of RTTs over the longer time (long_filter)
+ * @sk: a connected TCP socket
+ *
+ * The minimum may be from before the path became longer, or from another path to the same address.
+ * Whether base-RTT probes of the hosts coincide is measured again. The minimum of recent RTTs is
+ * kept, as it expires soon.
+ *
+ * Context: under the socket's lock and RCU.
  */
 void timely_path_forget(struct sock *sk)
 {
@@ -189,21 +213,23 @@ void timely_path_forget(struct sock *sk)
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (entry) {
-		timely_floor_init(&entry->long_floor);
-		entry->drains = (struct timely_drain_watch){};
+		timely_min_filter_init(&entry->long_filter);
+		entry->probes = (struct timely_probe_rtt_watch){};
 	}
 	spin_unlock_bh(&set->lock);
 }
 EXPORT_SYMBOL_GPL(timely_path_forget);
 
 /**
- * timely_path_late() - tell of a round trip in a drain
- * @sk: a TCP socket whose destination is known; under its lock, and RCU
- * @late: the round trip
+ * timely_path_probe_sample() - report an RTT in a base-RTT probe, to measure ACK aggregation
+ * @sk: a connected TCP socket
+ * @sample: the RTT and the connection's target delay
  *
- * Where nobody has told of the destination yet it is not remembered.
+ * Without an entry of the path, the report is ignored.
+ *
+ * Context: under the socket's lock and RCU.
  */
-void timely_path_late(struct sock *sk, const struct timely_late *late)
+void timely_path_probe_sample(struct sock *sk, const struct timely_probe_sample *sample)
 {
 	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
@@ -212,12 +238,14 @@ void timely_path_late(struct sock *sk, const struct timely_late *late)
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (entry)
-		timely_noise_add(&entry->noise, late);
+		timely_ack_agg_add(&entry->ack_agg, sample);
 	spin_unlock_bh(&set->lock);
 }
-EXPORT_SYMBOL_GPL(timely_path_late);
+EXPORT_SYMBOL_GPL(timely_path_probe_sample);
 
-/** timely_path_init() - before anything is told */
+/**
+ * timely_path_init() - initialise the table of paths when the module is loaded
+ */
 void __init timely_path_init(void)
 {
 	struct path_set *set;

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp's destinations: what flows to the same address share.
+ * On-Ramp's peers: the state that flows to the same IP address share. This is the state of the
+ * delay computation (engine/owd.c), such as the minimum RTT and the mapping of the receiver's
+ * clock, and the last delay, which tells a new flow about the path.
  *
- * A destination is created by its first flow and remembered for a while after its last
- * one, so that a new flow knows the path. Who may send datagrams chooses how many there
- * are; hence each network namespace has a budget, a lock and lists of its own, and memory
- * is charged to the sender's memory control group. In a full namespace a new destination
- * takes the place of
+ * The first flow to an address creates the peer. After the last flow, the peer is kept for a
+ * minute, for new flows. A process that sends datagrams to many addresses can create any number of
+ * peers. Therefore each network namespace has its own budget, lock and lists, and the memory is
+ * charged to the sender's memory control group. When the budget is used up, a new peer replaces
  *
- *  - the one without flows that was used longest ago, or if there is none,
- *  - one whose flows have been silent for a second. They keep the destination for
- *    themselves, without the receiver's clock, which is most of the memory; so delays are
- *    those of round trips.
+ *  - the peer without flows whose last flow ended first; or if all peers have flows,
+ *  - a peer whose flows have had no signal for a second. These flows keep the peer's state, but
+ *    without the mapping of the receiver's clock, which takes most of the memory. Their relative
+ *    delay is then the excess of the RTT.
  *
- * If all are in use the new flow has no destination: it is not held by relative delays.
+ * If no peer can be replaced, a new flow has no peer, and only absolute delays can pause the flow.
  */
 
 #include <linux/jiffies.h>
+#include <linux/ktime.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -31,30 +32,33 @@
 #include <timely/engine/clock.h>
 #include <timely/engine/orack.h>
 
-/* For how long a destination is remembered after its last flow, and how often to look. */
+/* How long a peer is kept after its last flow (60 s), and how often expired peers are removed (15
+ * s), in jiffies.
+ */
 #define PEER_AGE		(60 * HZ)
 #define PEER_SWEEP		(PEER_AGE / 4)
-/* Destinations freed at a time with the lock held. */
+/* Number of expired peers that are removed while timely_peers.lock is held once. */
 #define PEER_SWEEP_BATCH	64
 
-/* Flows are silent when nothing has been heard of them for this long. */
+/* If all flows to a peer have had no signal for this long, another peer may replace the peer. */
 #define PEER_SILENT_NS		((u64)NSEC_PER_SEC)
-/* Destinations with flows that are looked at for a silent one, each time. */
+/* Maximum number of peers with flows that are checked for such silence per new peer. */
 #define PEER_LOOK		8
 
 /**
- * struct timely_peers - the destinations of a network namespace
- * @ref: one reference for the namespace and one for each destination
- * @lock: of what follows, and of members of the destinations
- * @net: the namespace; NULL when it has gone
- * @idle: destinations without flows, the one that was left first is first
- * @busy: destinations with flows; a flow that joins moves its destination to the end
- * @sweep: forgets what was left long ago
- * @rcu: a packet's processing may have found these while the namespace goes
+ * struct timely_peers - the peers of a network namespace
+ * @ref: one reference for the namespace and one for each peer
+ * @lock: guards the members below, and the members of each peer that struct timely_peer lists
+ * @net: the namespace; NULL after its end
+ * @idle: peers without flows, in the order in which their last flows ended
+ * @busy: peers with flows; a new flow moves its peer to the end
+ * @sweep: work item that removes expired peers
+ * @rcu: frees the structure after an RCU grace period: packets may be processed while the
+ *	namespace exits
  */
 struct timely_peers {
 	refcount_t ref;
-	spinlock_t lock; /* of what follows */
+	spinlock_t lock; /* guards the members below */
 	struct net *net;
 	struct list_head idle;
 	struct list_head busy;
@@ -72,7 +76,9 @@ static const struct rhashtable_params peer_params = {
 static struct rhashtable peer_table;
 static unsigned int peer_net_id __read_mostly;
 
-/* Under RCU. NULL when the namespace has gone. */
+/* Get the peers of a network namespace; NULL after the end of the namespace. The caller is in an
+ * RCU read-side critical section.
+ */
 static struct timely_peers *peers_of(const struct net *net)
 {
 	struct timely_peers **peers = net_generic(net, peer_net_id);
@@ -94,15 +100,17 @@ static void peer_free(struct rcu_head *rcu)
 	kfree(peer);
 }
 
-/* ---- with the lock of the namespace's destinations held ---- */
+/* ---- under timely_peers.lock ---- */
 
-/* Take a destination out of the table. Its flows, if there are any, may go on with it. */
+/* Remove a peer from the table. Flows that have the peer keep it until they end, without the
+ * mapping of the receiver's clock.
+ */
 static void peer_forget(struct timely_peer *peer)
 {
 	rhashtable_remove_fast(&peer_table, &peer->hash, peer_params);
 	list_del(&peer->list);
 	timely_budget_return(peer->budget);
-	/* Pairs with timely_peer_want_clock(). */
+	/* timely_peer_want_clock() allocates no mapping when it sees gone under peer->lock. */
 	WRITE_ONCE(peer->gone, true);
 	if (!peer->flows) {
 		refcount_dec(&peer->key.peers->ref);
@@ -115,14 +123,15 @@ static void peer_forget(struct timely_peer *peer)
 	spin_unlock(&peer->lock);
 }
 
+/* Whether no flow to a peer was added or had a signal in the last PEER_SILENT_NS. */
 static bool peer_is_silent(const struct timely_peer *peer, u64 now_ns)
 {
-	u64 last_ns = max(READ_ONCE(peer->heard_ns), peer->joined_ns);
+	u64 last_ns = max(READ_ONCE(peer->signal_at_ns), peer->joined_ns);
 
 	return (s64)(now_ns - last_ns) > (s64)PEER_SILENT_NS;
 }
 
-/* Make room for one destination. */
+/* Make room for one peer, if a peer can be replaced. */
 static void peers_evict(struct timely_peers *peers, u64 now_ns)
 {
 	struct timely_peer *peer;
@@ -142,6 +151,7 @@ static void peers_evict(struct timely_peers *peers, u64 now_ns)
 	timely_onramp_count(peers->net, TIMELY_ONRAMP_peers_evicted);
 }
 
+/* Find a peer. timely_peers.lock keeps the peer in the table. Return: NULL if there is none. */
 static struct timely_peer *peer_find(const struct timely_peer_key *key)
 {
 	struct timely_peer *peer;
@@ -152,6 +162,7 @@ static struct timely_peer *peer_find(const struct timely_peer_key *key)
 	return peer;
 }
 
+/* Count a new flow to a peer, and move the peer to the end of the list busy. */
 static void peer_join(struct timely_peer *peer, u64 now_ns)
 {
 	peer->flows++;
@@ -159,6 +170,9 @@ static void peer_join(struct timely_peer *peer, u64 now_ns)
 	list_move_tail(&peer->list, &peer->key.peers->busy);
 }
 
+/* Add a new peer to the table, in place of another peer if the budget is used up. Return: false if
+ * there is no room or no memory; the caller frees the peer.
+ */
 static bool peer_insert(struct timely_peers *peers, struct timely_peer *peer, u64 now_ns)
 {
 	struct timely_budget_status budget;
@@ -177,7 +191,7 @@ static bool peer_insert(struct timely_peers *peers, struct timely_peer *peer, u6
 	return true;
 }
 
-/* ---- without ---- */
+/* ---- without timely_peers.lock ---- */
 
 static struct timely_peer *peer_alloc(const struct timely_peer_key *key)
 {
@@ -206,7 +220,7 @@ static struct timely_peer *peer_get(struct timely_peers *peers, const struct tim
 		spin_unlock_bh(&peers->lock);
 		new = peer_alloc(&key);
 		spin_lock_bh(&peers->lock);
-		/* Another processor may have been faster. */
+		/* Another CPU may have created the peer while the lock was released. */
 		peer = peer_find(&key);
 		if (!peer && new && peers->net && peer_insert(peers, new, now_ns)) {
 			peer = new;
@@ -223,12 +237,12 @@ static struct timely_peer *peer_get(struct timely_peers *peers, const struct tim
 }
 
 /**
- * timely_peer_get() - the destination of a new flow
+ * timely_peer_get() - find or create the peer of a new flow
  * @net: the flow's network namespace
- * @tuple: the flow's addresses
+ * @tuple: the flow's addresses; the destination address is the peer's
  *
- * Return: the destination, to be released with timely_peer_put(); NULL if there are as
- * many as there may be and all are in use, or if there is no memory.
+ * Return: the peer, to be released with timely_peer_put(); NULL if the budget is used up and no
+ * peer can be replaced, if there is no memory, or if the namespace has ended.
  */
 struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *tuple)
 {
@@ -244,10 +258,10 @@ struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *
 }
 
 /**
- * timely_peer_put() - a flow has ended
- * @peer: its destination, or NULL
+ * timely_peer_put() - release the peer of a flow that has ended
+ * @peer: the peer, or NULL
  *
- * RCU readers of the flow may still look at the destination.
+ * RCU readers of the flow may still use the peer, so the peer is freed after an RCU grace period.
  */
 void timely_peer_put(struct timely_peer *peer)
 {
@@ -262,7 +276,7 @@ void timely_peer_put(struct timely_peer *peer)
 	if (last && !peer->gone) {
 		peer->left = jiffies;
 		list_move_tail(&peer->list, &peers->idle);
-		/* Does nothing while the work is pending. */
+		/* If the work is pending already, its time does not change. */
 		schedule_delayed_work(&peers->sweep, PEER_SWEEP);
 	}
 	last &= peer->gone;
@@ -274,11 +288,11 @@ void timely_peer_put(struct timely_peer *peer)
 }
 
 /**
- * timely_peer_want_clock() - have a relative delay follow the destination's clock
- * @peer: the destination, with its lock held
+ * timely_peer_want_clock() - allocate the mapping of a peer's clock, for relative delays
+ * @peer: the peer, with @peer->lock held
  *
- * Without memory, and when the destination has left the table, the delay is that of round
- * trips.
+ * Nothing happens if the peer has the mapping, if there is no memory, or if the peer was removed
+ * from the table. Without the mapping, the relative delay is the excess of the RTT.
  */
 void timely_peer_want_clock(struct timely_peer *peer)
 {
@@ -295,9 +309,7 @@ void timely_peer_want_clock(struct timely_peer *peer)
 	peer->owd.clock = clock;
 }
 
-/* Forget the first destinations that were left long ago. Return: true if there may be
- * more of them.
- */
+/* Remove up to PEER_SWEEP_BATCH expired peers. Return: true if more peers may be expired. */
 static bool peers_sweep(struct timely_peers *peers)
 {
 	struct timely_peer *peer;
@@ -314,6 +326,7 @@ static bool peers_sweep(struct timely_peers *peers)
 	return i == PEER_SWEEP_BATCH;
 }
 
+/* Remove expired peers, and run again while there are peers that will expire. */
 static void peers_work(struct work_struct *work)
 {
 	struct timely_peers *peers = container_of(work, struct timely_peers, sweep.work);
@@ -345,7 +358,7 @@ static int __net_init peers_net_init(struct net *net)
 	return 0;
 }
 
-/* Flows may outlive the namespace for a moment, and their destinations with them. */
+/* Flows and their peers may outlive the network namespace for a short time. */
 static void __net_exit peers_net_exit(struct net *net)
 {
 	struct timely_peers **place = net_generic(net, peer_net_id), *peers = *place;
@@ -370,7 +383,7 @@ static struct pernet_operations peer_net_ops = {
 };
 
 /**
- * timely_peer_init() - make ready
+ * timely_peer_init() - create the table of peers when the module is loaded
  *
  * Return: 0 or a negative error.
  */
@@ -386,7 +399,11 @@ int timely_peer_init(void)
 	return err;
 }
 
-/** timely_peer_exit() - all flows have been put */
+/**
+ * timely_peer_exit() - destroy the table of peers when the module is unloaded
+ *
+ * Before the call, all flow entries have been released.
+ */
 void timely_peer_exit(void)
 {
 	unregister_pernet_subsys(&peer_net_ops);

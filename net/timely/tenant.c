@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a network namespace may cost the host.
+ * Protects the host and other network namespaces from a tenant: budgets, and a permission check.
  *
- * Objects that exist on behalf of a socket, a packet or a netlink message are counted for
- * each network namespace, and refused beyond a limit, so that a namespace that fills its
- * budget has to do without and no other namespace notices. Whoever creates such an object
- * also charges its memory to the memory control group of the sender (__GFP_ACCOUNT).
+ * Each network namespace has a budget for every kind of object that is created for a socket, a
+ * packet or a netlink message. When a budget is used up, that namespace gets no more objects of
+ * this kind; other namespaces are not affected. The code that creates an object also charges the
+ * memory to the memory control group of the socket or task (__GFP_ACCOUNT).
  *
- * A few features cannot be confined to a namespace: a probe on a tracepoint is called for
- * the packets of all of them. They need CAP_NET_ADMIN in the initial user namespace,
- * unless the host's administrator has set the module parameter tenants=1.
+ * A few features cannot be confined to a namespace and cost all namespaces CPU time: the kernel
+ * calls a tracepoint probe for the packets of all namespaces. These features need CAP_NET_ADMIN in
+ * the initial user namespace, unless the host's administrator has set the module parameter
+ * tenants=1.
+ *
+ * The RTT counters of each namespace are also kept here; counters.c has their names.
  */
 
 #include <linux/capability.h>
@@ -27,14 +30,14 @@
 
 static bool tenants;
 module_param(tenants, bool, 0644);
-MODULE_PARM_DESC(tenants, "administrators of network namespaces may switch on what all namespaces pay for: On-Ramp by RTTs, On-Ramp's receiver [0 or 1]");
+MODULE_PARM_DESC(tenants, "administrators of network namespaces may turn on features that cost all namespaces CPU time: On-Ramp by RTTs (owd rtt), On-Ramp's receiver (timely_acker) [0 or 1]");
 
 #define TIMELY_BUDGET_LIMIT(name, limit, doc)	\
 	[TIMELY_BUDGET_##name] = limit,
 static uint timely_limits[TIMELY_BUDGET_COUNT] = { TIMELY_BUDGETS(TIMELY_BUDGET_LIMIT) };
 
-/* References are counted in an int. A lower limit than what exists refuses new objects,
- * and frees none.
+/* Sets the limit of one kind of objects. If a namespace has more objects than the new limit, none
+ * is freed, but no new objects are created.
  */
 static int tenant_set_limit(const char *text, const struct kernel_param *param)
 {
@@ -68,9 +71,9 @@ const char * const timely_budget_docs[TIMELY_BUDGET_COUNT] = {
 };
 
 /**
- * struct tenant_net - what is counted for a network namespace
- * @rtt: what became of the ACKs of the namespace's connections
- * @budgets: by enum timely_budget_kind
+ * struct tenant_net - budgets and RTT counters of a network namespace
+ * @rtt: RTT counters of each CPU
+ * @budgets: budgets, by enum timely_budget_kind
  */
 struct tenant_net {
 	struct timely_rtt_counters __percpu *rtt;
@@ -86,7 +89,7 @@ static struct timely_budget *tenant_budget(const struct net *net, enum timely_bu
 	return tenant->budgets[kind];
 }
 
-/* Besides the objects the namespace itself holds a reference. */
+/* Returns the number of objects: the budget's references, less that of the namespace. */
 static u32 tenant_used(const struct timely_budget *budget)
 {
 	return refcount_read(&budget->ref) - 1;
@@ -94,13 +97,13 @@ static u32 tenant_used(const struct timely_budget *budget)
 
 /**
  * timely_budget_take() - count an object that is about to be created
- * @net: network namespace on whose behalf
- * @kind: what kind of object
+ * @net: network namespace that the object is created for
+ * @kind: kind of the object
  *
- * Processors that take at the same moment may exceed the limit by one object each.
+ * CPUs that call this function at the same time may exceed the limit by one object each.
  *
  * Return: the budget, to be given to timely_budget_return() when the object has been
- * freed; NULL if the limit is reached, and the object must not be created.
+ * freed; NULL if the limit is reached: the object must not be created then.
  */
 struct timely_budget *timely_budget_take(const struct net *net, enum timely_budget_kind kind)
 {
@@ -116,8 +119,8 @@ struct timely_budget *timely_budget_take(const struct net *net, enum timely_budg
 EXPORT_SYMBOL_GPL(timely_budget_take);
 
 /**
- * timely_budget_return() - an object has been freed
- * @budget: what timely_budget_take() returned for the object; NULL is allowed
+ * timely_budget_return() - count off an object that has been freed
+ * @budget: the result of timely_budget_take() for the object; NULL is allowed
  */
 void timely_budget_return(struct timely_budget *budget)
 {
@@ -127,9 +130,9 @@ void timely_budget_return(struct timely_budget *budget)
 EXPORT_SYMBOL_GPL(timely_budget_return);
 
 /**
- * timely_budget_status() - how much of a budget is used
+ * timely_budget_status() - read how much of a budget is used
  * @net: network namespace
- * @kind: which budget
+ * @kind: kind of the objects
  * @status: filled in
  */
 void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
@@ -144,16 +147,18 @@ void timely_budget_status(const struct net *net, enum timely_budget_kind kind,
 EXPORT_SYMBOL_GPL(timely_budget_status);
 
 /**
- * timely_may_affect_host() - may the current task switch on what all namespaces pay for?
- * @net: network namespace that the request is about
+ * timely_may_affect_host() - check permission for a feature that costs all namespaces CPU time
+ * @net: network namespace that the request of the current task is about
  *
- * For the context of a netlink request whose sender and whose socket's opener the kernel has
- * asked for CAP_NET_ADMIN in the user namespace that owns @net, such as a request about a qdisc.
- * A tenant may hand its socket to a privileged program as a file to write to: that has the
- * capability, but the tenant's network namespace does not belong to the initial user namespace.
+ * The function is for netlink requests about a qdisc, and other requests for which the kernel has
+ * already checked CAP_NET_ADMIN in the user namespace that owns @net, both of the task that sends
+ * and of the task that opened the socket.
  *
- * Return: true with CAP_NET_ADMIN in the initial user namespace, for a network namespace that
- * this user namespace owns, or if the host's administrator has set tenants=1.
+ * The capability of the current task alone does not suffice: a tenant may hand its socket to a
+ * privileged program as a file to write to. So @net must belong to the initial user namespace, too.
+ *
+ * Return: true if the current task has CAP_NET_ADMIN in the initial user namespace and this user
+ * namespace owns @net, or if the host's administrator has set tenants=1.
  */
 bool timely_may_affect_host(const struct net *net)
 {
@@ -163,13 +168,14 @@ bool timely_may_affect_host(const struct net *net)
 EXPORT_SYMBOL_GPL(timely_may_affect_host);
 
 /**
- * timely_request_may_affect_host() - may a netlink request switch on what all namespaces pay for?
+ * timely_request_may_affect_host() - check permission for a feature that costs all namespaces
+ * CPU time, by a netlink request
  * @request: the netlink message
  *
- * The task that opened the socket needs the capability as well as the task that sends: a tenant
- * may hand its socket to a privileged program as a file to write to.
+ * The task that opened the socket needs CAP_NET_ADMIN as well as the task that sends: a tenant may
+ * hand its socket to a privileged program as a file to write to.
  *
- * Return: true if both have CAP_NET_ADMIN in the initial user namespace, or if the host's
+ * Return: true if both tasks have CAP_NET_ADMIN in the initial user namespace, or if the host's
  * administrator has set tenants=1.
  */
 bool timely_request_may_affect_host(const struct sk_buff *request)
@@ -179,10 +185,10 @@ bool timely_request_may_affect_host(const struct sk_buff *request)
 EXPORT_SYMBOL_GPL(timely_request_may_affect_host);
 
 /**
- * timely_rtt_counters_of() - where the ACKs of a network namespace are counted
+ * timely_rtt_counters_of() - get the RTT counters of a network namespace
  * @net: network namespace
  *
- * Return: counters of each CPU, for as long as the namespace exists.
+ * Return: the counters of each CPU, valid as long as the namespace exists; never NULL.
  */
 struct timely_rtt_counters __percpu *timely_rtt_counters_of(const struct net *net)
 {
@@ -193,11 +199,11 @@ struct timely_rtt_counters __percpu *timely_rtt_counters_of(const struct net *ne
 EXPORT_SYMBOL_GPL(timely_rtt_counters_of);
 
 /**
- * timely_rtt_counter() - one of the counters of ACKs, over all CPUs
+ * timely_rtt_counter() - read an RTT counter, summed over all CPUs
  * @net: network namespace
- * @index: which counter
+ * @index: the counter
  *
- * Return: how many ACKs since the namespace or the module came.
+ * Return: the count since the namespace was created or the module was loaded.
  */
 u64 timely_rtt_counter(const struct net *net, enum timely_rtt_result index)
 {
@@ -252,16 +258,18 @@ static struct pernet_operations tenant_net_ops = {
 };
 
 /**
- * timely_tenant_init() - count the objects of all network namespaces from now on
+ * timely_tenant_init() - create budgets and RTT counters when the module is loaded
  *
- * Return: 0 or a negative error.
+ * Return: 0, or a negative error code.
  */
 int timely_tenant_init(void)
 {
 	return register_pernet_subsys(&tenant_net_ops);
 }
 
-/** timely_tenant_exit() - no object is left */
+/**
+ * timely_tenant_exit() - free budgets and RTT counters at unloading; no counted object is left
+ */
 void timely_tenant_exit(void)
 {
 	unregister_pernet_subsys(&tenant_net_ops);

@@ -1,17 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The qdisc "timely" under the kernel's own test driver for tc, tdc.py, in a
-# User Mode Linux guest:
+# Runs the tdc cases of the qdisc "timely" (timely.json) in a User Mode Linux guest. tdc.py is
+# the kernel's own test driver for tc.
 #
 #	run.sh [base|debug|DIRECTORY [ID...]]
 #
-# The cases are those of timely.json, all or those named by their id. The kernel
-# is the lab's, or the one built in DIRECTORY; the modules are built from this
-# checkout, or are those in $TIMELY_MODULES; tc is the machine's, or $TIMELY_TC.
+# Without IDs all cases run. The guest runs the lab's base or debug kernel, or the kernel built
+# in DIRECTORY. Environment: TIMELY_MODULES, a directory of modules, built from this checkout
+# by default; TIMELY_TC, the tc program, /sbin/tc by default.
 #
-# TAP on standard output, and an exit status of 0 only if all cases have passed:
-# what tdc skips has not. Needs Debian's python3-pyroute2.
+# Prints TAP. The exit status is 0 only if all cases have passed; a case that tdc skips counts as
+# failed. Needs Debian's python3-pyroute2.
+#
+# The script runs twice: outside() on the host starts the guest, where "--inside" runs inside().
 
 set -eu
 
@@ -25,7 +27,7 @@ bail() {
 
 # ---- outside ----
 
-# tdc is part of the kernel's source, which the lab's kernel is built from.
+# tdc is part of the kernel's source, which tools/lab/uml/build.sh has downloaded.
 find_tdc() {
 	find "${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}" -maxdepth 1 \
 		-name 'linux-source-6.12-*' -type d | sort -V | tail -n 1 |
@@ -37,7 +39,7 @@ outside() {
 	[ $# -eq 0 ] || shift
 	modules=${TIMELY_MODULES:-$("$top/tools/lab/modules.sh" "$kernel")}
 	tdc=$(find_tdc)
-	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/kernel/build.sh gets it"
+	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/uml/build.sh gets it"
 	[ -n "$(find "$modules" -name sch_timely.ko)" ] || bail "no sch_timely.ko in $modules"
 	plugin=$(mktemp -d)
 	trap 'rm -rf "$plugin"' EXIT
@@ -49,8 +51,8 @@ outside() {
 
 # ---- inside ----
 
-# tdc wants to be started where it is, and to write there. Of the environment
-# it passes on only what this file says.
+# tdc has to be started in its own directory and writes there, so a copy is used. tdc passes
+# only the environment variables of ENVIR on to the commands of a case.
 prepare() {
 	cp -r "$1" "$TIMELY_WORK/tdc"
 	cd "$TIMELY_WORK/tdc"
@@ -68,8 +70,8 @@ load() {
 	[ -d /sys/module/sch_timely ] || bail "sch_timely is not loaded"
 }
 
-# tdc calls a case ok that it has skipped, and all that come after a failure to
-# set up or to clean up. What belongs to a failure are diagnostics.
+# tdc reports skipped cases as "ok", also all cases after a failed setup or teardown. Turn these
+# into "not ok", and all other output into TAP diagnostics.
 as_tap() {
 	awk '
 		/^1\.\.[0-9]+$/ { next }
@@ -78,7 +80,7 @@ as_tap() {
 		NF { print "# " $0 }' "$1"
 }
 
-# How many cases there are, or of those that were named.
+# Prints the number of cases to run: the number of distinct IDs, or of all cases without IDs.
 expected() {
 	/usr/bin/python3 -c '
 import json, sys
@@ -90,7 +92,7 @@ if unknown:
 print(len(set(named)) or len(ids))' "$here/timely.json" "$@"
 }
 
-# Once no device has it any more the module must go.
+# The module can be unloaded soon after the last device with the qdisc is gone.
 unload() {
 	tries=100
 	until rmmod sch_timely 2>/dev/null; do
@@ -105,14 +107,14 @@ inside() {
 	modules=$2
 	shift 2
 	/usr/bin/python3 -c 'import pyroute2' || bail "no python3-pyroute2: install it"
-	cases=$(expected "$@") || bail "nothing to run of timely.json"
+	cases=$(expected "$@") || bail "timely.json has no such cases"
 	load "$modules"
 	prepare "$tdc"
 	echo "TAP version 13"
 	echo "1..$((cases + 1))"
 	/usr/bin/python3 tdc.py -f "$here/timely.json" ${1:+-e "$@"} --format tap --outfile result \
 		>log 2>&1 || :
-	[ -s result ] || { sed 's/^/# /' log; bail "tdc has no results"; }
+	[ -s result ] || { sed 's/^/# /' log; bail "tdc wrote no results"; }
 	as_tap result >tap
 	cat tap
 	if unload; then echo "ok $((cases + 1)) - sch_timely can be unloaded"

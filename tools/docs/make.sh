@@ -1,14 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Write what is made from other files:
+# Generate the documents, and the parts of documents, that are made from other files:
 #
-#   Documentation/parameters.md	from the modules' own table
-#   Documentation/paper.md	from paper.toml and results/
+#   Documentation/parameters.md	by params.c, from the tables of the modules' sources
+#   Documentation/reproductions.md, hostile-networks.md
+#				by reproductions.py, from reproductions.toml and results/
+#   Documentation/verdicts.md	by verdicts.py, from verdicts.toml and results/
+#   results/README.md		by index.py, from results/ and the documents that quote it
 #   tables in README.md and Documentation/*.md, between the lines
-#   <!-- table: FILE --> and <!-- end -->, from FILE
+#   <!-- table: FILE --> and <!-- end -->
+#				from the tables of FILE, a file in results/; if FILE is
+#				"scorecard", from the output of verdicts.py scorecard
+#   man/*			the version in the header, from include/uapi/linux/timely_version.h
 #
-#   make.sh [--check]	only say which of them are not up to date
+#   make.sh		write what has changed, and print the names of the files
+#   make.sh --check	write nothing; print the files that are not up to date, and fail
 
 set -eu
 
@@ -18,11 +25,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 stale=0
 
-# Put $work/new in place of $1, or complain.
+# settle FILE: replace FILE by $work/new if they differ; with --check only report the difference.
 settle() {
 	cmp -s "$work/new" "$1" && return
 	if [ "$check" ]; then
-		echo "$1 is not what it is made from: run make docs" >&2
+		echo "$1 is not up to date: run make docs" >&2
 		stale=1
 	else
 		cp "$work/new" "$1"
@@ -38,25 +45,40 @@ check=
 "$work/params" >"$work/new"
 settle Documentation/parameters.md
 
-tools/docs/paper.py page >"$work/new"
-settle Documentation/paper.md
+for page in reproductions hostile-networks; do
+	tools/docs/reproductions.py page "$page" >"$work/new"
+	settle "Documentation/$page.md"
+done
+
+tools/docs/verdicts.py page >"$work/new"
+settle Documentation/verdicts.md
+tools/docs/verdicts.py scorecard >"$work/scorecard"
 
 for page in README.md Documentation/*.md; do
-	awk '
+	awk -v scorecard="$work/scorecard" '
 		/^<!-- end -->$/ { skip = 0 }
 		!skip { print }
 		/^<!-- table: .* -->$/ {
 			skip = 1
-			file = $3
+			file = $3 == "scorecard" ? scorecard : $3
 			while ((status = (getline row < file)) > 0)
 				if (row ~ /^\|/)
 					print row
 			if (status < 0) {
-				print "no " file > "/dev/stderr"
+				print FILENAME ": cannot read " file > "/dev/stderr"
 				exit 1
 			}
 			close(file)
 		}' "$page" >"$work/new"
+	settle "$page"
+done
+
+tools/docs/index.py >"$work/new"
+settle results/README.md
+
+version=$(sed -n 's/.*TIMELY_VERSION "\(.*\)".*/\1/p' include/uapi/linux/timely_version.h)
+for page in man/*; do
+	sed "s/^\(\.TH .*\"TIMELY for Linux\)[^\"]*\"/\1 $version\"/" "$page" >"$work/new"
 	settle "$page"
 done
 exit $stale

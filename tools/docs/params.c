@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Print Documentation/parameters.md from the table that the module uses, so
- * that the two can not differ.
+ * Print Documentation/parameters.md, which lists the parameters and presets of tcp_timely, the
+ * limits of module timely and the options of the qdisc. They come from the same tables in the
+ * source from which the modules are built. make.sh compiles and runs this program.
  */
 
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <net/timely_tenant.h>
 #include <timely/engine/rate.h>
 
+/* The text of a parameter's value. The next call overwrites it. */
 static const char *text_of(u32 value)
 {
 	static char text[16];
@@ -20,6 +22,7 @@ static const char *text_of(u32 value)
 	return text;
 }
 
+/* Rows of the tables; TIMELY_BUDGETS() and TIMELY_QDISC_OPTIONS() call these macros. */
 #define LIMIT_ROW(name, limit, doc) \
 	"| `max_" #name "` | 0 ... 1073741824 | " #limit " | " doc " |\n"
 
@@ -34,14 +37,16 @@ int main(void)
 	     "<!-- made by `make docs` from net/timely/engine/params.h,\n"
 	     "     net/timely/engine/params.c, include/net/timely_qdisc.h and include/net/timely_tenant.h;\n"
 	     "     do not edit -->\n\n"
+	     "This page lists every parameter, preset, limit and option with its range and default.\n"
+	     "Nothing here has to be set: [tuning](tuning.md) says which three values some networks\n"
+	     "need, and how each connection computes the parameters that are `auto`.\n\n"
 	     "## Parameters of tcp_timely\n\n"
-	     "Of each network namespace: `sysctl -w net.ipv4.timely.t_low_ns=100000`, or for all\n"
-	     "at once `sysctl -w net.ipv4.timely.preset=paper`. Connections follow with their next\n"
-	     "ACK. Namespaces start with what the module was loaded with, for example\n"
-	     "`modprobe tcp_timely preset=paper t_low_ns=100000`, to be read in\n"
-	     "`/sys/module/tcp_timely/parameters/`. A value out of range is refused, and the\n"
-	     "kernel's log says which and why. What is `auto` each connection derives from its\n"
-	     "path.\n\n"
+	     "Each network namespace has these parameters: `sysctl -w net.ipv4.timely.t_low_ns=100000`\n"
+	     "sets one of them, `sysctl -w net.ipv4.timely.preset=paper` sets them all. Connections use\n"
+	     "a new value from their next ACK on. A new namespace starts with the parameters that the\n"
+	     "module was loaded with, for example `modprobe tcp_timely preset=paper t_low_ns=100000`;\n"
+	     "`/sys/module/tcp_timely/parameters/` shows them. A value out of range is refused, and the\n"
+	     "kernel's log names the parameter and the allowed values.\n\n"
 	     "| parameter | unit | range | what it is |\n|---|---|---|---|");
 	for (i = 0; i < TIMELY_P_COUNT; i++) {
 		const struct timely_param_desc *desc = &timely_param_descs[i];
@@ -50,7 +55,14 @@ int main(void)
 		       desc->min, desc->max, desc->may_be_auto ? ", auto" : "", desc->doc);
 	}
 
-	puts("\n### Presets\n\n`preset=NAME` sets them all; the first is the default.\n");
+	puts("\nOld names, accepted for one release:\n");
+	for (i = 0; i < TIMELY_OLD_P_COUNT; i++)
+		printf("- `%s`: use `%s`\n", timely_deprecated_params[i].name,
+		       timely_param_descs[timely_deprecated_params[i].index].name);
+	printf("- preset `" TIMELY_DEPRECATED_PRESET "`: use `%s`\n", timely_presets[0].name);
+
+	puts("\n### Presets\n\n"
+	     "`preset=NAME` sets all parameters; the first preset is the default.\n");
 	for (preset = 0; preset < timely_preset_count; preset++)
 		printf("- `%s`: %s\n", timely_presets[preset].name,
 		       timely_presets[preset].doc);
@@ -73,20 +85,20 @@ int main(void)
 	}
 
 	puts("\n## Limits of module timely\n\n"
-	     "How many objects exist at most on behalf of each network namespace. Parameters of\n"
+	     "How many objects each network namespace may have. The limits are parameters of\n"
 	     "module timely, which the host's administrator may change at any time:\n"
-	     "`echo 1000 >/sys/module/timely/parameters/max_flows`. A lower limit than what exists\n"
-	     "refuses new objects and frees none. `timelyctl limits` shows what a namespace uses.\n"
-	     "When a limit is reached, new flows of that namespace do without; no other namespace\n"
-	     "is affected. `tenants` (0 or 1, default 0) allows administrators of network\n"
-	     "namespaces to switch on what all namespaces pay for.\n\n"
+	     "`echo 1000 >/sys/module/timely/parameters/max_flows`. A limit below the present number\n"
+	     "refuses new objects and frees none. `timelyctl limits` shows how many are in use.\n"
+	     "When a limit is reached, new flows of that namespace get no such object; no other\n"
+	     "namespace is affected. `tenants` (0 or 1, default 0) allows administrators of network\n"
+	     "namespaces to switch on features that all namespaces pay for.\n\n"
 	     "| parameter | range | default | what is counted |\n|---|---|---|---|\n"
 	     TIMELY_BUDGETS(LIMIT_ROW));
 
 	puts("## Options of the qdisc\n\n"
-	     "Of `include/net/timely_qdisc.h`, in the units of its netlink attributes; tc takes\n"
-	     "them with units of their own, see tc-timely(8). The defaults of quantum and\n"
-	     "initial_quantum are in packets of the device's MTU. The default is allowed even\n"
+	     "The options of `include/net/timely_qdisc.h`, in the units of the netlink attributes; tc\n"
+	     "has names and units of its own, see tc-timely(8). The defaults of quantum and\n"
+	     "initial_quantum are in packets of the device's MTU. A default is allowed even\n"
 	     "where it lies outside the range.\n\n"
 	     "| option | unit | range | default | what it is |\n|---|---|---|---|---|\n"
 	     TIMELY_QDISC_OPTIONS(ROW)

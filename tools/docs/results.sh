@@ -1,62 +1,69 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run the scenarios that the documents quote (or those named) and keep what they
-# need in results/; raw results stay in build/results. With KEEP=1 the benches, which
-# want a quiet machine, are not run again: their last results are taken. With RESUME=all
-# cells that are in build/results are kept, with RESUME=peers those that had no part of ours.
-# LAB_ARGS: more for lab run, such as "--seeds 1".
+# Run scenarios and benches, and copy the tables, plots and summaries that documents need to
+# results/. Raw results stay in build/results/. At the end the documents are written again.
+#
+#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp; by default
+#				those in the list below
+#
+# Environment:
+#   KEEP=1		do not run benches again, because they need a quiet machine: copy their
+#			last results
+#   RESUME=all		keep all cells that are in build/results/
+#   RESUME=peers	keep the cells there that use no module of this project
+#   LAB_ARGS		more arguments for lab run, such as "--seeds 1"
 
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc fig16 clock fig1 fig2 fig11 fig12 bench ack \
-	onramp-cost onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-ack \
+	bench-onramp onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21
 
-# The first table of each section is what a document quotes.
-keep_bench() {
-	rm -rf results/bench
-	mkdir -p results/bench
-	cp "$1/table.md" "$1/cycles.svg" results/bench/
+# Copy the first table of each section of table.md to a file, because documents quote these tables.
+keep_bench_packet() {
+	rm -rf results/bench-packet
+	mkdir -p results/bench-packet
+	cp "$1/table.md" "$1/cycles.svg" results/bench-packet/
 	awk 'BEGIN { split("paced shuffled unpaced memory", name) }
 		/^## / { n++; tables = 0 }
 		/^\|/ && !inside { tables++ }
 		{ inside = /^\|/ }
-		inside && n && tables == 1 { print >("results/bench/" name[n] ".md") }' "$1/table.md"
+		inside && n && tables == 1 { print >("results/bench-packet/" name[n] ".md") }' "$1/table.md"
 }
 
-keep_ack() {
-	mkdir -p results/ack
+keep_bench_ack() {
+	mkdir -p results/bench-ack
 	for part in one many cold one-parts many-parts table; do
-		cp "$1/$part.md" results/ack/
+		cp "$1/$part.md" results/bench-ack/
 	done
 }
 
-keep_onramp_cost() {
-	mkdir -p results/onramp-cost
+keep_bench_onramp() {
+	mkdir -p results/bench-onramp
 	for part in sender receiver single table; do
-		cp "$1/$part.md" results/onramp-cost/
+		cp "$1/$part.md" results/bench-onramp/
 	done
 }
 
 for scenario; do
 	raw=build/results/$scenario
-	if [ "$scenario" = bench ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/bench.sh
-		keep_bench "$raw"
+	if [ "$scenario" = bench-packet ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/bench.sh
+		keep_bench_packet "$raw"
 		continue
 	fi
-	if [ "$scenario" = ack ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/ack.sh
-		keep_ack "$raw"
+	if [ "$scenario" = bench-ack ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/ack.sh
+		keep_bench_ack "$raw"
 		continue
 	fi
-	if [ "$scenario" = onramp-cost ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/bench/onramp.sh
-		keep_onramp_cost "$raw"
+	if [ "$scenario" = bench-onramp ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/onramp.sh
+		keep_bench_onramp "$raw"
 		continue
 	fi
 	case ${RESUME-} in
@@ -64,7 +71,7 @@ for scenario; do
 	peers)	keep=--keep-peers ;;
 	*)	keep= ;;
 	esac
-	# shellcheck disable=SC2086 # none or several words
+	# shellcheck disable=SC2086 # no argument, or several
 	tools/lab/lab run "$scenario" $keep --out "$raw" ${LAB_ARGS-}
 	tools/lab/lab report "$raw"
 	rm -rf "results/$scenario"

@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Run a script in a User Mode Linux guest whose clock is virtual.
+# Run a script in a User Mode Linux guest with a virtual clock and one processor.
 #
 #   guest.sh [-k base|debug|DIR] [-m MEM] [-t SECONDS] [-s SEED] [-w] [-a ARGUMENT]... [-e KEY=VALUE]... SCRIPT [ARG]...
 #
-# The guest's root is the host's, through hostfs; /run, /dev/shm and
-# $TIMELY_WORK are its own. The script starts in the caller's directory, as
-# root, with lo up; its output appears as it is written and its exit status
-# becomes ours. $TIMELY_GUEST_WRAP is a command that gets the script as its arguments.
-# The real-time clock begins with 2026, and what is random is drawn with SEED
-# (default $TIMELY_SEED, or 1): what a script does repeats. -a adds an ARGUMENT to the
-# kernel's command line. Statuses that are ours alone:
-#   125  the kernel complained (BUG, WARNING, KASAN, lockdep...) though the
-#        script was content; -w tolerates that
-#   126  the guest crashed or never started
+# The guest's root directory is the host's, through hostfs; /run, /dev/shm and the directory
+# $TIMELY_WORK are in the guest's memory. The script runs as root in the caller's directory,
+# with lo up. Its output is printed, and its exit status is that of guest.sh. If
+# $TIMELY_GUEST_WRAP is set, this command runs instead, with the script as arguments.
+# The real-time clock starts at 2026-01-01, and random numbers in the guest come from SEED
+# (default $TIMELY_SEED, or 1), so that a run can be repeated exactly. -m is the guest's memory
+# (default 2048M). -a adds an ARGUMENT to the kernel's command line, -e sets a variable for
+# the script. guest.sh itself exits with:
+#   125  the script succeeded, but the kernel's log has a warning or a report of a sanitizer
+#        (ignored with -w)
+#   126  the guest crashed or did not start
 #   124  the guest was stopped after SECONDS of wall time (default 900, or
 #        $TIMELY_GUEST_TIMEOUT)
 
@@ -42,11 +43,11 @@ while getopts k:m:t:s:wa:e: opt; do
 	w)	tolerant=1 ;;
 	a)	arguments="$arguments $OPTARG" ;;
 	e)	case ${OPTARG%%=*} in
-		"$OPTARG"|*[!A-Za-z0-9_]*|[0-9]*|'') die "-e wants KEY=VALUE, not '$OPTARG'" ;;
+		"$OPTARG"|*[!A-Za-z0-9_]*|[0-9]*|'') die "-e needs KEY=VALUE, not '$OPTARG'" ;;
 		esac
 		env="$env
 export ${OPTARG%%=*}=$(quote "${OPTARG#*=}")" ;;
-	*)	sed -n '5p' "$0" >&2; exit 126 ;;
+	*)	sed -n '6p' "$0" >&2; exit 126 ;;
 	esac
 done
 shift $((OPTIND - 1))
@@ -57,22 +58,22 @@ shift
 
 case $flavour in
 /*)	kernel=$flavour ;;
-*)	kernel=$("$here/kernel/build.sh" "$flavour") || die "no $flavour kernel: tools/lab/kernel/build.sh failed" ;;
+*)	kernel=$("$here/uml/build.sh" "$flavour") || die "cannot build the kernel $flavour, see above" ;;
 esac
 case $seed in
-''|*[!0-9]*) die "-s and TIMELY_SEED want a number, not '$seed'" ;;
+''|*[!0-9]*) die "-s and TIMELY_SEED need a number, not '$seed'" ;;
 esac
 [ -x "$kernel/linux" ] || die "no kernel at $kernel/linux"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/timely-guest.XXXXXX")
 uml=
-# timeout(1) leads a process group of its own: the guest and its helpers.
+# timeout(1) makes a process group of the guest and its helpers, and passes on SIGTERM to the group.
 trap '[ -z "$uml" ] || kill -TERM "$uml" 2>/dev/null || :; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 mkdir "$work/private"
-${CC:-gcc} -O2 -Wall -shared -fPIC -o "$work/seed.so" "$here/seed.c" || die "seed.c cannot be compiled"
+${CC:-gcc} -O2 -Wall -shared -fPIC -o "$work/seed.so" "$here/seed.c" || die "cannot compile seed.c, see above"
 
-# A file, as the kernel's command line is short.
+# A file carries the script's environment, because the kernel's command line is short.
 {
 	echo "export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 	echo "export HOME=/root LC_ALL=C.UTF-8 TIMELY_WORK=$(quote "$work/private")"
@@ -84,7 +85,7 @@ for arg; do command="$command $(quote "$arg")"; done
 runner=
 [ -x "$script" ] || runner=/bin/sh
 
-# Perl is part of every Debian and reaches reboot(2): no init system to ask.
+# The guest has no init system to shut down: perl, which every Debian has, calls reboot(2).
 cat >"$work/init" <<-INIT
 	#!/bin/sh
 	export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -115,15 +116,15 @@ cat >"$work/init" <<-INIT
 INIT
 chmod +x "$work/init"
 
-# The command line is part of what is random: a name for $work that is always the same.
+# The kernel mixes its command line into its random numbers, so $work has a constant name there.
 exec 3<"$work"
 work_name=/proc/self/fd/3
-# 2026-01-01, and some seconds.
+# The real-time clock of the guest starts at 2026-01-01.
 start_ns=$((1767225600000000000 + seed % 1000 * 12345678901))
-# The guest's memory is a sparse file: keep it in memory where we can.
+# The guest's memory is a sparse file: keep it in /dev/shm if there is room.
 [ -w /dev/shm ] && memdir=/dev/shm || memdir=$work
 mkfifo "$work/console"
-# Nothing before the script's own output is worth reading, unless it fails.
+# The kernel's boot messages are shown only if the script fails.
 tee "$work/log" <"$work/console" | sed -u '1,/^guest: up/d; /^reboot: Power down$/d' &
 reader=$!
 # shellcheck disable=SC2086 # a list of words
@@ -150,7 +151,7 @@ elif [ ! -s "$work/status" ]; then
 fi
 status=$(cat "$work/status")
 if [ -z "$tolerant" ] && grep -Eq "$complaint" "$work/dmesg"; then
-	say "the kernel complained:"
+	say "warnings in the kernel's log:"
 	grep -E -A 30 "$complaint" "$work/dmesg" | head -n 80 >&2
 	[ "$status" -ne 0 ] || status=125
 fi

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build the modules for the lab's kernel and print the directory that holds
-# them. Each kernel has a copy of the sources in the cache, so that builds for
-# several kernels do not meet; an unchanged source is not built again.
+# Build the project's modules for a kernel of the lab, and print the directory with the
+# modules. It is in $TIMELY_CACHE; each kernel has one, with a copy of the sources, so that
+# builds for several kernels do not disturb each other. Unchanged sources are not built again.
 #
 #   modules.sh [base|debug|DIR [MAKE-ARGUMENT]...]
+#
+# base (default) and debug are flavours of uml/build.sh; DIR is a kernel's build directory.
 
 set -eu
 
@@ -18,19 +20,19 @@ die() { say "$*"; exit 1; }
 
 case ${1:-base} in
 /*)	kernel=$1 ;;
-*)	kernel=$("$here/kernel/build.sh" "${1:-base}") || die "no kernel to build for" ;;
+*)	kernel=$("$here/uml/build.sh" "${1:-base}") || die "cannot build the kernel, see above" ;;
 esac
-[ -f "$top/Kbuild" ] || die "no Kbuild in $top: there are no modules to build yet"
+[ -f "$top/Kbuild" ] || die "there is no $top/Kbuild"
 
 [ $# -eq 0 ] || shift
 
-# Two checkouts must not share a copy either, nor builds with other arguments.
+# Other source trees and builds with other arguments have directories of their own.
 out=$cache/modules-$(basename "$kernel")-$(printf %s "$top" "$@" | sha256sum | cut -c1-8)
 mkdir -p "$out"
 exec 9>"$out/.lock"
 flock 9
 
-# What is new or differs is copied; what is gone from the checkout goes.
+# Copy new and changed files to the copy, and delete files that are no longer in the checkout.
 cd "$top"
 for part in Kbuild include net compat-include kunit; do
 	[ -e "$part" ] || continue
@@ -46,7 +48,7 @@ while read -r file; do
 	cp "$file" "$out/$file"
 done <"$out/.sources"
 
-# What another run is about to load stays as it is.
+# Build only if the sources or arguments changed: another run may be about to load the modules.
 built=$({ echo "$@"; (cd "$out" && xargs sha256sum) <"$out/.sources"; } | sha256sum)
 if [ "$built" = "$(cat "$out/.built" 2>/dev/null)" ]; then
 	echo "$out"
@@ -55,11 +57,11 @@ fi
 rm -f "$out/.built"
 
 unset KBUILD_OUTPUT KCONFIG_CONFIG MAKEFLAGS MFLAGS ARCH CROSS_COMPILE
-# A module may have moved.
+# Delete modules that are left from an earlier layout.
 find "$out" -name "*.ko" -delete
 make -C "$kernel" ARCH=um M="$out" -j"$(nproc)" "$@" modules >"$out/build.log" 2>&1 || {
 	grep -E -A 5 'error|Error|undefined' "$out/build.log" >&2 || tail -n 20 "$out/build.log" >&2
-	die "the modules do not build for $(basename "$kernel"): $out/build.log"
+	die "cannot build the modules for $(basename "$kernel"), log: $out/build.log"
 }
 grep -i 'warning' "$out/build.log" >&2 || :
 echo "$built" >"$out/.built"

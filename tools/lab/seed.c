@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a guest's kernel asks its host for when it wants to be random: the same again for
- * the same TIMELY_SEED. Preloaded by guest.sh.
+ * Repeatable random numbers for a guest. A User Mode Linux kernel asks the host for random numbers
+ * by getrandom(). guest.sh preloads this library, which replaces getrandom(): it returns the same
+ * numbers for the same value of the environment variable TIMELY_SEED (default 0).
  */
 
 #include <stdint.h>

@@ -1,43 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lab's traffic engine: every sender, receiver, pinger and sampler of an
- * experiment in one process, with sockets in many network namespaces.
+ * The lab's traffic engine: all senders, receivers, pings and samplers of an experiment
+ * in one process, with sockets in many network namespaces. timelylab writes the plan,
+ * runs this program in the guest, and reads the result.
  *
  *	traffic PLAN RESULT
  *
- * The plan is a list of lines "verb key=value ...", in the order in which they
- * take effect; all times are ns after the start, all rates bytes per second:
+ * The plan is a text with one command on each line, "verb key=value ...". Commands take
+ * effect in their order. Times are in ns after the start, rates in bytes per second,
+ * sizes in bytes. Keys in brackets are optional:
  *
- *	end at=                           when to stop and write the result
+ *	end at=                           stop and write the result
  *	sysctl ns= key= value=            write /proc/sys/KEY in that namespace
- *	tso_off ns= dev=                  leave segmentation to the stack
- *	stamp ns= dev=                    have a NIC stamp all that it receives
- *	write path= value= [at= [every=]] write a file, now, later, or again and again
- *	run file= at=                     have the shell run a script
+ *	tso_off ns= dev=                  switch TSO off, so that the stack segments
+ *	timestamp ns= dev=                enable hardware timestamps of all received frames
+ *	write path= value= [at= [every=]] write a file: now, or at a time, or repeatedly from then
+ *	run file= at=                     run a shell script
  *	set_clock at= by=                 step CLOCK_REALTIME by that many ns
  *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate= sndbuf= rcvbuf=]
+ *	                                  send from the namespace @from to @to without end; @pace
+ *	                                  sets SO_MAX_PACING_RATE, @rate limits the application
  *	train from= to= addr= port= cc= connect= start= size= every= [sndbuf= rcvbuf=]
- *	                                  a message of size bytes each every ns
+ *	                                  send a message of @size bytes every @every ns
  *	pingpong from= to= addr= port= cc= connect= start= size=
- *	                                  one message back and forth
+ *	                                  send one message back and forth, without end
  *	ping from= to= addr= port= start= every= size= tos= echo_tos= seed=
- *	incast cc= start= every= size=    ask all members at once for size bytes
- *	member from= to= addr= port=      of the last incast: "to" asks, "from" answers
+ *	                                  send UDP packets, which @to returns, and record the RTTs
+ *	incast cc= start= every= size=    request @size bytes from each member at the same time
+ *	member from= to= addr= port=      member of the last incast: @to requests, @from answers
  *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group=
- *	                                  messages between any two nodes, every so many ns
- *	                                  on average, of sizes as the file cdf says; with
- *	                                  reply=1 as much is sent back; never within a group
- *	                                  of so many nodes
- *	node ns= addr=                    of the last workload
+ *	                                  send messages between random nodes, every @every ns on
+ *	                                  average, with sizes from the file @cdf; reply=1: the
+ *	                                  receiver sends as many bytes back; @group successive nodes
+ *	                                  are a group and send nothing to each other; @pool: initial
+ *	                                  connections between two nodes
+ *	node ns= addr=                    node of the last workload
  *	queue ns= dev= handle= every= [ring=]
- *	                                  sample a qdisc, handle is hexadecimal, and
- *	                                  the "bytes frames" that the file ring tells
- *	flows every=                      sample all bulk flows
+ *	                                  sample the queue of the qdisc @handle (hexadecimal), and
+ *	                                  add bytes and frames from the file @ring of a NIC
+ *	flows every=                      sample the connections of bulk, train and pingpong
  *
- * The result is JSON and holds only what was seen, nothing aggregated. In the
- * lab's guest a system call takes no time at all, except that reading the
- * clock takes 256 ns: so clocks are read sparingly, and what is sampled
- * between two readings is sampled at one instant.
+ * The result is JSON with raw samples only. In the guest a system call takes no virtual time,
+ * except that reading the clock takes 256 ns. Therefore clocks are read sparingly, and all samples
+ * between two readings are of one instant.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -68,48 +73,52 @@
 
 #define NSEC_PER_SEC	1000000000ULL
 #define CHUNK		(256 << 10)	/* bytes per write */
-#define NOTSENT_LOWAT	(256 << 10)	/* unsent bytes a sender keeps */
-#define SINK_LOWAT	(128 << 10)	/* a wake-up per packet is 10x slower */
-#define REQUEST_SIZE	64		/* bytes, of an incast's request */
-#define SETTLE_NS	(100 * 1000000)	/* until the start, for the plan's own doings */
-#define RATE_TICK_NS	1000000		/* of senders limited by their application */
+#define NOTSENT_LOWAT	(256 << 10)	/* unsent bytes that a socket accepts */
+/* Bytes that wake up a receiver. A wake-up for each packet makes runs ten times slower. */
+#define SINK_LOWAT	(128 << 10)
+#define REQUEST_SIZE	64		/* bytes of an incast's request */
+#define SETTLE_NS	(100 * 1000000)	/* from the program's start to time 0, for set-up */
+#define RATE_TICK_NS	1000000		/* interval at which senders with rate= get bytes to send */
 #define FAR_NS		(NSEC_PER_SEC << 30)	/* 34 years */
-#define NODES		64		/* of a workload, at most */
-#define CDF_POINTS	128		/* at most */
+#define NODES		64		/* limit of a workload's nodes */
+#define CDF_POINTS	128		/* limit of the points of a distribution of sizes */
 
-/* What epoll hands back: whom to call when the descriptor is ready. */
+/* A descriptor that epoll watches, and the function to call with @obj when it is ready. */
 struct source {
 	int fd;
 	void (*ready)(void *obj);
 	void *obj;
 };
 
-/* Rows of numbers for the result. */
+/* A table of numbers for the result. */
 struct series {
 	unsigned int columns;
-	const char *names;		/* of the columns, in one string */
-	size_t len, room;
-	__u64 *v;
+	const char *names;		/* of the columns, separated by spaces */
+	size_t len, room;		/* numbers in use, and allocated */
+	__u64 *v;			/* row after row */
 };
 
-/* One direction of TCP data: a sender, a listener and its accepted socket. */
+/* A TCP connection: a sender (snd), a listener and its accepted socket (rcv). */
 struct flow {
 	struct source snd, rcv, listener, timer;
 	const char *from, *to, *addr, *cc;
 	__u16 port;
-	__u64 connect, start, stop, pace, rate, budget;
-	__u64 message, got[2];		/* bytes; of a pingpong, at either end */
+	__u64 connect, start, stop, pace, rate;	/* see the plan */
+	__u64 budget;			/* bytes that a sender with rate= may send now */
+	__u64 message;			/* bytes of a pingpong's or a train's message, or 0 */
+	__u64 got[2];			/* bytes of it that arrived at sender and receiver */
 	__u64 every;			/* ns between a train's messages, or 0 */
 	int connected, sndbuf, rcvbuf;
-	struct incast *incast;		/* or NULL: bulk */
-	struct workload *workload;	/* or NULL */
-	__u64 to_send, to_come;		/* bytes of its message, or answer */
-	__u64 to_reply, reply_to_come;	/* the same of what comes back */
-	int blocked, lowat, reply_blocked;
-	size_t row;			/* of its message in the workload's series */
-	unsigned int pair;
+	struct incast *incast;		/* NULL: not a member of an incast */
+	struct workload *workload;	/* NULL: not part of a workload */
+	__u64 to_send, to_come;		/* bytes of the message still to send, to receive */
+	__u64 to_reply, reply_to_come;	/* bytes of the reply still to send, to receive */
+	int blocked, reply_blocked;	/* the socket has no room; waits for EPOLLOUT */
+	int lowat;			/* SO_RCVLOWAT of rcv as last set */
+	size_t row;			/* index of the message in the workload's series */
+	unsigned int pair;		/* index into the workload's idle connections */
 	struct series samples, train;
-	size_t arrived;			/* of a train, how many rows */
+	size_t arrived;			/* a train's messages that have arrived completely */
 	struct flow *next, *next_idle;
 };
 
@@ -117,23 +126,26 @@ struct incast {
 	struct source timer;
 	const char *cc, *to;
 	__u64 start, every, size;
-	__u64 issued, left, skipped;	/* ns, bytes, requests */
+	__u64 issued;			/* time of the last request */
+	__u64 left;			/* bytes still to be received for the last request */
+	__u64 skipped;			/* requests not made, because one was under way */
 	unsigned int members;
 	struct series requests;
 	struct incast *next;
 };
 
-/* Messages of random sizes at random times. A connection carries one at a time: a message
- * takes an idle one of its pair, or opens another.
+/* Messages of random sizes at random times. A connection carries one message at a time: a message
+ * takes an idle connection between its two nodes, or opens another.
  */
 struct workload {
 	struct source timer;
 	const char *cc;
-	double every;			/* ns, mean */
-	__u64 due, stop;
-	unsigned short rng[3];
-	__u16 port;			/* the next listener's */
-	unsigned int pool, nodes, points, group;
+	double every;			/* mean time between messages, ns */
+	__u64 due, stop;		/* times of the next message, and of the end */
+	unsigned short rng[3];		/* state of erand48() */
+	__u16 port;			/* of the next listener */
+	unsigned int pool, group;	/* see the plan */
+	unsigned int nodes, points;	/* of node[] and cdf[] in use */
 	int reply;
 	struct {
 		const char *ns, *addr;
@@ -164,12 +176,12 @@ struct queue {
 	struct queue *next;
 };
 
-/* Something to be done at a time. */
+/* A command of the plan that is executed at a given time: write, run or set_clock. */
 struct event {
 	struct source timer;
-	const char *path, *value;	/* to be written; or */
-	const char *command;		/* to be run; or */
-	__s64 by;			/* ns that the clock is set forward */
+	const char *path, *value;	/* file to write, or NULL; text */
+	const char *command;		/* command for the shell, or NULL */
+	__s64 by;			/* ns to set the clock forward, if neither is given */
 };
 
 static struct flow *flows, **last_flow = &flows;
@@ -180,8 +192,8 @@ static struct queue *queues;
 static struct series flow_times = { .columns = 1, .names = "t_ns" };
 static struct source sampler, finish, far;
 static const char *result_path;
-static int epfd, zeros;
-static __u64 t0;
+static int epfd, zeros;			/* zeros: a memfd, the data of all messages */
+static __u64 t0;			/* time 0 of the plan, by CLOCK_MONOTONIC */
 
 /* A macro, so that the compiler checks the format. */
 #define die(...) \
@@ -196,6 +208,7 @@ static void *zalloc(size_t size)
 	return p;
 }
 
+/* Time since the start, ns. Takes 256 ns of virtual time. */
 static __u64 now(void)
 {
 	struct timespec ts;
@@ -204,8 +217,8 @@ static __u64 now(void)
 	return ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec - t0;
 }
 
-/* Time that costs none: a timer's rest is read with interrupts off. For what happens
- * so often that a reading of the clock each time would keep the engine busy.
+/* Time since the start, ns, without taking virtual time: the time until a far timer expires tells
+ * it. For frequent events, where 256 ns for each reading would keep the engine busy.
  */
 static __u64 cheap_now(void)
 {
@@ -216,7 +229,7 @@ static __u64 cheap_now(void)
 	return FAR_NS - its.it_value.tv_sec * NSEC_PER_SEC - its.it_value.tv_nsec - t0;
 }
 
-/* Append one row; returns it. */
+/* Append a row of zeros, and return it. The next call may move the table. */
 static __u64 *push(struct series *s)
 {
 	__u64 *row;
@@ -243,14 +256,14 @@ static void watch(struct source *src, void (*ready)(void *obj), void *obj, __u32
 		die("epoll_ctl: %m");
 }
 
-/* An event of it may still be in hand: main() looks at ready. */
+/* main() may still have an event of this source from epoll; it ignores sources without @ready. */
 static void unwatch(struct source *src)
 {
 	epoll_ctl(epfd, EPOLL_CTL_DEL, src->fd, NULL);
 	src->ready = NULL;
 }
 
-/* Call @ready at @at, then every @every ns; 0: once. Re-arms a used timer. */
+/* Call @ready at time @at, then every @every ns; 0: once. A timer that is armed is set anew. */
 static void set_timer(struct source *src, void (*ready)(void *obj), void *obj,
 		      __u64 at, __u64 every)
 {
@@ -275,13 +288,13 @@ static void never(void *obj)
 {
 }
 
-/* Returns how often the timer has expired since the last call. */
+/* Return how often the timer has expired since the last call. */
 static __u64 timer_ack(struct source *src)
 {
 	__u64 n = 0;
 
 	if (read(src->fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
-		die("timerfd: %m");
+		die("cannot read a timer: %m");
 	return n;
 }
 
@@ -350,7 +363,9 @@ static void check_cc(const char *ns, int fd, const char *cc)
 static void send_some(struct flow *f, __u32 events);
 static void expect(struct flow *f);
 
-/* Pages of a memfd go down by reference: nothing is copied. */
+/* Send as much as the socket and the budget allow. TCP takes pages of a memfd by reference, so that
+ * no data is copied.
+ */
 static void pump(void *obj)
 {
 	struct flow *f = obj;
@@ -381,7 +396,9 @@ static void flow_stop(void *obj)
 		die("flow %s -> %s: shutdown: %m", f->from, f->to);
 }
 
-/* What the network could not take is kept, but no more than 0.1 s of it. */
+/* Add a tick's bytes to the budget of a sender with rate=. Unsent bytes stay in the budget, up to
+ * 0.1 s of them.
+ */
 static void rate_tick(void *obj)
 {
 	struct flow *f = obj;
@@ -395,7 +412,7 @@ static void rate_tick(void *obj)
 		pump(f);
 }
 
-/* A message for a train: it waits for those before it, as on any connection. */
+/* Send the next message of a train; it waits for the messages before it. */
 static void train_tick(void *obj)
 {
 	struct flow *f = obj;
@@ -410,7 +427,7 @@ static void train_tick(void *obj)
 		send_some(f, 0);
 }
 
-/* Of a train: bytes that have arrived end the messages that they complete. */
+/* Bytes of a train have arrived: record the time of each message that is complete now. */
 static void train_received(struct flow *f, size_t n)
 {
 	__u64 *row, at = cheap_now();
@@ -457,7 +474,7 @@ static void poll_for(struct source *src, __u32 events)
 		die("epoll_ctl: %m");
 }
 
-/* The socket takes what it has room for, and is polled for room for the rest. */
+/* Send as much as the socket has room for, and poll for room for the rest. */
 static void send_some(struct flow *f, __u32 events)
 {
 	ssize_t n;
@@ -478,7 +495,7 @@ static void send_some(struct flow *f, __u32 events)
 	poll_for(&f->snd, f->blocked ? events | EPOLLOUT : events);
 }
 
-/* The receiver wakes when it has all that is to come, or a good part of it. */
+/* Wake the receiver when all expected bytes, or SINK_LOWAT of them, have arrived. */
 static void expect(struct flow *f)
 {
 	int lowat = f->to_come < SINK_LOWAT ? f->to_come : SINK_LOWAT;
@@ -489,6 +506,7 @@ static void expect(struct flow *f)
 	f->lowat = lowat;
 }
 
+/* A member has received a request: send the answer. */
 static void incast_answer(void *obj)
 {
 	struct flow *f = obj;
@@ -498,7 +516,7 @@ static void incast_answer(void *obj)
 	if (n == sizeof(request))
 		f->to_send += f->incast->size;
 	else if (n >= 0 || errno != EAGAIN)
-		die("incast: %s got less than a request: %m", f->from);
+		die("incast: %s did not receive a whole request: %m", f->from);
 	send_some(f, EPOLLIN);
 }
 
@@ -512,7 +530,7 @@ static void send_message(const char *who, int fd, __u64 size)
 		die("%s cannot send a whole message: %m", who);
 }
 
-/* A whole message is answered by another. */
+/* Answer each complete message with one of the same size. */
 static void receive_message(struct flow *f, int end)
 {
 	int fd = end ? f->rcv.fd : f->snd.fd;
@@ -552,7 +570,7 @@ static void pingpong_start(void *obj)
 
 static void workload_done(struct flow *f);
 
-/* What comes back, at the node that asked. */
+/* Bytes of the reply have arrived at the node that asked. */
 static void reply_received(struct flow *f)
 {
 	ssize_t n = recv(f->snd.fd, NULL, 64 << 20, MSG_TRUNC | MSG_DONTWAIT);
@@ -580,7 +598,7 @@ static void workload_send(void *obj)
 		reply_received(f);
 }
 
-/* As send_some(), from the other end. */
+/* Send as much of the reply as the socket has room for, as send_some() does at the other end. */
 static void send_reply(struct flow *f)
 {
 	ssize_t n;
@@ -609,7 +627,7 @@ static void put_idle(struct flow *f)
 	*head = f;
 }
 
-/* A message may wait for the connection, or the connection for a message. */
+/* A message may already wait for the connection; otherwise the connection is idle. */
 static void workload_connected(struct flow *f)
 {
 	watch(&f->snd, workload_send, f, EPOLLIN);
@@ -670,6 +688,7 @@ static struct flow *workload_open(struct workload *w, unsigned int from, unsigne
 	return f;
 }
 
+/* Draw a size in bytes from the distribution, by linear interpolation. */
 static __u64 workload_size(struct workload *w)
 {
 	double percent = 100 * erand48(w->rng), share;
@@ -681,7 +700,9 @@ static __u64 workload_size(struct workload *w)
 	return 1 + w->cdf[i - 1].size + share * (w->cdf[i].size - w->cdf[i - 1].size);
 }
 
-/* Arrivals depend on the seed alone, so that runs can be compared message by message. */
+/* Send the next message. Times and sizes depend on the seed alone, so that runs with different
+ * congestion controls can be compared message by message.
+ */
 static void workload_arrival(void *obj)
 {
 	struct workload *w = obj;
@@ -813,7 +834,9 @@ static void accepted(void *obj)
 	close(f->listener.fd);
 }
 
-/* The receiver runs the same congestion control: DCTCP's SYN-ACK needs it. */
+/* Listen for the flow's connection and schedule the connect. The receiver uses the same congestion
+ * control: with DCTCP the SYN-ACK must agree to ECN.
+ */
 static void flow_setup(struct flow *f)
 {
 	struct sockaddr_in sin = to_sockaddr(f->addr, f->port);
@@ -834,7 +857,7 @@ static void flow_setup(struct flow *f)
 	last_flow = &f->next;
 }
 
-/* One request at a time: a tick that finds one under way passes. */
+/* Send the next request to all members, unless an earlier request is still under way. */
 static void incast_tick(void *obj)
 {
 	struct incast *inc = obj;
@@ -891,9 +914,11 @@ static void sample_flows(void *obj)
 	}
 }
 
-/* --- Pinger ----------------------------------------------------------- */
+/* --- Pings ------------------------------------------------------------ */
 
-/* An interval of 0.5 to 1.5 times the mean keeps clear of other periods. */
+/* Send a ping. Intervals are random, 0.5 to 1.5 times the mean, so that pings do not keep in step
+ * with other periodic events.
+ */
 static void ping_tick(void *obj)
 {
 	struct ping *p = obj;
@@ -960,7 +985,9 @@ static void queue_parse(struct queue *q, struct nlmsghdr *nlh)
 	die("%s: no statistics in the answer for %s", q->ns, q->dev);
 }
 
-/* Without NLM_F_ECHO the answer goes to listeners of the group only. */
+/* Take a sample of a queue. Without NLM_F_ECHO the kernel's answer would go only to listeners of
+ * the multicast group.
+ */
 static void queue_tick(void *obj)
 {
 	struct queue *q = obj;
@@ -992,7 +1019,7 @@ static void queue_tick(void *obj)
 		return;
 	if (pread(q->ring, text, sizeof(text) - 1, 0) < 0 ||
 	    sscanf(text, "%llu %llu", &bytes, &frames) != 2)
-		die("%s: cannot read what %s has in its ring: %m", q->ns, q->dev);
+		die("%s: cannot read bytes and frames in the ring of %s: %m", q->ns, q->dev);
 	row = q->samples.v + q->samples.len - q->samples.columns;
 	row[1] += bytes;
 	row[2] += frames;
@@ -1008,7 +1035,7 @@ static void write_file(const char *path, const char *value)
 		die("cannot write '%s' to %s: %m", value, path);
 }
 
-static void happen(void *obj)
+static void execute(void *obj)
 {
 	struct event *e = obj;
 	struct timespec ts;
@@ -1040,6 +1067,9 @@ static struct {
 	int n, number;
 } line;
 
+/* The value of a key of the current line, or @fallback. A key whose value was taken is removed, so
+ * that unknown keys remain.
+ */
 static char *arg_or(const char *key, char *fallback)
 {
 	int i;
@@ -1057,7 +1087,7 @@ static char *arg(const char *key)
 	char *value = arg_or(key, NULL);
 
 	if (!value)
-		die("plan, line %d: %s wants %s=", line.number, line.verb, key);
+		die("plan, line %d: %s needs %s=", line.number, line.verb, key);
 	return value;
 }
 
@@ -1089,7 +1119,7 @@ static void plan_write(void)
 	e->path = arg("path");
 	e->value = arg("value");
 	if (at)
-		set_timer(&e->timer, happen, e, to_u64(at), to_u64(arg_or("every", "0")));
+		set_timer(&e->timer, execute, e, to_u64(at), to_u64(arg_or("every", "0")));
 	else
 		write_file(e->path, e->value);
 }
@@ -1099,7 +1129,7 @@ static void plan_run(void)
 	struct event *e = zalloc(sizeof(*e));
 
 	e->command = arg("file");
-	set_timer(&e->timer, happen, e, to_u64(arg("at")), 0);
+	set_timer(&e->timer, execute, e, to_u64(arg("at")), 0);
 }
 
 static void plan_set_clock(void)
@@ -1107,10 +1137,10 @@ static void plan_set_clock(void)
 	struct event *e = zalloc(sizeof(*e));
 
 	e->by = strtoll(arg("by"), NULL, 0);
-	set_timer(&e->timer, happen, e, to_u64(arg("at")), 0);
+	set_timer(&e->timer, execute, e, to_u64(arg("at")), 0);
 }
 
-static void plan_stamp(void)
+static void plan_timestamp(void)
 {
 	struct hwtstamp_config config = { .rx_filter = HWTSTAMP_FILTER_ALL };
 	struct ifreq ifr = { .ifr_data = (void *)&config };
@@ -1119,7 +1149,7 @@ static void plan_stamp(void)
 
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", dev);
 	if (ioctl(fd, SIOCSHWTSTAMP, &ifr) || config.rx_filter != HWTSTAMP_FILTER_ALL)
-		die("%s: %s does not stamp all that it receives: %m", ns, dev);
+		die("%s: %s does not timestamp all frames that it receives: %m", ns, dev);
 	close(fd);
 }
 
@@ -1179,7 +1209,7 @@ static void plan_incast(void)
 	inc->requests.columns = 2;
 	inc->requests.names = "issued_ns took_ns";
 	if (!inc->every || !inc->size)
-		die("plan, line %d: incast wants every > 0 and size > 0", line.number);
+		die("plan, line %d: incast needs every > 0 and size > 0", line.number);
 	set_timer(&inc->timer, incast_tick, inc, inc->start, inc->every);
 	inc->next = incasts;
 	incasts = inc;
@@ -1194,13 +1224,14 @@ static void read_cdf(struct workload *w, const char *path)
 		die("cannot read %s: %m", path);
 	while (fscanf(file, "%lf %lf", &size, &percent) == 2) {
 		if (w->points == CDF_POINTS || percent <= before)
-			die("%s: at most %d lines, in rising order", path, CDF_POINTS);
+			die("%s: at most %d lines are allowed, with rising percentages", path,
+			    CDF_POINTS);
 		w->cdf[w->points].size = size;
 		w->cdf[w->points++].percent = percent;
 		before = percent;
 	}
 	if (w->points < 2 || w->cdf[0].percent || before != 100)
-		die("%s: sizes have to go from 0 to 100 percent", path);
+		die("%s: percentages must begin with 0 and end with 100", path);
 	fclose(file);
 }
 
@@ -1221,19 +1252,19 @@ static void plan_workload(void)
 	w->messages.columns = 5;
 	w->messages.names = "arrived_ns size took_ns from to";
 	if (!w->every || !w->group)
-		die("plan, line %d: workload wants every > 0 and group > 0", line.number);
+		die("plan, line %d: workload needs every > 0 and group > 0", line.number);
 	set_timer(&w->timer, workload_arrival, w, w->due, 0);
 	w->next = workloads;
 	workloads = w;
 }
 
-/* Connections to and from all the nodes before it. */
+/* Add a node to the workload, with connections to and from all earlier nodes. */
 static void plan_node(struct workload *w)
 {
 	unsigned int i, n, new = w->nodes++;
 
 	if (w->nodes > NODES)
-		die("plan, line %d: a workload has %d nodes at most", line.number, NODES);
+		die("plan, line %d: a workload can have at most %d nodes", line.number, NODES);
 	w->node[new].ns = arg("ns");
 	w->node[new].addr = arg("addr");
 	for (i = 0; i < new / w->group * w->group; i++)
@@ -1256,13 +1287,13 @@ static void plan_ping(void)
 	p->samples.columns = 2;
 	p->samples.names = "sent_ns rtt_ns";
 	if (!p->every || p->size < 8 || p->size > 65507)
-		die("plan, line %d: ping wants every > 0 and 8 <= size <= 65507", line.number);
+		die("plan, line %d: ping needs every > 0 and 8 <= size <= 65507", line.number);
 	p->server.fd = open_socket(to, AF_INET, SOCK_DGRAM, 0);
 	p->client.fd = open_socket(from, AF_INET, SOCK_DGRAM, 0);
 	if (bind(p->server.fd, (void *)&sin, sizeof(sin)))
-		die("%s: cannot bind the pinger's echo: %m", to);
+		die("%s: cannot bind the socket that answers pings: %m", to);
 	if (connect(p->client.fd, (void *)&sin, sizeof(sin)))
-		die("%s: pinger cannot connect: %m", from);
+		die("%s: cannot connect the socket that sends pings: %m", from);
 	SET(to, p->server.fd, IPPROTO_IP, IP_TOS, int, to_u64(arg("echo_tos")));
 	SET(from, p->client.fd, IPPROTO_IP, IP_TOS, int, tos);
 	watch(&p->server, ping_echo, p, EPOLLIN);
@@ -1321,8 +1352,8 @@ static void plan_line(char *text)
 		plan_sysctl();
 	else if (!strcmp(line.verb, "tso_off"))
 		plan_tso_off();
-	else if (!strcmp(line.verb, "stamp"))
-		plan_stamp();
+	else if (!strcmp(line.verb, "timestamp"))
+		plan_timestamp();
 	else if (!strcmp(line.verb, "write"))
 		plan_write();
 	else if (!strcmp(line.verb, "run"))
@@ -1350,13 +1381,15 @@ static void plan_line(char *text)
 	else if (!strcmp(line.verb, "flows"))
 		set_timer(&sampler, sample_flows, &sampler, 0, to_u64(arg("every")));
 	else
-		die("plan, line %d: '%s' makes no sense here", line.number, line.verb);
+		die("plan, line %d: '%s' is unknown, or lacks an incast or workload before it",
+		    line.number, line.verb);
 	for (i = 0; i < line.n; i++)
 		if (line.key[i])
-			die("plan, line %d: %s knows no %s=", line.number, line.verb, line.key[i]);
+			die("plan, line %d: %s has no key %s=", line.number, line.verb,
+			    line.key[i]);
 }
 
-/* The lines stay in memory: names in them are pointed to. */
+/* The plan stays in memory, because flows keep pointers to names in it. */
 static void read_plan(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -1372,12 +1405,12 @@ static void read_plan(const char *path)
 	}
 	fclose(file);
 	if (!finish.ready)
-		die("the plan has no end");
+		die("the plan %s has no command end", path);
 }
 
 /* --- Result ----------------------------------------------------------- */
 
-/* "NAME_columns":["a","b"],"NAME":[[1,2],...] */
+/* Write a series as "NAME_columns":["a","b"],"NAME":[[1,2],...]. */
 static void put_series(FILE *out, const char *name, const struct series *s)
 {
 	const char *sep = "", *word = s->names;
@@ -1413,7 +1446,7 @@ static void put_flows(FILE *out)
 			continue;
 		if (f->rcv.fd <= 0)
 			die("flow %s -> %s:%u never connected%s", f->from, f->to, f->port,
-			    f->connected ? ", as the receiver sees it" : "");
+			    f->connected ? ": the receiver did not accept it" : "");
 		fprintf(out, "%s\n{\"from\":\"%s\",\"to\":\"%s\",", sep, f->from, f->to);
 		fprintf(out, "\"port\":%u,\"cc\":\"%s\",", f->port, f->cc);
 		fprintf(out, "\"start_ns\":%llu,\"stop_ns\":%llu,", f->start, f->stop);
@@ -1428,7 +1461,7 @@ static void put_flows(FILE *out)
 	fputs("],\n", out);
 }
 
-/* A ping that was lost, or was still under way at the end, has an RTT of 0. */
+/* A ping that was lost or still under way at the end has an RTT of 0. */
 static void put_pings(FILE *out)
 {
 	const char *sep = "";
@@ -1477,7 +1510,7 @@ static void put_incasts(FILE *out)
 	fputs("],\n", out);
 }
 
-/* A message that was under way at the end took 0. */
+/* A message that was still under way at the end has the completion time (took_ns) 0. */
 static void put_workloads(FILE *out)
 {
 	unsigned long connections, retrans;

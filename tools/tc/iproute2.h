@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What tc and its plugins share. Distributions ship no header for it, so this
- * declares the little that is used here of what tc exports to what it loads
- * (nm -D tc): the layout of struct qdisc_util and some helpers, all of which are
- * as they are below in iproute2 6.1 as in 6.15.
+ * The interface between tc and its plugins: the layout of struct qdisc_util, and the
+ * functions that tc exports to the objects that it loads (nm -D tc).
  *
- * Since 6.9 the callbacks take a const struct: the calls are the same.
+ * Distributions ship no header for this interface, so this file declares the part that the
+ * plugin uses. It is the same in iproute2 6.1 and 6.15. Since 6.9 the callbacks take a
+ * pointer to a const struct; the binary interface is the same.
  */
 #ifndef _TOOLS_TC_IPROUTE2_H
 #define _TOOLS_TC_IPROUTE2_H
@@ -16,7 +16,7 @@
 #include <linux/rtnetlink.h>
 #include <linux/types.h>
 
-/* tc writes to @next, so an object of this type must not be constant. */
+/* tc links the qdiscs in a list through @next, so an object of this type must be writable. */
 struct qdisc_util {
 	struct qdisc_util *next;
 	const char *id;
@@ -29,27 +29,27 @@ struct qdisc_util {
 	int (*print_copt)(const struct qdisc_util *qu, FILE *f, struct rtattr *opt);
 };
 
-/* Messages to the kernel. */
+/* Netlink messages. @maxlen is the size of the buffer that @n is in. */
 int addattr_l(struct nlmsghdr *n, int maxlen, int type, const void *data, int alen);
 struct rtattr *addattr_nest(struct nlmsghdr *n, int maxlen, int type);
 int addattr_nest_end(struct nlmsghdr *n, struct rtattr *nest);
 
-/* "50%" of what sysfs says is the speed of a device, in bytes/s. */
+/* @rate: the share @str, such as "50%", of the device's speed in sysfs, in bytes/s */
 int get_percent_rate64(__u64 *rate, const char *str, const char *dev);
 
-/* A duration in us, and one in ns, as tc shows it. */
+/* A time as text: sprint_time() takes us, sprint_time64() takes ns. */
 #define SPRINT_BSIZE 64
 char *sprint_time(__u32 time, char *buf);
 char *sprint_time64(__s64 time, char *buf);
 
-/* Output goes through these: tc knows whether it is text or JSON. */
+/* Output. The functions print only if tc writes the kind of output that @type names. */
 enum output_type {
-	PRINT_FP = 1,
+	PRINT_FP = 1,		/* text */
 	PRINT_JSON = 2,
-	PRINT_ANY = 4,
+	PRINT_ANY = 4,		/* both */
 };
 
-#define COLOR_NONE 6	/* the last of enum color_attr, whose others are not used */
+#define COLOR_NONE 6	/* the last value of enum color_attr */
 
 int print_color_uint(enum output_type type, int color, const char *key,
 		     const char *fmt, unsigned int value);

@@ -1,26 +1,25 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# tc's plugin, as far as it can be tested without the kernel module: with the tc
-# of this machine and with a newer Debian's, which is unpacked in the cache.
+# Test tc's plugin without the kernel module, with two versions of tc: the one of this
+# machine, and a newer one from Debian, which is unpacked in the cache.
 #
 #	test.sh [--newer]
 #
-# TAP on standard output. --newer only prints the path of the newer tc. No device
-# is touched: the one that is named does not exist, which tc finds out once the
-# options are parsed; and what the kernel would tell of a qdisc is made up by
-# test/fake.c.
+# TAP on standard output. --newer only prints the path of the newer tc. No device is changed:
+# command lines name a device that does not exist, which tc notices after it has parsed the
+# options; and the qdisc that tc shows is simulated by test/fake.c.
 
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-# shellcheck source=../kernels/debian.sh
-. "$here/../kernels/debian.sh"
+# shellcheck source=../lab/debian/debian.sh
+. "$here/../lab/debian/debian.sh"
 
-# The suite whose iproute2 is newer than 6.9, which changed the callbacks.
+# This suite has an iproute2 newer than 6.9, which changed the types of the callbacks.
 suite=trixie
 
-# Its libraries come along: they are newer than this machine's.
+# Unpack the newer tc with its libraries, which are newer than those of this machine.
 newer_tc() {
 	newer=$cache/tc-$suite
 	mkdir -p "$cache"
@@ -51,7 +50,7 @@ PATH=$PATH:/usr/sbin:/sbin
 number=0
 failed=0
 
-# result STATUS NAME: of the command before
+# result STATUS NAME: report a test; STATUS is that of the command before
 result() {
 	number=$((number + 1))
 	if [ "$1" -eq 0 ]; then
@@ -65,7 +64,8 @@ result() {
 
 # ---- the plugin in a tc ----
 
-# run_tc ARG...: parse options; what tc says is in $work/output, its status in $status
+# run_tc ARG...: have tc parse options; its messages are in $work/output, its exit status in
+# $status
 run_tc() {
 	TC_LIB_DIR=$plugins "$tc" qdisc add dev nosuch0 root timely "$@" >"$work/output" 2>&1
 	status=$?
@@ -77,7 +77,17 @@ accepts() {
 	result $? "$name: accepts: $*"
 }
 
-# refuses TEXT ARG...: the first line of what it says
+# warns TEXT ARG...: tc accepts the options, and prints only TEXT and about the device
+warns() {
+	text=$1
+	shift
+	run_tc "$@"
+	[ $status -eq 1 ] && printf 'timely: %s\nCannot find device "nosuch0"\n' "$text" |
+		cmp -s - "$work/output"
+	result $? "$name: accepts with a notice: $*"
+}
+
+# refuses TEXT ARG...: the first line of tc's messages is TEXT
 refuses() {
 	text=$1
 	shift
@@ -86,7 +96,7 @@ refuses() {
 	result $? "$name: refuses: $*"
 }
 
-# All that the plugin leaves open comes from libc or from tc.
+# The plugin uses only symbols that libc or tc define, and defines only one for tc.
 resolves() {
 	elf=$tc
 	[ ! -e "$tc.elf" ] || elf=$tc.elf
@@ -95,10 +105,14 @@ resolves() {
 		grep -v '@GLIBC' | sort -u >"$work/wants"
 	comm -13 "$work/has" "$work/wants" >"$work/output"
 	[ -s "$work/wants" ] && [ ! -s "$work/output" ]
-	result $? "$name: exports all that the plugin uses"
+	result $? "$name: exports all symbols that the plugin uses"
+	nm -D --defined-only "$plugins/q_timely.so" | awk '{ print $3 }' >"$work/output"
+	[ "$(cat "$work/output")" = timely_qdisc_util ]
+	result $? "the plugin defines no symbol that could take the place of one of tc"
 }
 
-# Were "Cannot find device" said of any qdisc, nothing would be tested here.
+# Without the plugin tc must fail in another way than with it: otherwise the tests above
+# and below would pass without the plugin.
 loads() {
 	TC_LIB_DIR=$work/none "$tc" qdisc add dev nosuch0 root timely limit 5 >"$work/output" 2>&1
 	grep -q 'Unknown qdisc "timely"' "$work/output"
@@ -108,7 +122,7 @@ loads() {
 	result $? "$name: loads the plugin"
 }
 
-# Each of the options' words is in the usage.
+# The usage has every option.
 helps() {
 	run_tc help
 	[ $status -eq 1 ] && head -n 1 "$work/output" | grep -q '^Usage: ... timely '
@@ -116,10 +130,10 @@ helps() {
 	for word in limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
 		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
 		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
-		segment segment_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
+		split split_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
 		onramp gain owd pause_max '\[no\]strawman' clock_error; do
 		grep -q "\[ $word " "$work/output" || grep -q " $word " "$work/output" ||
-			echo "$word is not in it"
+			echo "the usage does not have $word"
 	done >"$work/missing"
 	cp "$work/missing" "$work/output"
 	[ ! -s "$work/missing" ]
@@ -130,13 +144,13 @@ arguments() {
 	map='2 1 0 2 1 0 2 1 0 2 1 0 2 1 0 2'
 	accepts
 	accepts limit 1 flow_limit 4294967295 quantum 0x100 initial_quantum 0 buckets 1000
-	accepts maxrate 1.5gbit low_rate_threshold 1000 segment_rate 10GBit
+	accepts maxrate 1.5gbit low_rate_threshold 1000 split_rate 10GBit
 	accepts maxrate none ce_threshold none
 	accepts refill_delay 40 horizon 1.5s timer_slack 10000 ce_threshold 1msec
 	accepts pacing nopacing horizon 1s horizon_cap horizon_drop offload_horizon 0
 	# shellcheck disable=SC2086 # a list
 	accepts bands 3 priomap $map weights 16384 20000 2147483647
-	accepts slot 256 slot 1048576ns lazy nolazy segment 512k segment 0
+	accepts slot 256 slot 1048576ns lazy nolazy split 512k split 0
 	accepts ack_first noack_first ack_dscp 46 ack_dscp af41 ack_dscp keep
 	accepts ack_priority 15 ack_priority keep wrong_clock send wrong_clock drop
 	accepts onramp 50us onramp 1000 onramp 1s onramp off
@@ -155,12 +169,13 @@ arguments() {
 	refuses 'horizon: allowed are 0 to 4294967295 us, not "4295s"' horizon 4295s
 	refuses 'slot: allowed are 256 to 1048576 ns, not "255"' slot 255
 	refuses 'slot: allowed are 256 to 1048576 ns, not "1.1ms"' slot 1.1ms
-	refuses 'segment: allowed are 0 to 524288 bytes, not "1m"' segment 1m
+	refuses 'split: allowed are 0 to 524288 bytes, not "1m"' split 1m
 	refuses 'maxrate: allowed are 1 to 18446744073709551615 bytes/s, not "0"' maxrate 0
-	refuses 'segment_rate: allowed are 0 to 18446744073709551615 bytes/s, not "none"' segment_rate none
-	refuses 'bands: allowed are 3, not "2"' bands 2
+	refuses 'split_rate: allowed are 0 to 18446744073709551615 bytes/s, not "none"' split_rate none
+	refuses 'bands: the qdisc has 3 bands, not "2"' bands 2
+	refuses 'bands: "priomap" and 16 bands must follow' bands 3
 	refuses 'priomap: 16 of 16 bands are missing' bands 3 priomap
-	refuses 'weights: 2 of 3 are missing' weights 20000
+	refuses 'weights: 2 of 3 weights are missing' weights 20000
 	refuses 'wrong_clock: allowed are send and drop, not "tai"' wrong_clock tai
 	refuses 'onramp: allowed are 1000 to 1000000000 ns, not "50"' onramp 50
 	refuses 'onramp: allowed are 1000 to 1000000000 ns, not "0"' onramp 0
@@ -172,16 +187,22 @@ arguments() {
 	refuses 'owd: allowed are absolute, relative and rtt, not "1"' owd 1
 	refuses 'pause_max: allowed are 1000 to 1000000000 ns, not "off"' pause_max off
 	refuses 'clock_error: allowed are 0 to 1000000000 ns, not "2s"' clock_error 2s
-	refuses 'what is "fast"?' limit 5 fast
-	run_tc defrate 1mbit
-	grep -qx 'timely: defrate: ignored, as fq ignores it' "$work/output" &&
-		grep -q 'Cannot find device' "$work/output"
-	result $? "$name: takes defrate with a warning"
+	refuses 'unknown option "fast"' limit 5 fast
+	refuses 'defrate: allowed are rates such as 1mbit, which are ignored, not "fast"' defrate fast
+
+	warns 'defrate: ignored, as fq ignores it' defrate 1mbit
+	warns 'segment is deprecated and will be removed in the next release: use split' \
+		limit 5 segment 16k
+	warns 'segment_rate is deprecated and will be removed in the next release: use split_rate' \
+		segment_rate 5gbit limit 5
+	refuses 'segment is deprecated and will be removed in the next release: use split' segment 1m
+	grep -qx 'timely: split: allowed are 0 to 524288 bytes, not "1m"' "$work/output"
+	result $? "$name: refuses a wrong value of a deprecated option"
 }
 
-# ---- what is shown, of a qdisc that fake.c makes up ----
+# ---- the output, for a qdisc that fake.c simulates ----
 
-# show_tc "KEY=NUMBER..." ARG...: what `tc ARG... qdisc show` says
+# show_tc "KEY=NUMBER..." ARG...: `tc ARG... qdisc show`; fake.c explains the keys
 show_tc() {
 	FAKE_QDISC=$1
 	export FAKE_QDISC
@@ -190,21 +211,21 @@ show_tc() {
 	status=$?
 }
 
-# shows "KEY=NUMBER..." LINE: with statistics
+# shows "KEY=NUMBER..." LINE: one line of `tc -s qdisc show` is LINE
 shows() {
 	show_tc "$1" -s
 	[ $status -eq 0 ] && sed 's/ *$//' "$work/output" | grep -qxF -- "$2"
 	result $? "$name: shows: $1: $2"
 }
 
-# hides "KEY=NUMBER..." TEXT
+# hides "KEY=NUMBER..." TEXT: `tc -s qdisc show` does not contain TEXT
 hides() {
 	show_tc "$1" -s
 	[ $status -eq 0 ] && grep -q 'departures 77' "$work/output" && ! grep -q -- "$2" "$work/output"
 	result $? "$name: does not show: $1: $2"
 }
 
-# shows_json "KEY=NUMBER..." EXPRESSION: true of the qdisc q and its options o
+# shows_json "KEY=NUMBER..." EXPRESSION: EXPRESSION is true for the qdisc q and its options o
 shows_json() {
 	show_tc "$1" -s -j
 	cp "$work/output" "$work/json"
@@ -218,14 +239,22 @@ assert eval(sys.argv[2]), q' "$work/json" "$2" 2>>"$work/output"
 
 show() {
 	counts='signals=2 pauses=5 paused_ns=12345678 b=32768 acks=3'
-	shows onramp=50000 'qdisc timely 1: root limit 10000p lazy onramp 50us gain 1/16 owd absolute pause_max 10ms nostrawman clock_error 0ns'
+	shows onramp=50000 'qdisc timely 1: root limit 10000p lazy onramp 50us gain 1/16 owd relative pause_max 10ms nostrawman clock_error 0ns'
 	shows 'onramp=1000000 gain=65536 owd=2 strawman=1' \
 		'qdisc timely 1: root limit 10000p lazy onramp 1ms gain 1 owd rtt pause_max 10ms strawman clock_error 0ns'
-	shows 'onramp=1000 gain=1 owd=1 pause_max=1000000000 clock_error=2000' \
-		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 1/65536 owd relative pause_max 1s nostrawman clock_error 2us'
+	shows 'onramp=1000 gain=1 owd=0 pause_max=1000000000 clock_error=2000' \
+		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 1/65536 owd absolute pause_max 1s nostrawman clock_error 2us'
 	shows 'onramp=1000 gain=3 owd=9' \
 		'qdisc timely 1: root limit 10000p lazy onramp 1us gain 4.57764e-05 owd 9 pause_max 10ms nostrawman clock_error 0ns'
-	# More than 32 bits of ns.
+	shows 'split=0' 'qdisc timely 1: root limit 10000p lazy split 0b'
+	shows 'split=16384 split_rate=625000000' \
+		'qdisc timely 1: root limit 10000p lazy split 16Kb split_rate 5Gbit'
+	hides 'split=16384 split_rate=625000000' 'segment [0-9]'
+	# For one release, JSON has the old names too.
+	shows_json 'split=16384 split_rate=625000000' '(o["split"], o["split_rate"]) == (16384, 625000000)'
+	shows_json 'split=16384 split_rate=625000000' '(o["segment"], o["segment_rate"]) == (16384, 625000000)'
+	shows_json 'split=0' 'o["split"] == o["segment"] == 0 and not {"split_rate", "segment_rate"} & o.keys()'
+	# This time in ns has more than 32 bits.
 	shows next=10000000000 '  flows 3 (inactive 0 throttled 0) band0_pkts 0 band1_pkts 0 band2_pkts 0 next_packet_delay 10s buckets 1024'
 	shows_json next=10000000000 'q["next_packet_delay"] == 10000000000'
 	shows onramp=0 'qdisc timely 1: root limit 10000p lazy'
@@ -234,7 +263,7 @@ show() {
 	hides 'old=1 signals=9' onramp
 	shows onramp=50000 '  onramp: signals 0 pauses 0 paused_time 0ns b 0.00 acks_passed 0'
 	hides onramp=50000 'onramp delays'
-	# What it did is of interest after it was turned off, too.
+	# Statistics of On-Ramp are shown after On-Ramp was turned off, too.
 	shows "$counts" '  onramp: signals 32 pauses 5 paused_time 12.3ms b 0.50 acks_passed 3'
 	shows "$counts" '  onramp delays: <2us 2 <4us 2 <8us 2 <16us 2 <32us 2 <64us 2 <128us 2 <256us 2 <512us 2 <1ms 2 <2ms 2 <4ms 2 <8ms 2 <16ms 2 <32ms 2 >=32ms 2'
 	shows_json 'onramp=50000 owd=1' 'o["onramp"] == 50000 and o["owd"] == "relative" and o["gain"] == .0625'
@@ -263,9 +292,9 @@ test_tc() {
 
 # ---- the shell ----
 
-# complete_words WORD...: what bash would offer for the last of them
+# complete_words WORD...: the words that bash would offer for the last WORD
 complete_words() {
-	# What bash-completion does for each completion, in short.
+	# The functions that bash-completion provides, reduced to what is needed here.
 	# shellcheck disable=SC2016 # for bash
 	bash -c '
 		_init_completion() {
@@ -282,7 +311,7 @@ complete_words() {
 		>"$work/output" 2>&1
 }
 
-# offers WORD OTHER ...: WORD is offered, OTHER is not
+# offers WORD OTHER ARG...: for the command line ARG..., WORD is offered, OTHER is not
 offers() {
 	word=$1
 	other=$2
@@ -297,7 +326,7 @@ completion() {
 	offers timely fq tc qdisc add dev eth0 root ti
 	offers slot target tc qdisc add dev eth0 root timely ''
 	offers ack_dscp ack_first tc qdisc replace dev eth0 root timely ack_first ack_
-	offers segment_rate slot tc qdisc change dev eth0 root timely slot 1us se
+	offers split_rate segment_rate tc qdisc change dev eth0 root timely slot 1us s
 	offers CS6 slot tc qdisc add dev eth0 root timely ack_dscp C
 	offers drop slot tc qdisc add dev eth0 root timely wrong_clock ''
 	offers 10us slot tc qdisc add dev eth0 root timely slot 10
@@ -308,7 +337,7 @@ completion() {
 	offers 10ms slot tc qdisc change dev eth0 root timely pause_max 10
 	offers 1/16 slot tc qdisc change dev eth0 root timely gain ''
 	offers nostrawman nolazy tc qdisc change dev eth0 root timely nos
-	# iproute2's own is as it was.
+	# Completion of iproute2's own qdiscs is unchanged.
 	offers flow_limit slot tc qdisc add dev eth0 root fq ''
 	offers target slot tc qdisc add dev eth0 root codel ''
 	offers add timely tc qdisc ''
@@ -329,7 +358,7 @@ test_tc "$(command -v tc)"
 if newer=$(newer_tc 2>"$work/output"); then
 	test_tc "$newer"
 else
-	result 1 "the newer tc can be had"
+	result 1 "the newer tc can be downloaded"
 fi
 completion
 echo "1..$number"

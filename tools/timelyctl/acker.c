@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp's receiver in this network namespace, of module timely_acker:
- * `timelyctl acker` shows and changes which data is answered by OR-ACKs, and how
- * often.
+ * On-Ramp's receiver in this network namespace (module timely_acker): `timelyctl acker` shows and
+ * changes which data is answered by OR-ACKs, and how often.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -19,12 +18,12 @@
 #include "timelyctl.h"
 
 /**
- * struct rule - data that OR-ACKs are sent for
- * @address_bytes: 4 or 16
- * @prefix: where it comes from
- * @length: bits of the prefix that count
- * @first: its ports here, 0 for all
- * @last: the last of them
+ * struct rule - a set of data packets that are answered with OR-ACKs
+ * @address_bytes: length of the address, 4 or 16
+ * @prefix: source addresses
+ * @length: length of the prefix in bits
+ * @first: lowest destination port; 0 for all ports
+ * @last: highest destination port
  */
 struct rule {
 	unsigned int address_bytes;
@@ -35,14 +34,14 @@ struct rule {
 };
 
 /**
- * struct acker - the receiver in a network namespace
+ * struct acker - the receiver's settings in a network namespace
  * @every: bytes of a flow for each OR-ACK
- * @rate: OR-ACKs a second to each peer
- * @rules_max: rules that there may be, 0 if the module does not tell
- * @offset_ns: the pretended clock is ahead by this
- * @drift_ppb: and goes faster by this
+ * @rate: OR-ACKs per second to each peer
+ * @rules_max: largest number of rules; 0 if the module does not report it
+ * @offset_ns: by how much the test clock is ahead
+ * @drift_ppb: by how much the test clock is faster
  * @rule: the rules
- * @count: how many
+ * @count: number of rules
  */
 struct acker {
 	__u32 every;
@@ -63,20 +62,22 @@ static bool open_module(struct family *family)
 	if (!err && family->id)
 		return true;
 	if (err)
-		tell_err("cannot ask the kernel: %s", error_text(err));
+		tell_err("a netlink request to the kernel failed: %s", error_text(err));
 	else
 		tell_err("module timely_acker is not loaded: modprobe timely_acker");
 	family_close(family);
 	return false;
 }
 
+/* Print an error. Returns an exit status. @verb is the word after "acker". */
 static int failed(const struct family *family, const char *verb, int err)
 {
-	/* The kernel's own words say more than that root is needed. */
+	/* The kernel's message says more than that root privileges are needed. */
 	if (family->talk.why[0])
 		tell_err("%s", family->talk.why);
 	else if (err == -EPERM || err == -EACCES)
-		tell_err("it takes root (CAP_NET_ADMIN): sudo timelyctl acker %s ...", verb);
+		tell_err("acker %s needs root (CAP_NET_ADMIN): sudo timelyctl acker %s ...",
+			 verb, verb);
 	else
 		tell_err("%s", error_text(err));
 	return STATUS_FAILED;
@@ -156,7 +157,7 @@ static void read_acker(const struct nlmsghdr *message, void *data)
 
 /* ---- acker show ---- */
 
-/* Without a key, and without what can do without one, nothing is sent. */
+/* OR-ACKs are sent only if a key is used or "onramp unauthenticated" is on. */
 static void hint_keys(struct hints *hints)
 {
 	struct onramp onramp = {};
@@ -164,7 +165,7 @@ static void hint_keys(struct hints *hints)
 
 	if (!family_open(&family, TIMELY_GENL_NAME) && family.id && !onramp_get(&family, &onramp)) {
 		if (onramp.unauthenticated && !onramp.used)
-			hint_info(hints, "WARNING: OR-ACKs are sent without a key: senders that take them can be stopped by forged ones");
+			hint_info(hints, "WARNING: OR-ACKs are sent without a key: forged OR-ACKs can pause the flows of senders that accept them; timelyctl key add NUMBER FILE; timelyctl key use NUMBER");
 		else if (!onramp.used)
 			hint_info(hints, "no key is used, so no OR-ACKs are sent: timelyctl key add NUMBER FILE; timelyctl key use NUMBER");
 	}
@@ -175,9 +176,9 @@ static void hint_keys(struct hints *hints)
 static void hint_acker(struct hints *hints, const struct acker *acker)
 {
 	if (!acker->count)
-		hint_info(hints, "no data is answered: timelyctl acker add PREFIX/LENGTH");
+		hint_info(hints, "there is no rule, so no data is answered by OR-ACKs: timelyctl acker add PREFIX/LENGTH");
 	if (acker->offset_ns || acker->drift_ppb)
-		hint_info(hints, "WARNING: OR-ACKs tell a wrong time on purpose, for tests: timelyctl acker set test-clock-offset 0 test-clock-drift 0");
+		hint_info(hints, "WARNING: OR-ACKs report wrong times, because a test clock is set; to end that: timelyctl acker set test-clock-offset 0 test-clock-drift 0");
 	hint_keys(hints);
 }
 
@@ -200,11 +201,11 @@ static void print_acker(const struct acker *acker, const struct hints *hints)
 	for (size_t i = 0; i < acker->count; i++)
 		print_rule(&acker->rule[i]);
 	if (!acker->count)
-		tell_info("    nowhere");
+		tell_info("    no address (there is no rule)");
 	if (acker->rules_max)
 		tell_info("rules: %zu of %u", acker->count, acker->rules_max);
 	if (acker->offset_ns || acker->drift_ppb)
-		tell_info("pretended clock: %+lld ns, %+d ppb", (long long)acker->offset_ns,
+		tell_info("test clock: offset %+lld ns, drift %+d ppb", (long long)acker->offset_ns,
 			  acker->drift_ppb);
 	for (unsigned int i = 0; i < hints->count; i++)
 		printf("    * %s\n", hints->text[i]);
@@ -275,7 +276,7 @@ static int show_acker(bool json)
 
 /* ---- acker add, acker del ---- */
 
-/* The bits beyond the length must be 0: else something else was meant. */
+/* The bits beyond the length must be 0: otherwise the prefix is probably a mistake. */
 static bool is_prefix(const struct rule *rule)
 {
 	for (unsigned int bit = rule->length; bit < rule->address_bytes * 8; bit++)
@@ -326,28 +327,36 @@ static bool parse_ports(const char *word, struct rule *rule)
 	return true;
 }
 
-/* Returns an exit status, having told what is wrong; "any" is no address at all. */
+#define PREFIXES "any and prefixes such as 10.0.0.0/8"
+#define PORTS "1 to 65535 and ranges such as 80-90"
+
+/*
+ * Parse a rule, or print an error. "any" gives a rule with address_bytes 0. Returns an exit status.
+ */
 static int parse_rule(const char *verb, char **words, int count, struct rule *rule)
 {
 	memset(rule, 0, sizeof(*rule));
 	if (!count)
-		return usage_err("acker %s: data from where? PREFIX/LENGTH or any", verb);
+		return usage_err("acker %s: the data's source is missing: PREFIX/LENGTH or any",
+				 verb);
 	if (strcmp(words[0], "any") != 0 && !parse_prefix(words[0], rule))
-		return usage_err("acker %s: allowed are any and prefixes as 10.0.0.0/8, not \"%s\"",
+		return usage_err("acker %s: allowed are " PREFIXES ", not \"%s\"",
 				 verb, plain(words[0]));
 	if (!is_prefix(rule))
-		return usage_err("acker %s: %s has bits beyond the length", verb, words[0]);
+		return usage_err("acker %s: %s: the bits after the prefix length must be 0", verb,
+				 words[0]);
 	if (count == 1)
 		return STATUS_OK;
 	if (strcmp(words[1], "port") != 0)
-		return usage_err("acker %s: what is \"%s\"?", verb, plain(words[1]));
+		return usage_err("acker %s: unexpected word \"%s\": only port may follow", verb,
+				 plain(words[1]));
 	if (count == 2)
 		return usage_err("acker %s: port: a value is missing", verb);
 	if (!parse_ports(words[2], rule))
-		return usage_err("acker %s: port: allowed are 1 to 65535, 80-90, not \"%s\"", verb,
-				 plain(words[2]));
+		return usage_err("acker %s: port: allowed are " PORTS ", not \"%s\"",
+				 verb, plain(words[2]));
 	if (count > 3)
-		return usage_err("acker %s: what is \"%s\"?", verb, plain(words[3]));
+		return usage_err("acker %s: unexpected word \"%s\"", verb, plain(words[3]));
 	return STATUS_OK;
 }
 
@@ -365,19 +374,22 @@ static int send_rule(struct family *family, __u8 command, const struct rule *rul
 	return talk_ask(&family->talk, request, NULL, NULL);
 }
 
-/* "any" is a rule of each family; done, if either was still to do. */
+/*
+ * "any" is one rule for IPv4 and one for IPv6. Success if at least one of the two rules was
+ * changed: the other one may have existed before "add", or not have existed before "del".
+ */
 static int send_any(struct family *family, __u8 command, struct rule rule)
 {
-	int done = command == TIMELY_CMD_RULE_ADD ? -EEXIST : -ENOENT;
+	int no_change = command == TIMELY_CMD_RULE_ADD ? -EEXIST : -ENOENT;
 	int err, other;
 
 	rule.address_bytes = 4;
 	err = send_rule(family, command, &rule);
-	if (err && err != done)
+	if (err && err != no_change)
 		return err;
 	rule.address_bytes = 16;
 	other = send_rule(family, command, &rule);
-	return other == done ? err : other;
+	return other == no_change ? err : other;
 }
 
 static int change_rule(const char *verb, char **words, int count)
@@ -405,6 +417,8 @@ static int change_rule(const char *verb, char **words, int count)
 
 /* ---- acker set ---- */
 
+#define SETTINGS "every, rate, test-clock-offset, test-clock-drift"
+
 static const struct setting {
 	const char *word;
 	int attr;
@@ -418,7 +432,11 @@ static const struct setting {
 	{ "test-clock-drift", TIMELY_A_ACKER_TEST_DRIFT_PPB, 4, INT32_MIN, INT32_MAX },
 };
 
-/* What else is out of range the kernel refuses, with the range. */
+/*
+ * Parse a setting and add it to the request, or print an error; returns an exit status. A number
+ * that fits the attribute but not the setting's range is refused by the kernel, which names the
+ * range.
+ */
 static int put_setting(struct nlmsghdr *request, const char *word, const char *value)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
@@ -439,7 +457,7 @@ static int put_setting(struct nlmsghdr *request, const char *word, const char *v
 			mnl_attr_put_u32(request, setting->attr, number);
 		return STATUS_OK;
 	}
-	return usage_err("acker set: what is \"%s\"?", plain(word));
+	return usage_err("acker set: unknown setting \"%s\": allowed are " SETTINGS, plain(word));
 }
 
 static int set_acker(char **words, int count)
@@ -451,9 +469,9 @@ static int set_acker(char **words, int count)
 	int err;
 
 	if (!count)
-		return usage_err("acker set: what? every, rate, or a test-clock of the two");
+		return usage_err("acker set: a setting is missing: " SETTINGS);
 	if (count > 2 * (int)ARRAY_SIZE(settings))
-		return usage_err("acker set: each once");
+		return usage_err("acker set: give each setting once");
 	for (int i = 0; i < count; i += 2) {
 		status = put_setting(request, words[i], i + 1 < count ? words[i + 1] : NULL);
 		if (status)
@@ -476,14 +494,16 @@ int command_acker(char **words, int count, bool json)
 
 	if (strcmp(verb, "show") == 0) {
 		if (count > 1)
-			return usage_err("acker show: what is \"%s\"?", plain(words[1]));
+			return usage_err("acker show: unexpected word \"%s\"", plain(words[1]));
 		return show_acker(json);
 	}
 	if (json)
-		return usage_err("-j is for what shows something");
+		return usage_err("acker %s: -j is only for commands that show something",
+				 plain(verb));
 	if (strcmp(verb, "add") == 0 || strcmp(verb, "del") == 0)
 		return change_rule(verb, words + 1, count - 1);
 	if (strcmp(verb, "set") == 0)
 		return set_acker(words + 1, count - 1);
-	return usage_err("acker: what is \"%s\"?", plain(verb));
+	return usage_err("acker: unknown command \"%s\": allowed are show, add, del and set",
+			 plain(verb));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The netlink families of modules timely and timely_acker, see <linux/timely.h>:
- * what their requests share, NICs, and counters. On-Ramp is in onramp.c, acker.c.
+ * Requests to the netlink families of the modules timely and timely_acker, see <linux/timely.h>:
+ * opening a family, NICs, and counters. Requests about On-Ramp are in onramp.c and acker.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +34,7 @@ struct nlmsghdr *family_request(const struct family *family, char *buffer, __u16
 	return new_request(buffer, family->id, flags, command);
 }
 
-/* ---- numbers, of the width that they come in ---- */
+/* ---- numbers of any width ---- */
 
 __u64 attr_unsigned(const struct nlattr *attr)
 {
@@ -66,7 +66,7 @@ static void read_id(const struct nlmsghdr *message, void *data)
 			*id = mnl_attr_get_u16(attr);
 }
 
-/* Without the module there is no family, and id is 0: that is no error. */
+/* If the module is not loaded, there is no such family: the result is 0, and family->id is 0. */
 int family_open(struct family *family, const char *name)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
@@ -90,81 +90,81 @@ void family_close(struct family *family)
 
 /* ---- NICs ---- */
 
-static void read_record(struct record *record, const struct nlattr *attr)
+static void read_report(struct report *report, const struct nlattr *attr)
 {
 	switch (mnl_attr_get_type(attr)) {
 	case TIMELY_A_IFINDEX:
-		record->ifindex = attr_unsigned(attr);
+		report->ifindex = attr_unsigned(attr);
 		break;
 	case TIMELY_A_NIC_STATE:
-		record->state = attr_unsigned(attr);
+		report->state = attr_unsigned(attr);
 		break;
 	case TIMELY_A_NIC_USE:
-		record->use = attr_unsigned(attr);
+		report->use = attr_unsigned(attr);
 		break;
-	case TIMELY_A_LINE_KBPS:
-		record->line_kbps = attr_unsigned(attr);
+	case TIMELY_A_LINK_KBPS:
+		report->link_kbps = attr_unsigned(attr);
 		break;
-	case TIMELY_A_LINE_OVERRIDE_KBPS:
-		record->override_kbps = attr_unsigned(attr);
+	case TIMELY_A_LINK_OVERRIDE_KBPS:
+		report->override_kbps = attr_unsigned(attr);
 		break;
 	case TIMELY_A_UNCERTAINTY_NS:
-		record->uncertainty_ns = attr_unsigned(attr);
-		record->has_line = true;
+		report->uncertainty_ns = attr_unsigned(attr);
+		report->has_map = true;
 		break;
 	case TIMELY_A_DRIFT_PPB:
-		record->drift_ppb = attr_unsigned(attr);
+		report->drift_ppb = attr_unsigned(attr);
 		break;
-	case TIMELY_A_LINE_NIC_NS:
-		record->nic_ns = attr_unsigned(attr);
+	case TIMELY_A_MAP_NIC_NS:
+		report->nic_ns = attr_unsigned(attr);
 		break;
-	case TIMELY_A_LINE_HOST_NS:
-		record->host_ns = attr_unsigned(attr);
+	case TIMELY_A_MAP_HOST_NS:
+		report->host_ns = attr_unsigned(attr);
 		break;
-	case TIMELY_A_LINE_DRIFT_Q32:
-		record->drift_q32 = attr_unsigned(attr);
+	case TIMELY_A_MAP_DRIFT_Q32:
+		report->drift_q32 = attr_unsigned(attr);
 		break;
 	case TIMELY_A_PAIRS:
-		record->pairs = attr_unsigned(attr);
+		report->pairs = attr_unsigned(attr);
 		break;
-	case TIMELY_A_BRACKETS:
-		record->brackets = attr_unsigned(attr);
+	case TIMELY_A_CROSS_TIMESTAMPS:
+		report->cross_timestamps = attr_unsigned(attr);
 		break;
 	case TIMELY_A_STEPS:
-		record->steps = attr_unsigned(attr);
+		report->steps = attr_unsigned(attr);
 		break;
 	}
 }
 
-static void add_record(const struct nlmsghdr *message, void *data)
+static void add_report(const struct nlmsghdr *message, void *data)
 {
-	struct records *records = data;
-	struct record *record;
+	struct reports *reports = data;
+	struct report *report;
 	const struct nlattr *attr;
 
 	if (!message) {
-		records->count = 0;
+		reports->count = 0;
 		return;
 	}
-	record = reallocarray(records->record, records->count + 1, sizeof(*record));
-	if (!record)
+	report = reallocarray(reports->report, reports->count + 1, sizeof(*report));
+	if (!report)
 		out_of_memory();
-	records->record = record;
-	record += records->count++;
-	memset(record, 0, sizeof(*record));
+	reports->report = report;
+	report += reports->count++;
+	memset(report, 0, sizeof(*report));
 	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		read_record(record, attr);
+		read_report(report, attr);
 }
 
-/* All that the module knows in this network namespace; the caller frees them. */
-int family_nics(struct family *family, struct records *records)
+/* Read all NICs of this network namespace; the caller frees the list. */
+int family_nics(struct family *family, struct reports *reports)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
 
-	memset(records, 0, sizeof(*records));
+	memset(reports, 0, sizeof(*reports));
 	return talk_ask(&family->talk,
 			new_request(buffer, family->id, NLM_F_DUMP, TIMELY_CMD_NIC_GET),
-			add_record, records);
+			add_report, reports);
 }
 
 int family_set(struct family *family, int ifindex, const struct change *change)
@@ -174,7 +174,7 @@ int family_set(struct family *family, int ifindex, const struct change *change)
 
 	mnl_attr_put_u32(request, TIMELY_A_IFINDEX, ifindex);
 	if (change->override_kbps)
-		mnl_attr_put_u32(request, TIMELY_A_LINE_OVERRIDE_KBPS, *change->override_kbps);
+		mnl_attr_put_u32(request, TIMELY_A_LINK_OVERRIDE_KBPS, *change->override_kbps);
 	if (change->use)
 		mnl_attr_put_u8(request, TIMELY_A_NIC_USE, *change->use);
 	return talk_ask(&family->talk, request, NULL, NULL);
@@ -182,7 +182,7 @@ int family_set(struct family *family, int ifindex, const struct change *change)
 
 /* ---- counters ---- */
 
-/* A question without attributes, of one answer. */
+/* Send a request without attributes, and read its single reply. */
 int family_get(struct family *family, __u8 command, talk_each each, void *data)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
@@ -237,7 +237,7 @@ static void add_counters(const struct nlmsghdr *message, void *data)
 			counters_add(counters, attr);
 }
 
-/* The caller frees them. */
+/* Read the RTT counters; the caller frees the list. */
 int family_counters(struct family *family, struct counters *counters)
 {
 	memset(counters, 0, sizeof(*counters));

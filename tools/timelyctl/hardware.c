@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What a device's driver tells, and the one thing it is told: which received
- * packets to stamp.
+ * What a device's driver reports, and the setting that selects which received packets the device
+ * timestamps.
  *
- * By ioctl, which every kernel and every driver has. The newer netlink calls come
- * to the same functions of the drivers, and those need no other permission.
+ * The program uses ioctl(), which every kernel and every driver supports. The newer netlink
+ * requests call the same functions of drivers and need the same privileges.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,12 +35,12 @@ static int ethtool(int fd, const char *name, void *command)
 	return device_ioctl(fd, name, SIOCETHTOOL, command);
 }
 
-/* Any socket does. */
+/* Any socket can be used for these requests. */
 int hardware_open(void)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	/* Kernels may be without IPv4. */
+	/* The kernel may be built without IPv4. */
 	if (fd < 0)
 		fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
@@ -52,7 +52,7 @@ int hardware_get_config(int fd, const char *name, struct hwtstamp_config *config
 	return device_ioctl(fd, name, SIOCGHWTSTAMP, config);
 }
 
-/* Config is what the driver has made of it, afterwards. */
+/* Set a configuration; @config is changed to the one that the driver has chosen. */
 int hardware_set_config(int fd, const char *name, struct hwtstamp_config *config)
 {
 	return device_ioctl(fd, name, SIOCSHWTSTAMP, config);
@@ -79,12 +79,12 @@ static void get_stamping(int fd, const char *name, struct hardware *hw)
 		hw->can_stamp = CAN_STAMP_ALL;
 	else if (info.rx_filters & ~BIT(HWTSTAMP_FILTER_NONE))
 		hw->can_stamp = CAN_STAMP_PTP;
-	/* Some tell less than they do. */
+	/* Some drivers report less than they can do. */
 	if (!hw->config_err && hw->config.rx_filter == HWTSTAMP_FILTER_ALL)
 		hw->can_stamp = CAN_STAMP_ALL;
 }
 
-/* The link modes follow the fixed part, in as many words as the kernel has. */
+/* The link modes follow the fixed part, with a number of words that depends on the kernel. */
 static void get_speed(int fd, const char *name, struct hardware *hw)
 {
 	union {
@@ -93,7 +93,7 @@ static void get_speed(int fd, const char *name, struct hardware *hw)
 	} link = { .settings = { .cmd = ETHTOOL_GLINKSETTINGS } };
 	struct ethtool_link_settings *settings = &link.settings;
 
-	/* Asked with 0 words the kernel answers with their number, negative. */
+	/* A request with 0 words is answered with their number as a negative value. */
 	if (ethtool(fd, name, settings) || settings->link_mode_masks_nwords >= 0)
 		return;
 	settings->link_mode_masks_nwords = -settings->link_mode_masks_nwords;
@@ -127,6 +127,7 @@ static unsigned int count_features(int fd, const char *name)
 	return sset.info.data[0];
 }
 
+/* Is the offload @wanted on? 1, 0, or -1 if the kernel does not have it. */
 static int feature(const struct ethtool_gstrings *names, const struct ethtool_gfeatures *blocks,
 		   const char *wanted)
 {
@@ -139,7 +140,7 @@ static int feature(const struct ethtool_gstrings *names, const struct ethtool_gf
 	return -1;
 }
 
-/* Bits whose meaning the kernel names. */
+/* Read the offloads, whose names the kernel reports. */
 static void get_offloads(int fd, const char *name, struct hardware *hw)
 {
 	unsigned int count = count_features(fd, name);
@@ -173,7 +174,10 @@ static void get_offloads(int fd, const char *name, struct hardware *hw)
 	free(blocks);
 }
 
-/* What a driver does not answer stays unknown. */
+/*
+ * Ask the driver of a device. There is no error: what the driver does not report gets the value
+ * that struct hardware has for "not known".
+ */
 void hardware_get(int fd, const char *name, struct hardware *hw)
 {
 	struct ethtool_drvinfo driver = { .cmd = ETHTOOL_GDRVINFO };
@@ -187,7 +191,7 @@ void hardware_get(int fd, const char *name, struct hardware *hw)
 	get_offloads(fd, name, hw);
 }
 
-/* As ethtool -T has them. */
+/* Names as ethtool -T prints them. */
 const char *filter_name(int filter)
 {
 	static const char * const names[] = {

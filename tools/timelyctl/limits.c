@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What this network namespace may cost the host: how many objects the modules keep on
- * its behalf, and how many they may.
+ * `timelyctl limits`: how many objects the modules keep for this network namespace, and how many
+ * they may keep.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,16 +11,17 @@
 #include <linux/genetlink.h>
 
 #include <linux/timely.h>
+#include <linux/timely_version.h>
 
 #include "timelyctl.h"
 
 /**
  * struct limit - a budget of this network namespace
- * @name: the module's parameter is max_NAME
- * @doc: which objects it counts
+ * @name: name of the budget; the module parameter is max_NAME
+ * @doc: description of the counted objects
  * @used: objects that exist
  * @max: objects that may exist
- * @refused: times an object was not made because of the limit
+ * @refused: objects that were not created because of the limit
  */
 struct limit {
 	char name[32];
@@ -90,7 +91,7 @@ static void limits_print(const struct limits *limits)
 		const struct limit *limit = &limits->limit[i];
 
 		if (limit->refused)
-			tell_info("%s: the limit was reached; on the host: echo NUMBER >/sys/module/timely/parameters/max_%s",
+			tell_info("%s: the limit was reached; to raise it, on the host: echo NUMBER >/sys/module/timely/parameters/max_%s",
 				  limit->name, limit->name);
 	}
 }
@@ -111,12 +112,14 @@ static void limits_json(const struct limits *limits)
 	json_end();
 }
 
+/* Print an error. Returns an exit status. */
 static int tell_failed(const struct family *family, int err)
 {
 	if (err == -EOPNOTSUPP)
-		tell_err("the module timely that is loaded knows no limits: it is older than timelyctl");
+		tell_err("the module timely that is loaded does not report limits: it is older than timelyctl; load the module of version %s",
+			 TIMELY_VERSION);
 	else
-		tell_err("cannot ask module timely: %s",
+		tell_err("a request to module timely failed: %s",
 			 family->talk.why[0] ? family->talk.why : error_text(err));
 	return STATUS_FAILED;
 }
@@ -128,7 +131,7 @@ int command_limits(char **words, int count, bool json)
 	int err;
 
 	if (count)
-		return usage_err("limits: what is \"%s\"?", plain(words[0]));
+		return usage_err("limits: unexpected word \"%s\"", plain(words[0]));
 	err = family_open(&family, TIMELY_GENL_NAME);
 	if (!err && !family.id) {
 		tell_err("module timely is not loaded: modprobe sch_timely or tcp_timely");

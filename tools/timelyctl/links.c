@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The network devices of this network namespace, and which of them are on top of
- * which: stamps are a matter of the lowest ones.
+ * The network devices of this network namespace, and which devices are on top of others: only the
+ * lowest devices timestamp packets.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "timelyctl.h"
 
-/* Devices on devices: Linux allows no deeper stacks. */
+/* Deepest stack of devices that Linux allows (MAX_NEST_DEV). Bounds the recursion. */
 #define MAX_DEPTH 8
 
 static void read_kind(struct link *link, const struct nlattr *linkinfo)
@@ -114,7 +114,7 @@ static const struct link *link_by_index(const struct links *links, int ifindex)
 	return NULL;
 }
 
-/* By its name or, as the kernel knows them, another name that it has. */
+/* Find a device by its name or, as in the kernel, by an alternative name. */
 const struct link *link_by_name(const struct links *links, const char *name)
 {
 	unsigned int ifindex;
@@ -126,8 +126,9 @@ const struct link *link_by_name(const struct links *links, const char *name)
 	return ifindex ? link_by_index(links, ifindex) : NULL;
 }
 
-/* Is it on top of others? veth's IFLA_LINK is its peer, that of a DSA port its
- * switch, so the number alone does not tell.
+/*
+ * Is the device on top of other devices, which timestamp its packets? IFLA_LINK does not answer
+ * this: for a veth it is the other end, and for a DSA port it is the NIC of the host.
  */
 bool link_is_upper(const struct link *link)
 {
@@ -165,7 +166,10 @@ static size_t leaves_below(const struct links *links, const struct link *upper, 
 	return count;
 }
 
-/* The devices at the bottom, below a VLAN, a bond and such. */
+/*
+ * Find the lowest devices below a VLAN, a bond and the like. Returns their number, at most @room;
+ * further devices are left out.
+ */
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,
 		   size_t room)
 {

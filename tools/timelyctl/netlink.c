@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A netlink request and its answer, with what the kernel says when it refuses.
+ * Netlink requests and their replies, with the kernel's message if it refuses a request.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,10 +12,10 @@
 
 #include "timelyctl.h"
 
-/* What the kernel sends in one datagram, at most. */
+/* Largest datagram that the kernel sends. */
 #define DATAGRAM_BYTES 65536
 
-/* Times a dump is asked for again when devices came or went meanwhile. */
+/* How many times a dump is requested if its contents change meanwhile. */
 #define TRIES 10
 
 int talk_open(struct talk *talk, int bus)
@@ -32,7 +32,7 @@ int talk_open(struct talk *talk, int bus)
 		talk_close(talk);
 		return err;
 	}
-	/* Reasons in words. */
+	/* Request error messages in text. */
 	mnl_socket_setsockopt(talk->socket, NETLINK_EXT_ACK, &one, sizeof(one));
 	mnl_socket_setsockopt(talk->socket, NETLINK_CAP_ACK, &one, sizeof(one));
 	talk->seq = time(NULL);
@@ -46,8 +46,11 @@ void talk_close(struct talk *talk)
 	talk->socket = NULL;
 }
 
-/* The text behind a refusal; `offset` bytes of the message come before it. */
-static void note_why(struct talk *talk, const struct nlmsghdr *message, size_t offset)
+/*
+ * Keep the kernel's text about a refused request, without the module's prefix. @offset is the
+ * number of bytes of the message before its attributes.
+ */
+static void keep_why(struct talk *talk, const struct nlmsghdr *message, size_t offset)
 {
 	static const char * const prefixes[] = { "timely: ", "timely_acker: " };
 	const struct nlattr *attr;
@@ -72,7 +75,10 @@ static void note_why(struct talk *talk, const struct nlmsghdr *message, size_t o
 	}
 }
 
-/* The end of a request that is acknowledged; the request itself may come along. */
+/*
+ * Read the NLMSG_ERROR message that ends a reply, and return its error. The message may include a
+ * copy of the request before its attributes.
+ */
 static int end_of_request(struct talk *talk, const struct nlmsghdr *message)
 {
 	const struct nlmsgerr *error = mnl_nlmsg_get_payload(message);
@@ -83,26 +89,27 @@ static int end_of_request(struct talk *talk, const struct nlmsghdr *message)
 	if (!(message->nlmsg_flags & NLM_F_CAPPED) &&
 	    error->msg.nlmsg_len >= sizeof(error->msg))
 		offset += MNL_ALIGN(error->msg.nlmsg_len - sizeof(error->msg));
-	note_why(talk, message, offset);
+	keep_why(talk, message, offset);
 	return error->error;
 }
 
+/* Read the message that ends a dump, and return its error. */
 static int end_of_dump(struct talk *talk, const struct nlmsghdr *message)
 {
 	int err = 0;
 
 	if (mnl_nlmsg_get_payload_len(message) >= sizeof(err)) {
 		memcpy(&err, mnl_nlmsg_get_payload(message), sizeof(err));
-		note_why(talk, message, sizeof(err));
+		keep_why(talk, message, sizeof(err));
 	}
 	return err;
 }
 
 /**
- * struct answer - what has been seen of an answer
- * @ended: all of it, and with @err
+ * struct answer - state of a reply
+ * @ended: the reply is complete, and @err is known
+ * @interrupted: the contents of the dump changed while the kernel wrote it
  * @err: 0 or a negative errno
- * @interrupted: what a dump shows has changed meanwhile
  */
 struct answer {
 	bool ended;
@@ -110,10 +117,10 @@ struct answer {
 	int err;
 };
 
-static void hear(struct talk *talk, const struct nlmsghdr *message, struct answer *answer,
-		 talk_each each, void *data)
+static void handle_message(struct talk *talk, const struct nlmsghdr *message,
+			   struct answer *answer, talk_each each, void *data)
 {
-	/* What is left of an answer that was given up, and what others send. */
+	/* Skip the rest of the reply to an earlier request, and messages of other senders. */
 	if (message->nlmsg_seq != talk->seq ||
 	    message->nlmsg_pid != mnl_socket_get_portid(talk->socket))
 		return;
@@ -134,7 +141,10 @@ static void hear(struct talk *talk, const struct nlmsghdr *message, struct answe
 	}
 }
 
-/* To its end even when it is of no use any more: the next one waits for that. */
+/*
+ * Send a request once. Reads the reply to its end even after an error, so that the next request
+ * does not find the rest of this reply in the socket.
+ */
 static int ask_once(struct talk *talk, struct nlmsghdr *request, talk_each each, void *data)
 {
 	static union {
@@ -154,20 +164,22 @@ static int ask_once(struct talk *talk, struct nlmsghdr *request, talk_each each,
 		if (bytes < 0)
 			return -errno;
 		for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left))
-			hear(talk, message, &answer, each, data);
+			handle_message(talk, message, &answer, each, data);
 	}
 	return answer.interrupted && !answer.err ? -EINTR : answer.err;
 }
 
 /**
- * talk_ask() - send a request and look at the answer
+ * talk_ask() - send a request and process the reply
  * @talk: the socket
- * @request: NLM_F_REQUEST, and NLM_F_ACK or NLM_F_DUMP: that ends the answer
- * @each: called with NULL when an answer begins, which happens again when a dump
- *	was interrupted; then for each message of it
- * @data: its argument
+ * @request: the request; its flags are NLM_F_REQUEST and one of NLM_F_ACK and NLM_F_DUMP, by which
+ *	the kernel marks the end of the reply
+ * @each: called with NULL when a reply starts, then for each message of the reply. A dump whose
+ *	contents changed meanwhile starts again. NULL: messages are ignored
+ * @data: argument of @each
  *
- * Return: 0, or a negative errno, and then talk->why may say more.
+ * Return: 0, or a negative errno: talk->why then has the kernel's message, if there is one. -EINTR
+ * if the contents of a dump have changed each of ten times.
  */
 int talk_ask(struct talk *talk, struct nlmsghdr *request, talk_each each, void *data)
 {
@@ -183,7 +195,7 @@ int talk_ask(struct talk *talk, struct nlmsghdr *request, talk_each each, void *
 	return err;
 }
 
-/* A string that may lack its end, or be too long. */
+/* Copy a string attribute, which may be unterminated, and cut it to @size - 1 bytes. */
 void attr_text(char *to, size_t size, const struct nlattr *attr)
 {
 	size_t bytes = strnlen(mnl_attr_get_payload(attr), mnl_attr_get_payload_len(attr));

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp in this network namespace, of module timely: `timelyctl onramp` shows
- * what became of OR-ACKs and which flows were held, `timelyctl key` has the
- * secrets that OR-ACKs are made and verified with.
+ * On-Ramp in this network namespace (module timely): `timelyctl onramp` shows the results of
+ * OR-ACKs and the paused flows; `timelyctl key` manages the keys of OR-ACKs.
  *
- * A secret is read from a file or from standard input, never from the command
- * line, which every user of the host can read in ps; and it is never shown.
+ * A key is read from a file or from standard input, never from the command line, which every user
+ * of the host can read with ps. A key is never shown.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -22,26 +21,27 @@
 #include <sys/stat.h>
 
 #include <linux/timely.h>
+#include <linux/timely_version.h>
 
 #include "timelyctl.h"
 
-/* Of a key: 128 bits. */
+/* Length of a key: 128 bits. */
 #define SECRET_BYTES 16
 
 /**
- * struct flow - what On-Ramp knows of a flow
- * @address_bytes: 4 or 16, 0 if none was told
- * @saddr: where its data comes from
- * @daddr: and goes to
+ * struct flow - On-Ramp's state of a flow
+ * @address_bytes: length of the addresses, 4 or 16; 0 if there are none
+ * @saddr: source address of the data
+ * @daddr: destination address
  * @sport: source port, host byte order
- * @dport: destination port
+ * @dport: destination port, host byte order
  * @protocol: IPPROTO_*
- * @b: in 65536ths
- * @delay_ns: as the last signal told
- * @signals: that counted
- * @pauses: holds begun
- * @paused_ns: what they add up to
- * @left_ns: of a hold at present
+ * @b: the paper's b, in 65536ths
+ * @delay_ns: delay of the last signal
+ * @signals: signals that counted
+ * @pauses: pauses started
+ * @paused_ns: sum of the pauses' lengths
+ * @left_ns: rest of the present pause
  */
 struct flow {
 	unsigned int address_bytes;
@@ -65,7 +65,7 @@ struct flows {
 
 /* ---- the module ---- */
 
-/* Says why if it is not there, or does not answer. */
+/* Open the family; print an error if the module is not loaded or does not answer. */
 static bool open_module(struct family *family)
 {
 	int err = family_open(family, TIMELY_GENL_NAME);
@@ -73,20 +73,21 @@ static bool open_module(struct family *family)
 	if (!err && family->id)
 		return true;
 	if (err)
-		tell_err("cannot ask the kernel: %s", error_text(err));
+		tell_err("a netlink request to the kernel failed: %s", error_text(err));
 	else
 		tell_err("module timely is not loaded: modprobe sch_timely where data is sent, timely_acker where it is received");
 	family_close(family);
 	return false;
 }
 
-/* `again` is what to type as root, or NULL. */
+/* Print an error. Returns an exit status. @again is the command line to repeat as root. */
 static int failed(const struct family *family, const char *again, int err)
 {
 	if (err == -EPERM || err == -EACCES)
-		tell_err("it takes root (CAP_NET_ADMIN): sudo timelyctl %s", again);
+		tell_err("this command needs root (CAP_NET_ADMIN): sudo timelyctl %s", again);
 	else if (err == -EOPNOTSUPP)
-		tell_err("the module timely that is loaded has no On-Ramp: it is older than timelyctl");
+		tell_err("the module timely that is loaded has no On-Ramp: it is older than timelyctl; load the module of version %s",
+			 TIMELY_VERSION);
 	else
 		tell_err("%s", family->talk.why[0] ? family->talk.why : error_text(err));
 	return STATUS_FAILED;
@@ -124,7 +125,7 @@ static void read_onramp(const struct nlmsghdr *message, void *data)
 	}
 }
 
-/* The caller frees its counters. */
+/* Read On-Ramp's settings and counters; the caller frees the counters. */
 int onramp_get(struct family *family, struct onramp *onramp)
 {
 	memset(onramp, 0, sizeof(*onramp));
@@ -146,19 +147,19 @@ static void hint_onramp(struct hints *hints, const struct onramp *onramp)
 	const struct counters *counters = &onramp->counters;
 
 	if (onramp->unauthenticated)
-		hint_info(hints, "WARNING: unauthenticated OR-ACKs count: whoever can send packets here can have flows held, each for pause_max at a time; give keys to all hosts, then: timelyctl onramp unauthenticated off");
+		hint_info(hints, "WARNING: OR-ACKs without a key are accepted: anyone who can send packets to this host can pause its flows, for pause_max at a time; give keys to all hosts, then: timelyctl onramp unauthenticated off");
 	if (!onramp->key_count && !onramp->unauthenticated)
-		hint_info(hints, "no key is known: no OR-ACK counts and none is sent: timelyctl key add");
+		hint_info(hints, "there is no key: OR-ACKs are neither accepted nor sent: timelyctl key add");
 	else if (!onramp->used && !onramp->unauthenticated)
 		hint_info(hints, "no key is used: this host sends no OR-ACKs: timelyctl key use NUMBER");
 	if (counter_value(counters, "unknown_key") || counter_value(counters, "bad_tag"))
-		hint_info(hints, "some OR-ACKs did not come with a key of this host: do all hosts have the same keys? If so they were forged");
+		hint_info(hints, "some OR-ACKs were not signed with a key of this host: do all hosts have the same keys under the same numbers? If they do, the OR-ACKs were forged");
 	if (counter_value(counters, "bad_time"))
-		hint_info(hints, "some OR-ACKs told impossible times: are the clocks in step? If not: owd relative, see timely-onramp(7)");
+		hint_info(hints, "some OR-ACKs were ignored because of impossible times: are the hosts' clocks synchronized? If they are not: owd relative, see timely-onramp(7)");
 	if (counter_value(counters, "out_of_step"))
-		hint_info(hints, "some absolute delays contradict round trips: clocks are or were out of step; if the count grows: owd relative, see timely-onramp(7)");
+		hint_info(hints, "some absolute one-way delays contradict RTTs: the hosts' clocks are or were not synchronized; if out_of_step keeps growing: owd relative, see timely-onramp(7)");
 	if (counter_value(counters, "peers_refused"))
-		hint_info(hints, "some flows have no destination: there are too many in use, or no memory: raise the module parameter timely.max_peers");
+		hint_info(hints, "for some flows no peer was stored, so relative delays do not pause them: too many peers are in use, or there was no memory; raise the parameter max_peers of module timely");
 }
 
 static void print_keys(const struct onramp *onramp)
@@ -305,7 +306,7 @@ static void add_flow(const struct nlmsghdr *message, void *data)
 		read_flow(flow, attr);
 }
 
-/* The longest held first. */
+/* Sort by the sum of the pauses' lengths, the largest first. */
 static int compare_flows(const void *a, const void *b)
 {
 	const struct flow *one = a, *other = b;
@@ -319,7 +320,7 @@ static const char *protocol_name(char *text, size_t size, unsigned int protocol)
 	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : text;
 }
 
-/* As ss has it: IPv6 addresses in brackets. */
+/* An address and a port as ss prints them: IPv6 addresses in brackets. */
 static const char *end_text(char *text, size_t size, const struct flow *flow,
 			    const unsigned char *address, unsigned int port)
 {
@@ -347,11 +348,11 @@ static void print_flow(const struct flow *flow)
 static void print_flows(const struct flows *flows)
 {
 	if (!flows->count) {
-		tell_info("On-Ramp knows no flow of this network namespace");
+		tell_info("On-Ramp has no flows in this network namespace");
 		return;
 	}
 	tell_info("%-5s %-21s %-21s %9s %5s %9s %8s %9s %9s", "", "from", "to", "delay", "b",
-		  "signals", "pauses", "paused", "held for");
+		  "signals", "pauses", "paused", "pause left");
 	for (size_t i = 0; i < flows->count; i++)
 		print_flow(&flows->flow[i]);
 }
@@ -410,9 +411,12 @@ static int show_flows(bool json)
 	return status;
 }
 
-/* ---- what is set ---- */
+/* ---- settings ---- */
 
-/* A request of one or two attributes; the secret is NULL where there is none. */
+/*
+ * Send a request that sets the attribute @attr to @value. @secret is the key of TIMELY_CMD_KEY_SET,
+ * else NULL. @again is the command line to repeat as root. Prints errors; returns an exit status.
+ */
 static int change(__u8 command, int attr, __u8 value, const unsigned char *secret,
 		  const char *again)
 {
@@ -447,9 +451,9 @@ static int set_unauthenticated(const char *word)
 	status = change(TIMELY_CMD_ONRAMP_SET, TIMELY_A_UNAUTHENTICATED, on, NULL,
 			"onramp unauthenticated ...");
 	if (!status && on)
-		tell_info("WARNING: OR-ACKs without a key count now, so anyone who can send packets here can have flows held; where no key is used they are sent without one. To end that: timelyctl onramp unauthenticated off");
+		tell_info("WARNING: OR-ACKs without a key are accepted now, so anyone who can send packets to this host can pause its flows; if no key is used, this host sends OR-ACKs without a key. To end that: timelyctl onramp unauthenticated off");
 	else if (!status)
-		tell_info("only OR-ACKs with a key of this host count");
+		tell_info("only OR-ACKs that are signed with a key of this host are accepted now");
 	return status;
 }
 
@@ -485,7 +489,7 @@ static int generate_key(void)
 	unsigned char secret[SECRET_BYTES];
 
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
-		tell_err("no random numbers: %s", error_text(errno));
+		tell_err("the kernel gave no random numbers: %s", error_text(errno));
 		return STATUS_FAILED;
 	}
 	for (size_t i = 0; i < sizeof(secret); i++)
@@ -500,7 +504,7 @@ static int hex_digit(int c)
 	return isdigit(c) ? c - '0' : tolower(c) - 'a' + 10;
 }
 
-/* 32 hex digits, and white space around them. */
+/* A key is 32 hex digits, with white space around them. */
 static bool parse_secret(const char *text, unsigned char *secret)
 {
 	text += strspn(text, " \t\r\n");
@@ -512,7 +516,7 @@ static bool parse_secret(const char *text, unsigned char *secret)
 	return !text[strspn(text, " \t\r\n")];
 }
 
-/* Was the secret itself given, as it must not be? */
+/* Whether the word is a key, which must not be on the command line. */
 static bool is_secret(const char *word)
 {
 	return strlen(word) >= 2 * SECRET_BYTES &&
@@ -524,7 +528,7 @@ static void check_mode(const char *name, int fd)
 	struct stat stat;
 
 	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode) && stat.st_mode & 077)
-		tell_err("warning: others may read \"%s\": chmod 600 it", plain(name));
+		tell_err("warning: other users may read \"%s\": chmod 600 it", plain(name));
 }
 
 static FILE *open_secret(const char *name)
@@ -540,13 +544,13 @@ static FILE *open_secret(const char *name)
 	if (file)
 		check_mode(name, fileno(file));
 	else if (is_secret(name))
-		tell_err("a key on the command line can be read by everyone in ps, and this one should not be used any more: give a file, or standard input");
+		tell_err("every user can read a key on the command line with ps: do not use this key; put a new one into a file or on standard input: timelyctl key generate");
 	else
 		tell_err("cannot read \"%s\": %s", plain(name), error_text(errno));
 	return file;
 }
 
-/* Says what is wrong, but never what was read. */
+/* Read a key. Error messages never contain what was read. */
 static bool read_secret(const char *name, unsigned char *secret)
 {
 	char text[256];
@@ -556,12 +560,12 @@ static bool read_secret(const char *name, unsigned char *secret)
 
 	if (!file)
 		return false;
-	/* Not by the whole buffer: a terminal's line is enough. */
+	/* Unbuffered, so that only a line is read from a terminal. */
 	setvbuf(file, NULL, _IONBF, 0);
 	bytes = fgets(text, sizeof(text), file) ? strlen(text) : 0;
 	good = bytes && parse_secret(text, secret);
 	if (!good)
-		tell_err("\"%s\": a key is one line of 32 hex digits: timelyctl key generate",
+		tell_err("\"%s\": a key is one line of 32 hex digits; timelyctl key generate prints a new one",
 			 plain(name));
 	explicit_bzero(text, sizeof(text));
 	if (file != stdin)
@@ -570,8 +574,8 @@ static bool read_secret(const char *name, unsigned char *secret)
 }
 
 /*
- * To replace a secret would leave hosts with different ones for a while. Says that
- * there is one.
+ * Replacing a key would leave hosts with different keys for some time. Prints an error if the key
+ * exists.
  */
 static bool has_key(__u8 number)
 {
@@ -584,8 +588,8 @@ static bool has_key(__u8 number)
 	if (!onramp_get(&family, &onramp))
 		found = memchr(onramp.keys, number, onramp.key_count);
 	if (found)
-		tell_err("key %u exists: add the new one by another number, use it, and delete this one: KEY ROTATION in man timelyctl",
-			 number);
+		tell_err("key %u exists: add the new key with another number, use it, then delete key %u; see KEY ROTATION in man timelyctl",
+			 number, number);
 	free(onramp.counters.counter);
 	family_close(&family);
 	return found;
@@ -601,7 +605,7 @@ static int add_key(__u8 number, const char *name)
 	status = change(TIMELY_CMD_KEY_SET, TIMELY_A_KEY, number, secret, "key add ...");
 	explicit_bzero(secret, sizeof(secret));
 	if (!status)
-		tell_info("OR-ACKs with key %u count", number);
+		tell_info("OR-ACKs that are signed with key %u are accepted now", number);
 	return status;
 }
 
@@ -612,9 +616,9 @@ static int use_key(__u8 number)
 	if (status)
 		return status;
 	if (number)
-		tell_info("OR-ACKs are sent with key %u", number);
+		tell_info("OR-ACKs are signed with key %u now", number);
 	else
-		tell_info("no key is used: no OR-ACKs are sent, unless unauthenticated ones are");
+		tell_info("no key is used: this host sends no OR-ACKs, or with \"onramp unauthenticated on\" OR-ACKs without a key");
 	return STATUS_OK;
 }
 
@@ -623,7 +627,7 @@ static int delete_key(__u8 number)
 	int status = change(TIMELY_CMD_KEY_DEL, TIMELY_A_KEY, number, NULL, "key del ...");
 
 	if (!status)
-		tell_info("OR-ACKs with key %u do not count any more", number);
+		tell_info("OR-ACKs that are signed with key %u are not accepted any more", number);
 	return status;
 }
 
@@ -635,20 +639,22 @@ int command_onramp(char **words, int count, bool json)
 
 	if (strcmp(verb, "unauthenticated") == 0) {
 		if (json)
-			return usage_err("-j is for what shows something");
+			return usage_err("onramp unauthenticated: -j is only to show something");
 		if (count != 2)
-			return usage_err("onramp unauthenticated: on or off?");
+			return usage_err("onramp unauthenticated: give on or off");
 		return set_unauthenticated(words[1]);
 	}
 	if (count > 1)
-		return usage_err("onramp %s: what is \"%s\"?", plain(verb), plain(words[1]));
+		return usage_err("onramp %s: unexpected word \"%s\"", plain(verb), plain(words[1]));
 	if (strcmp(verb, "show") == 0)
 		return show_onramp(json);
 	if (strcmp(verb, "flows") == 0)
 		return show_flows(json);
-	return usage_err("onramp: what is \"%s\"?", plain(verb));
+	return usage_err("onramp: unknown command \"%s\": allowed are show, flows, unauthenticated",
+			 plain(verb));
 }
 
+/* The commands of a key's number: add, use and del. */
 static int command_key_number(const char *verb, char **words, int count)
 {
 	bool is_add = strcmp(verb, "add") == 0;
@@ -656,9 +662,9 @@ static int command_key_number(const char *verb, char **words, int count)
 	__s64 number = 0;
 
 	if (!count)
-		return usage_err("key %s: which number? key list shows them", verb);
+		return usage_err("key %s: the number of the key is missing: see key list", verb);
 	if (count > (is_add ? 2 : 1))
-		return usage_err("key %s: what is \"%s\"?", verb, plain(words[count - 1]));
+		return usage_err("key %s: unexpected word \"%s\"", verb, plain(words[count - 1]));
 	if ((!is_use || strcmp(words[0], "none") != 0) &&
 	    !parse_number(words[0], 1, 255, &number))
 		return usage_err("key %s: allowed are 1 to 255%s, not \"%s\"", verb,
@@ -676,14 +682,16 @@ int command_key(char **words, int count, bool json)
 	bool is_generate = strcmp(verb, "generate") == 0;
 
 	if (json && !is_list)
-		return usage_err("-j is for what shows something");
+		return usage_err("key %s: -j is only for commands that show something",
+				 plain(verb));
 	if ((is_list || is_generate) && count > 1)
-		return usage_err("key %s: what is \"%s\"?", verb, plain(words[1]));
+		return usage_err("key %s: unexpected word \"%s\"", verb, plain(words[1]));
 	if (is_list)
 		return show_keys(json);
 	if (is_generate)
 		return generate_key();
 	if (strcmp(verb, "add") == 0 || strcmp(verb, "use") == 0 || strcmp(verb, "del") == 0)
 		return command_key_number(verb, words + 1, count - 1);
-	return usage_err("key: what is \"%s\"?", plain(verb));
+	return usage_err("key: unknown command \"%s\": allowed are list, add, use, del, generate",
+			 plain(verb));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `timelyctl nic show`: for each NIC whether RTTs end with its hardware stamps,
- * and all that this depends on.
+ * `timelyctl nic show`: whether RTTs end with the hardware timestamps of each NIC, the settings
+ * that decide this, and advice ("hints") about settings that are bad for RTTs.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,22 +13,25 @@
 
 #include "timelyctl.h"
 
-/* An interrupt that waits longer delays what TIMELY does noticeably, us. */
+/*
+ * Coalescing of interrupts for as long as this, us, gets a hint. The project's choice: 10 us is a
+ * large part of the RTTs of a datacenter, and an ACK that waits delays TIMELY's reaction.
+ */
 #define LONG_COALESCING_US 10
 
-/* Whether RTTs end with a NIC's stamps, or what is in the way. */
+/* Whether RTTs end with a NIC's hardware timestamps, or why they do not. */
 enum use {
 	USE_IN_USE,
-	USE_LEARNING,
-	USE_UNSEEN,
-	USE_OFF,
-	USE_NOT_ENABLED,
-	USE_NO_MODULE,
-	USE_CANNOT,
-	USE_UNKNOWN,
+	USE_LEARNING,		/* the clock mapping is not sure yet */
+	USE_UNSEEN,		/* no ACK with a timestamp has come through the NIC yet */
+	USE_OFF,		/* the administrator has turned them off */
+	USE_NOT_ENABLED,	/* the NIC is not configured to timestamp all packets */
+	USE_NO_MODULE,		/* module timely is not loaded */
+	USE_CANNOT,		/* the NIC cannot timestamp all packets */
+	USE_UNKNOWN,		/* the module does not answer, or reports an unknown state */
 };
 
-/* In JSON; the manual lists them. */
+/* Values in JSON, which the manual lists. */
 static const char * const use_names[] = {
 	[USE_IN_USE] = "in-use",
 	[USE_LEARNING] = "learning",
@@ -48,51 +51,51 @@ static const char * const can_stamp_names[] = {
 };
 
 /**
- * struct module - what the module told
- * @loaded: it is there
- * @err: of asking it, or 0
- * @records: what it knows
+ * struct module - the reply of module timely
+ * @loaded: the module is loaded
+ * @err: 0, or the errno of the request, negative
+ * @reports: the NICs that the module reported
  */
 struct module {
 	bool loaded;
 	int err;
-	struct records records;
+	struct reports reports;
 };
 
-/* All about one device. */
+/* All information about one device. */
 struct nic {
 	const struct link *link;
 	const struct links *links;
-	const struct record *record;	/* NULL if the module has none */
+	const struct report *report;	/* NULL if the module does not know the NIC */
 	struct hardware hw;
 	enum use use;
-	int use_err;
+	int use_err;			/* the error of USE_UNKNOWN; 0: the state is unknown */
 	struct hints hints;
 };
 
-/* ---- what is so ---- */
+/* ---- the state of a device ---- */
 
 static bool stamps_all(const struct hardware *hw)
 {
 	return !hw->config_err && hw->config.rx_filter == HWTSTAMP_FILTER_ALL;
 }
 
-static enum use judge(const struct nic *nic, const struct module *module)
+static enum use decide_use(const struct nic *nic, const struct module *module)
 {
-	const struct record *record = nic->record;
+	const struct report *report = nic->report;
 
 	if (nic->hw.can_stamp != CAN_STAMP_ALL || link_is_upper(nic->link))
 		return USE_CANNOT;
-	/* Old drivers do not tell; what the module sees does. */
+	/* Old drivers do not report the filter; the module reports whether timestamps arrive. */
 	if (!stamps_all(&nic->hw) && nic->hw.config_err != -EOPNOTSUPP)
 		return USE_NOT_ENABLED;
 	if (module->err)
 		return USE_UNKNOWN;
 	if (!module->loaded)
 		return USE_NO_MODULE;
-	if (!record)
+	if (!report)
 		return USE_UNSEEN;
-	switch (record->state) {
+	switch (report->state) {
 	case TIMELY_NIC_SURE:
 		return USE_IN_USE;
 	case TIMELY_NIC_LEARNING:
@@ -110,25 +113,25 @@ static void hint_stamps(struct nic *nic)
 	const char *name = plain(nic->link->name);
 
 	if (nic->use == USE_UNSEEN && !nic->link->up)
-		hint_info(&nic->hints, "it is down: ip link set %s up", name);
-	if (nic->use == USE_IN_USE && nic->record->steps > 100)
-		hint_info(&nic->hints, "its clock was set %u times: is a PTP program stepping it?",
-			  nic->record->steps);
+		hint_info(&nic->hints, "the device is down: ip link set %s up", name);
+	if (nic->use == USE_IN_USE && nic->report->steps > 100)
+		hint_info(&nic->hints, "the clock of the NIC or of the host was stepped %u times: check whether a PTP or NTP program steps one of them",
+			  nic->report->steps);
 }
 
-static void hint_line_rate(struct nic *nic)
+static void hint_link_rate(struct nic *nic)
 {
 	const char *name = plain(nic->link->name);
 	char text[32];
 
-	if (nic->use == USE_CANNOT || nic->use == USE_NOT_ENABLED || !nic->record)
+	if (nic->use == USE_CANNOT || nic->use == USE_NOT_ENABLED || !nic->report)
 		return;
-	if (nic->record->override_kbps && nic->record->line_kbps &&
-	    nic->record->override_kbps != nic->record->line_kbps)
-		hint_info(&nic->hints, "the line rate was set; to follow the link's %s: timelyctl nic set %s line-rate auto",
-			  rate_text(text, sizeof(text), nic->record->line_kbps), name);
-	if (!nic->record->override_kbps && !nic->record->line_kbps)
-		hint_info(&nic->hints, "the line rate is not known, so segments' own time stays in the RTTs: timelyctl nic set %s line-rate RATE",
+	if (nic->report->override_kbps && nic->report->link_kbps &&
+	    nic->report->override_kbps != nic->report->link_kbps)
+		hint_info(&nic->hints, "the link rate was set by hand; to use the reported %s: timelyctl nic set %s link-rate auto",
+			  rate_text(text, sizeof(text), nic->report->link_kbps), name);
+	if (!nic->report->override_kbps && !nic->report->link_kbps)
+		hint_info(&nic->hints, "the link rate is not known, so RTTs include the time that the NIC needs to send a segment: timelyctl nic set %s link-rate RATE",
 			  name);
 }
 
@@ -139,19 +142,19 @@ static void hint_settings(struct nic *nic)
 
 	if (hw->coalesce && hw->rx_usecs >= LONG_COALESCING_US && hw->rx_frames != 1) {
 		if (nic->use == USE_IN_USE)
-			hint_info(&nic->hints, "coalescing of %u us does not hurt hardware RTTs but delays the reaction: ethtool -C %s adaptive-rx off rx-usecs 5",
+			hint_info(&nic->hints, "coalescing of %u us is not part of RTTs that end with hardware timestamps, but it delays TIMELY's reaction: ethtool -C %s adaptive-rx off rx-usecs 5",
 				  hw->rx_usecs, name);
 		else
-			hint_info(&nic->hints, "coalescing of %u us is part of software RTTs: ethtool -C %s adaptive-rx off rx-usecs 5",
+			hint_info(&nic->hints, "coalescing of %u us is part of RTTs that end with driver timestamps: ethtool -C %s adaptive-rx off rx-usecs 5",
 				  hw->rx_usecs, name);
 	}
 	if (hw->can_stamp != CAN_STAMP_ALL)
 		return;
 	if (hw->lro == 1)
-		hint_info(&nic->hints, "LRO merges packets with data in the NIC, and they have one stamp: ethtool -K %s lro off",
+		hint_info(&nic->hints, "LRO merges received packets with data in the NIC, and the merged packet has only one timestamp: ethtool -K %s lro off",
 			  name);
 	if (hw->gro_hw == 1)
-		hint_info(&nic->hints, "GRO-HW merges packets with data in the NIC, and they have one stamp: ethtool -K %s rx-gro-hw off",
+		hint_info(&nic->hints, "GRO-HW merges received packets with data in the NIC, and the merged packet has only one timestamp: ethtool -K %s rx-gro-hw off",
 			  name);
 }
 
@@ -161,74 +164,77 @@ static void hint_lower(struct nic *nic)
 	size_t count = link_leaves(nic->links, nic->link, leaves, ARRAY_SIZE(leaves));
 
 	for (size_t i = 0; i < count; i++)
-		hint_info(&nic->hints, "stamps are made below it: timelyctl nic show %s",
+		hint_info(&nic->hints, "packets are timestamped by the device below it: timelyctl nic show %s",
 			  plain(leaves[i]->name));
 	if (!count && nic->link->elsewhere)
-		hint_info(&nic->hints, "stamps are made below it, in another network namespace");
+		hint_info(&nic->hints, "packets are timestamped by the device below it, which is in another network namespace");
 }
 
-static void look_at(struct nic *nic, const struct links *links, const struct link *link,
-		    const struct module *module, int fd)
+/* Collect all information about a device. */
+static void inspect_nic(struct nic *nic, const struct links *links, const struct link *link,
+			const struct module *module, int fd)
 {
 	memset(nic, 0, sizeof(*nic));
 	nic->links = links;
 	nic->link = link;
-	for (size_t i = 0; i < module->records.count; i++)
-		if (module->records.record[i].ifindex == link->ifindex)
-			nic->record = &module->records.record[i];
+	for (size_t i = 0; i < module->reports.count; i++)
+		if (module->reports.report[i].ifindex == link->ifindex)
+			nic->report = &module->reports.report[i];
 	hardware_get(fd, link->name, &nic->hw);
-	nic->use = judge(nic, module);
+	nic->use = decide_use(nic, module);
 	nic->use_err = module->err;
 	if (link_is_upper(link)) {
 		hint_lower(nic);
 		return;
 	}
 	hint_stamps(nic);
-	hint_line_rate(nic);
+	hint_link_rate(nic);
 	hint_settings(nic);
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-static void row(const char *title)
+static void print_title(const char *title)
 {
 	printf("    %-15s ", title);
 }
 
-static void print_line(const struct record *record)
+static void print_map(const struct report *report)
 {
 	char text[32];
 
-	if (record->has_line)
-		printf("clock line good to %s, drift %+.1f ppm, ",
-		       time_text(text, sizeof(text), record->uncertainty_ns),
-		       record->drift_ppb / 1000.0);
-	printf("%llu pair%s, %u step%s", (unsigned long long)record->pairs,
-	       record->pairs == 1 ? "" : "s", record->steps, record->steps == 1 ? "" : "s");
+	if (report->has_map)
+		printf("clock mapping good to %s, drift %+.1f ppm, ",
+		       time_text(text, sizeof(text), report->uncertainty_ns),
+		       report->drift_ppb / 1000.0);
+	printf("%llu pair%s, %u step%s", (unsigned long long)report->pairs,
+	       report->pairs == 1 ? "" : "s", report->steps, report->steps == 1 ? "" : "s");
 }
 
 static const char *why_not(const struct nic *nic)
 {
 	if (link_is_upper(nic->link))
-		return "those of the devices below it";
+		return "see the devices below it";
 	if (nic->hw.can_stamp == CAN_STAMP_PTP)
-		return "not possible: this NIC stamps PTP packets only";
-	return "not possible: this device does not stamp in hardware";
+		return "not possible: this NIC timestamps PTP packets only";
+	return "not possible: this device does not timestamp in hardware";
 }
 
 static void print_use(const struct nic *nic)
 {
 	const char *name = plain(nic->link->name);
 
-	row("hardware RTTs");
+	print_title("hardware RTTs");
 	switch (nic->use) {
 	case USE_IN_USE:
 		fputs("in use: ", stdout);
-		print_line(nic->record);
+		print_map(nic->report);
 		break;
 	case USE_LEARNING:
-		printf("learning the clock, software stamps meanwhile: %llu pairs, %u steps",
-		       (unsigned long long)nic->record->pairs, nic->record->steps);
+		fputs("learning the clock mapping, RTTs end with driver timestamps meanwhile: ",
+		      stdout);
+		printf("%llu pairs, %u steps", (unsigned long long)nic->report->pairs,
+		       nic->report->steps);
 		break;
 	case USE_UNSEEN:
 		fputs("waiting for ACKs of connections that use timely", stdout);
@@ -265,16 +271,16 @@ static void print_stamps(const struct nic *nic)
 		[CAN_STAMP_ALL] = "in hardware all packets",
 	};
 
-	row("can stamp");
+	print_title("can timestamp");
 	fputs(texts[nic->hw.can_stamp], stdout);
 	if (nic->hw.phc >= 0)
 		printf("; clock /dev/ptp%d", nic->hw.phc);
 	putchar('\n');
 	if (nic->hw.can_stamp < CAN_STAMP_PTP)
 		return;
-	row("stamps now");
+	print_title("timestamps now");
 	if (nic->hw.config_err == -EOPNOTSUPP)
-		fputs("the driver does not tell\n", stdout);
+		fputs("the driver does not report it\n", stdout);
 	else if (nic->hw.config_err)
 		printf("unknown: %s\n", error_text(nic->hw.config_err));
 	else
@@ -284,12 +290,13 @@ static void print_stamps(const struct nic *nic)
 
 static void print_rate(const struct nic *nic)
 {
-	__u32 override = nic->record ? nic->record->override_kbps : 0;
+	__u32 override = nic->report ? nic->report->override_kbps : 0;
 	char text[32];
 
-	row("line rate");
+	print_title("link rate");
 	if (override)
-		printf("%s, set by hand; the link: ", rate_text(text, sizeof(text), override));
+		printf("%s, set by hand; the NIC reports: ",
+		       rate_text(text, sizeof(text), override));
 	if (nic->hw.speed_mbps)
 		puts(rate_text(text, sizeof(text), nic->hw.speed_mbps * 1000ULL));
 	else
@@ -298,7 +305,7 @@ static void print_rate(const struct nic *nic)
 
 static void print_coalescing(const struct hardware *hw)
 {
-	row("coalescing");
+	print_title("coalescing");
 	if (!hw->coalesce) {
 		puts("not known");
 		return;
@@ -331,15 +338,16 @@ static void print_nic(const struct nic *nic)
 	print_stamps(nic);
 	print_rate(nic);
 	print_coalescing(hw);
-	row("offloads");
+	print_title("offloads");
 	printf("GRO %s, TSO %s, LRO %s, GRO-HW %s\n", on_off(hw->gro), on_off(hw->tso),
 	       on_off(hw->lro), on_off(hw->gro_hw));
 	for (unsigned int i = 0; i < nic->hints.count; i++)
 		printf("    * %s\n", nic->hints.text[i]);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
+/* A flag: 1, 0, or -1 if it is not known. */
 static void json_flag(const char *key, int value)
 {
 	if (value < 0)
@@ -348,7 +356,7 @@ static void json_flag(const char *key, int value)
 		json_bool(key, value);
 }
 
-/* 0 is what nobody knows. */
+/* A number that is 0 if it is not known, and null then. */
 static void json_known(const char *key, __u64 value)
 {
 	if (value)
@@ -374,35 +382,44 @@ static void json_stamps(const struct hardware *hw)
 		json_signed("ptp_clock", hw->phc);
 }
 
-static void json_line(const struct record *record)
+/*
+ * The mapping of the NIC's clock to the host's; without a mapping each key is null. The keys line_*
+ * are the names of map_* in the last release, which remain for one release.
+ */
+static void json_map(const struct report *report)
 {
 	static const char * const keys[] = {
-		"uncertainty_ns", "drift_ppb", "line_nic_ns", "line_host_ns", "line_drift_q32",
+		"uncertainty_ns", "drift_ppb", "map_nic_ns", "map_host_ns", "map_drift_q32",
+		"line_nic_ns", "line_host_ns", "line_drift_q32",
 	};
 
-	if (!record || !record->has_line) {
+	if (!report || !report->has_map) {
 		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
 			json_null(keys[i]);
 		return;
 	}
-	json_unsigned(keys[0], record->uncertainty_ns);
-	json_signed(keys[1], record->drift_ppb);
-	json_unsigned(keys[2], record->nic_ns);
-	json_unsigned(keys[3], record->host_ns);
-	json_signed(keys[4], record->drift_q32);
+	json_unsigned(keys[0], report->uncertainty_ns);
+	json_signed(keys[1], report->drift_ppb);
+	for (size_t i = 2; i < ARRAY_SIZE(keys); i += 3) {
+		json_unsigned(keys[i], report->nic_ns);
+		json_unsigned(keys[i + 1], report->host_ns);
+		json_signed(keys[i + 2], report->drift_q32);
+	}
 }
 
 static void json_hardware_rtt(const struct nic *nic)
 {
-	const struct record *record = nic->record;
+	const struct report *report = nic->report;
 
 	json_open("hardware_rtt", '{');
 	json_string("state", use_names[nic->use]);
-	json_flag("allowed", record ? record->use : -1);
-	json_line(record);
-	json_unsigned("pairs", record ? record->pairs : 0);
-	json_unsigned("brackets", record ? record->brackets : 0);
-	json_unsigned("steps", record ? record->steps : 0);
+	json_flag("allowed", report ? report->use : -1);
+	json_map(report);
+	json_unsigned("pairs", report ? report->pairs : 0);
+	json_unsigned("cross_timestamps", report ? report->cross_timestamps : 0);
+	/* The key's name in the last release remains for one release. */
+	json_unsigned("brackets", report ? report->cross_timestamps : 0);
+	json_unsigned("steps", report ? report->steps : 0);
 	json_close('}');
 }
 
@@ -439,7 +456,8 @@ static void json_nic(const struct nic *nic)
 	json_hardware_rtt(nic);
 	json_stamps(hw);
 	json_known("link_speed_mbps", hw->speed_mbps);
-	json_known("line_rate_override_kbps", nic->record ? nic->record->override_kbps : 0);
+	json_known("link_rate_override_kbps", nic->report ? nic->report->override_kbps : 0);
+	json_known("line_rate_override_kbps", nic->report ? nic->report->override_kbps : 0);
 	json_settings(hw);
 	json_open("hints", '[');
 	for (unsigned int i = 0; i < nic->hints.count; i++)
@@ -448,9 +466,12 @@ static void json_nic(const struct nic *nic)
 	json_close('}');
 }
 
-/* ---- which ---- */
+/* ---- selection of devices ---- */
 
-/* What is no NIC need not be shown unasked: the virtual ones that do not stamp. */
+/*
+ * Is the device shown if the command names no device? Virtual devices are, if they have hardware
+ * timestamps.
+ */
 static bool is_nic(const struct nic *nic)
 {
 	if (!nic->link->ethernet || link_is_upper(nic->link))
@@ -468,7 +489,7 @@ static void ask_module(struct module *module)
 		return;
 	module->loaded = family.id;
 	if (module->loaded)
-		module->err = family_nics(&family, &module->records);
+		module->err = family_nics(&family, &module->reports);
 	family_close(&family);
 }
 
@@ -478,7 +499,7 @@ static void show_one(const struct links *links, const struct link *link,
 {
 	struct nic nic;
 
-	look_at(&nic, links, link, module, fd);
+	inspect_nic(&nic, links, link, module, fd);
 	if (named || is_nic(&nic)) {
 		if (json)
 			json_nic(&nic);
@@ -506,7 +527,7 @@ static int show_links(const struct links *links, const char * const *names, int 
 			show_one(links, link, &module, fd, true, json, &shown);
 			continue;
 		}
-		tell_err("no device \"%s\" in this network namespace; ip -br link shows what there is",
+		tell_err("no device \"%s\" in this network namespace; ip -br link lists the devices",
 			 plain(names[i]));
 		status = STATUS_FAILED;
 	}
@@ -518,11 +539,11 @@ static int show_links(const struct links *links, const char * const *names, int 
 	} else if (!shown && !count) {
 		tell_info("no NIC in this network namespace (virtual devices are shown when they are named)");
 	}
-	free(module.records.record);
+	free(module.reports.report);
 	return status;
 }
 
-/* Those that are named, or all NICs. Returns the exit status, having told all. */
+/* Show the named devices, or all NICs. Prints errors. Returns the exit status. */
 int show_nics(const char * const *names, int count, bool json)
 {
 	struct links links;

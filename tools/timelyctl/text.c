@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What timelyctl says: messages, hints, rates, and JSON.
+ * Output of timelyctl: messages, hints, rates, and JSON.
  *
- * A device's name may hold any bytes but a slash, a colon and white space. On
- * the terminal those that are no printable ASCII become '?', and in JSON the
- * bytes of what is not UTF-8 become the characters of their numbers.
+ * The name of a device may contain any bytes but a slash, a colon and white space. Text output
+ * replaces bytes that are not printable ASCII by '?'. JSON output replaces bytes that are not UTF-8
+ * by the characters with their numbers.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@ void tell_err(const char *format, ...)
 {
 	va_list args;
 
-	/* What was said before comes first where both go to one file. */
+	/* Keeps the order of messages if stdout and stderr are the same file. */
 	fflush(stdout);
 	fputs("timelyctl: ", stderr);
 	va_start(args, format);
@@ -68,8 +68,8 @@ const char *error_text(int err)
 const char *plain(const char *name)
 {
 	static char texts[4][128];
-	static unsigned int turn;
-	char *text = texts[turn++ % ARRAY_SIZE(texts)];
+	static unsigned int calls;
+	char *text = texts[calls++ % ARRAY_SIZE(texts)];
 	size_t i;
 
 	for (i = 0; name[i] && i < sizeof(texts[0]) - 1; i++)
@@ -98,11 +98,11 @@ void hints_free(struct hints *hints)
 
 /* ---- JSON ---- */
 
-/* Something was written at this depth already: a comma comes first. */
+/* Whether a comma is needed before the next value, at each depth. */
 static bool json_more[8];
 static unsigned int json_depth;
 
-/* Bytes of the UTF-8 character at text, 0 if it is none; RFC 3629. */
+/* Length of the UTF-8 character at text in bytes; 0 if the bytes are not UTF-8 (RFC 3629). */
 static size_t utf8_bytes(const unsigned char *text)
 {
 	size_t bytes = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 :
@@ -111,7 +111,7 @@ static size_t utf8_bytes(const unsigned char *text)
 	for (size_t i = 1; i < bytes; i++)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
-	/* Longer than needed, a surrogate, beyond the last character. */
+	/* An overlong encoding, a surrogate, or a character beyond the last one. */
 	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
 	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
 		return 0;
@@ -223,14 +223,20 @@ void counters_print(const struct counters *counters)
 void counters_json(const char *key, const struct counters *counters)
 {
 	json_open(key, '{');
-	for (size_t i = 0; i < counters->count; i++)
-		json_unsigned(counters->counter[i].name, counters->counter[i].value);
+	for (size_t i = 0; i < counters->count; i++) {
+		const struct counter *counter = &counters->counter[i];
+
+		json_unsigned(counter->name, counter->value);
+		/* The counter's name in the last release remains for one release. */
+		if (strcmp(counter->name, "probes_apart") == 0)
+			json_unsigned("drains_apart", counter->value);
+	}
 	json_close('}');
 }
 
 /* ---- numbers, addresses, rates and times ---- */
 
-/* Into INET6_ADDRSTRLEN bytes; of IPv4 by 4 bytes, of IPv6 by 16, "?" by any other. */
+/* Write an address to INET6_ADDRSTRLEN bytes: IPv4 for 4 bytes, IPv6 for 16 bytes, else "?". */
 const char *address_text(char *text, const unsigned char *address, unsigned int bytes)
 {
 	int family = bytes == 4 ? AF_INET : bytes == 16 ? AF_INET6 : AF_UNSPEC;
@@ -240,7 +246,7 @@ const char *address_text(char *text, const unsigned char *address, unsigned int 
 	return text;
 }
 
-/* Decimal, and nothing beside it. */
+/* Parse a decimal number without other characters. */
 bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value)
 {
 	char *end;
@@ -252,7 +258,7 @@ bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value)
 	return end != word && !*end && !errno && *value >= min && *value <= max;
 }
 
-/* Three digits or more, to be read at a glance. */
+/* A time, rounded down, in the unit that leaves one to four digits: "9999 ns", "10 us". */
 const char *time_text(char *text, size_t size, __u64 ns)
 {
 	if (ns < 10000)
@@ -266,7 +272,7 @@ const char *time_text(char *text, size_t size, __u64 ns)
 	return text;
 }
 
-/* In kbit/s. To tc a number without a unit is in bit/s, and "bps" are bytes. */
+/* Units in kbit/s. As in tc, a number without a unit is in bit/s, and "bps" is bytes per second. */
 static const struct {
 	const char *name;
 	double kbps;
@@ -281,7 +287,7 @@ static const struct {
 	{ "tibps", 0x1p43 / 1e3 },
 };
 
-/* Whole kbit/s, to the nearest, from 1 kbit/s to 1 Tbit/s. */
+/* Parse a rate, rounded to kbit/s, from 1 kbit/s to 1 Tbit/s. */
 bool parse_rate_kbps(const char *word, __u32 *kbps)
 {
 	size_t digits = strspn(word, "0123456789.");
@@ -291,7 +297,7 @@ bool parse_rate_kbps(const char *word, __u32 *kbps)
 	if (!digits || digits > 32)
 		return false;
 	value = strtod(word, &end);
-	/* Neither 0x10 nor 1e3 nor 1.2.3 . */
+	/* Refuse 0x10, 1e3 and 1.2.3, which strtod() or strtoul() accept in part. */
 	if (end != word + digits)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(rate_units); i++) {
@@ -306,7 +312,7 @@ bool parse_rate_kbps(const char *word, __u32 *kbps)
 	return false;
 }
 
-/* To three decimals, of which zeros at the end are left out. */
+/* A rate with up to three decimals, without zeros at the end: "2.5 Gb/s". */
 const char *rate_text(char *text, size_t size, __u64 kbps)
 {
 	static const char * const units[] = { "kb/s", "Mb/s", "Gb/s", "Tb/s" };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timelyctl: see what RTTs of TIMELY end with, and have them end with stamps of
- * the NIC's hardware; On-Ramp's keys, receiver and state. timelyctl(8) is the
- * manual.
+ * timelyctl: shows with which timestamps the RTTs of TIMELY end, turns a NIC's hardware timestamps
+ * on, and manages On-Ramp's keys and receiver. timelyctl(8) is the manual.
  *
- * This file has the command line and what changes a NIC; the parts are in
- * timelyctl.h.
+ * This file has the command line and the commands that change a NIC; timelyctl.h lists the other
+ * files.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,17 +13,16 @@
 #include <unistd.h>
 
 #include <linux/timely.h>
+#include <linux/timely_version.h>
 
 #include "timelyctl.h"
-
-#define VERSION "1"
 
 static int show_help(FILE *to)
 {
 	fputs("Usage: timelyctl [ -j ] nic [ show ] [ IFACE ]...\n"
 	      "       timelyctl nic enable IFACE\n"
 	      "       timelyctl nic disable IFACE\n"
-	      "       timelyctl nic set IFACE [ line-rate { RATE | auto } ] [ hardware { on | off } ]\n"
+	      "       timelyctl nic set IFACE [ link-rate { RATE | auto } ] [ hardware { on | off } ]\n"
 	      "       timelyctl [ -j ] rtt\n"
 	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
@@ -38,32 +36,36 @@ static int show_help(FILE *to)
 	      "       timelyctl [ -j ] limits\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
-	      "nic show     whether RTTs end with a NIC's hardware stamps, and what that depends on\n"
-	      "nic enable   have a NIC stamp all packets it receives (root)\n"
-	      "nic disable  have it stamp none again (root)\n"
-	      "nic set      line-rate: what counts in the place of the link's speed, as 25gbit\n"
-	      "             hardware: may its stamps be used? (root, module timely)\n"
-	      "rtt          what RTTs ended with and why ACKs gave none, counted (module timely)\n"
-	      "onramp       On-Ramp here: keys, what became of OR-ACKs; flows: who was held (root)\n"
-	      "key          secrets that OR-ACKs are made and verified with; add reads 32 hex digits\n"
-	      "             from the file or standard input, generate makes some (root)\n"
-	      "acker        data that comes here and is answered by OR-ACKs (module timely_acker)\n"
-	      "limits       how many flows, queues and such this network namespace has and may have\n"
-	      "-j           JSON, for what shows something\n"
+	      "nic show     show whether RTTs end with a NIC's hardware timestamps, and if not, why\n"
+	      "nic enable   make a NIC timestamp all packets that it receives (root)\n"
+	      "nic disable  make a NIC timestamp no received packets (root)\n"
+	      "nic set      link-rate: the rate to use instead of the speed that the NIC reports, such as 25gbit\n"
+	      "             hardware: whether its timestamps are used (root, module timely)\n"
+	      "rtt          show how many RTTs ended with each kind of timestamp, and how many ACKs\n"
+	      "             gave no RTT, by reason (module timely)\n"
+	      "onramp       show On-Ramp's keys, and counters of OR-ACKs (the answers that report when\n"
+	      "             data arrived); flows: delay and pauses of each flow (root)\n"
+	      "key          manage the keys that sign OR-ACKs; add reads 32 hex digits\n"
+	      "             from the file or standard input, generate prints a new key (root)\n"
+	      "acker        choose which received data is answered by OR-ACKs; set: how often; the\n"
+	      "             test clock makes OR-ACKs report wrong times, for tests (module timely_acker)\n"
+	      "limits       show how many flows, queues and other objects this network namespace has,\n"
+	      "             and how many it may have\n"
+	      "-j           print JSON, for commands that show something\n"
 	      "\n"
 	      "Exit status: 0 done, 1 the kernel or the device refused, 2 wrong usage,\n"
-	      "3 the NIC cannot stamp all packets. Manual: man timelyctl\n", to);
+	      "3 the NIC cannot timestamp all packets. Manual: man timelyctl\n", to);
 	return STATUS_OK;
 }
 
-/* ---- one device, to change ---- */
+/* ---- the device of a command ---- */
 
 /**
- * struct target - the device that a command is about
- * @links: all devices, as @link is one of them
+ * struct target - the device of a command
+ * @links: all devices, because @link is one of them
  * @link: the device
- * @name: its name, for messages
- * @fd: for ioctls
+ * @name: name of the device, for messages
+ * @fd: socket for ioctl()
  */
 struct target {
 	struct links links;
@@ -79,7 +81,7 @@ static void target_close(struct target *target)
 	links_free(&target->links);
 }
 
-/* Says what is wrong. */
+/* Open the device; print an error if that fails. */
 static bool target_open(struct target *target, const char *name)
 {
 	int err = links_get(&target->links);
@@ -96,13 +98,16 @@ static bool target_open(struct target *target, const char *name)
 	target->name = plain(name);
 	if (target->link)
 		return true;
-	tell_err("no device \"%s\" in this network namespace; ip -br link shows what there is",
+	tell_err("no device \"%s\" in this network namespace; ip -br link lists the devices",
 		 target->name);
 	target_close(target);
 	return false;
 }
 
-/* A VLAN, a bond: the stamps are those of the devices below it. */
+/*
+ * Print an error for a VLAN, a bond and the like, whose packets are timestamped by the devices
+ * below, with the command that the user may run for each of these. @verb is the word after "nic".
+ */
 static void name_lower(const struct target *target, const char *verb)
 {
 	const struct link *leaves[64];
@@ -115,30 +120,32 @@ static void name_lower(const struct target *target, const char *verb)
 		tell_err("%s is a %s with no device below it: there is nothing to %s",
 			 target->name, target->link->kind, verb);
 	else
-		tell_err("%s is a %s: packets are stamped by the NIC%s below it; do this instead:",
+		tell_err("%s is a %s: packets are timestamped by the NIC%s below it; do this instead:",
 			 target->name, target->link->kind, count == 1 ? "" : "s");
 	for (size_t i = 0; i < count; i++)
 		fprintf(stderr, "    timelyctl nic %s %s%s\n", verb, plain(leaves[i]->name),
 			strcmp(verb, "set") == 0 ? " ..." : "");
 }
 
+/* Print an error for the errno of SIOCSHWTSTAMP. Returns an exit status. */
 static int tell_refused(const struct target *target, const char *verb, int err)
 {
 	switch (err) {
 	case -EPERM:
 	case -EACCES:
-		tell_err("%s: to %s it takes root (CAP_NET_ADMIN): sudo timelyctl nic %s %s",
+		tell_err("%s: nic %s needs root (CAP_NET_ADMIN): sudo timelyctl nic %s %s",
 			 target->name, verb, verb, target->name);
 		break;
 	case -EOPNOTSUPP:
-		tell_err("%s: the driver does not let its stamps be set", target->name);
+		tell_err("%s: the driver has no setting for hardware timestamps (SIOCSHWTSTAMP): hardware RTTs are not possible with it",
+			 target->name);
 		break;
 	case -ENODEV:
-		tell_err("%s: the device is gone or asleep; is it up? ip link set %s up",
+		tell_err("%s: the device is removed or suspended; if it is down: ip link set %s up",
 			 target->name, target->name);
 		break;
 	case -EBUSY:
-		tell_err("%s: the driver is busy; stop what uses its stamps (a PTP program?) and try again",
+		tell_err("%s: the driver is busy; stop what uses its timestamps (a PTP program?) and try again",
 			 target->name);
 		break;
 	default:
@@ -152,15 +159,18 @@ static int tell_refused(const struct target *target, const char *verb, int err)
 static int cannot_stamp(const struct target *target, const struct hardware *hw)
 {
 	if (hw->can_stamp == CAN_STAMP_PTP)
-		tell_err("%s stamps PTP packets only, not all: hardware RTTs are not possible with it. Nothing was changed; RTTs end with software stamps.",
+		tell_err("%s timestamps PTP packets only, not all: hardware RTTs are not possible with it. Nothing was changed; RTTs end with software timestamps.",
 			 target->name);
 	else
-		tell_err("%s does not stamp received packets in hardware: hardware RTTs are not possible with it. RTTs end with software stamps.",
+		tell_err("%s does not timestamp received packets in hardware: hardware RTTs are not possible with it. RTTs end with software timestamps.",
 			 target->name);
 	return STATUS_CANNOT;
 }
 
-/* The filter before, for drivers that do not tell it: as if nobody used them. */
+/*
+ * The configuration to restore. If the driver does not report it, the result has no filter, and
+ * timestamps of sent packets are on if the driver supports them: a PTP program may need these.
+ */
 static struct hwtstamp_config config_before(const struct hardware *hw)
 {
 	struct hwtstamp_config unknown = {
@@ -171,7 +181,7 @@ static struct hwtstamp_config config_before(const struct hardware *hw)
 	return hw->config_err ? unknown : hw->config;
 }
 
-/* The driver took ALL for something less. */
+/* The driver chose a filter for fewer packets: restore the previous one. */
 static int undo_narrowed(const struct target *target, const struct hwtstamp_config *got,
 			 struct hwtstamp_config before)
 {
@@ -180,11 +190,11 @@ static int undo_narrowed(const struct target *target, const struct hwtstamp_conf
 	int err = hardware_set_config(target->fd, target->link->name, &before);
 
 	if (err || before.rx_filter != filter)
-		tell_err("%s: asked for all packets the driver chose %s, and its filter %s could not be restored (%s): restart the PTP program, if there is one",
+		tell_err("%s: asked to timestamp all packets, the driver chose %s, and its filter %s could not be restored (%s): if a PTP program uses this NIC, restart it",
 			 target->name, narrowed, filter_name(filter),
 			 err ? error_text(err) : filter_name(before.rx_filter));
 	else
-		tell_err("%s: asked for all packets the driver chose %s: it stamps PTP packets only, hardware RTTs are not possible with it. Nothing was changed (rx %s).",
+		tell_err("%s: asked to timestamp all packets, the driver chose %s, which is PTP packets only: hardware RTTs are not possible. Nothing was changed (rx %s).",
 			 target->name, narrowed, filter_name(filter));
 	return STATUS_CANNOT;
 }
@@ -194,13 +204,13 @@ static void tell_enabled(const struct target *target, const struct hardware *hw)
 	int before = hw->config_err ? HWTSTAMP_FILTER_NONE : hw->config.rx_filter;
 
 	if (hw->config_err)
-		tell_info("%s: all received packets are stamped now (the driver does not tell what was before)",
+		tell_info("%s: all received packets are timestamped now (the driver does not report the previous setting)",
 			  target->name);
 	else
-		tell_info("%s: all received packets are stamped now (rx was %s; tx is %s as before)",
+		tell_info("%s: all received packets are timestamped now (rx was %s; tx is %s as before)",
 			  target->name, filter_name(before), tx_name(hw->config.tx_type));
 	if (before != HWTSTAMP_FILTER_NONE)
-		tell_info("A PTP program had asked for %s, which all includes. When it starts again it may narrow the filter: ptp4l does not with \"hwts_filter full\".",
+		tell_info("A PTP program had set the filter %s; the filter all includes its packets. When the program starts again it may set its own filter; ptp4l with \"hwts_filter full\" does not.",
 			  filter_name(before));
 	tell_info("This lasts until the device or the driver is reset: see PERSISTENCE in man timelyctl.");
 }
@@ -215,21 +225,21 @@ static int enable_all(const struct target *target, const struct hardware *hw)
 	got.rx_filter = HWTSTAMP_FILTER_ALL;
 	err = hardware_set_config(target->fd, target->link->name, &got);
 	if (err == -ERANGE) {
-		tell_err("%s: the driver does not stamp all packets (PTP only, or none): hardware RTTs are not possible with it. Nothing was changed.",
+		tell_err("%s: the driver does not timestamp all packets (PTP only, or none): hardware RTTs are not possible with it. Nothing was changed.",
 			 target->name);
 		return STATUS_CANNOT;
 	}
 	if (err)
 		return tell_refused(target, "enable", err);
-	/* What it has made of it, and once more asked, where it can be asked. */
+	/* Read the configuration again, if the driver allows that. */
 	if (!hardware_get_config(target->fd, target->link->name, &read))
 		got = read;
 	if (got.rx_filter != HWTSTAMP_FILTER_ALL)
 		return undo_narrowed(target, &got, before);
 	tell_enabled(target, hw);
 	if (!hw->config_err && got.tx_type != before.tx_type)
-		tell_info("The driver made tx %s of %s.", tx_name(got.tx_type),
-			  tx_name(before.tx_type));
+		tell_info("The driver changed the timestamps of sent packets: tx was %s and is %s.",
+			  tx_name(before.tx_type), tx_name(got.tx_type));
 	return STATUS_OK;
 }
 
@@ -245,7 +255,7 @@ static int enable(const struct target *target)
 	if (hw.can_stamp != CAN_STAMP_ALL)
 		return cannot_stamp(target, &hw);
 	if (!hw.config_err && hw.config.rx_filter == HWTSTAMP_FILTER_ALL) {
-		tell_info("%s: all received packets are stamped already", target->name);
+		tell_info("%s: all received packets are timestamped already", target->name);
 		return STATUS_OK;
 	}
 	return enable_all(target, &hw);
@@ -267,7 +277,8 @@ static int disable(const struct target *target)
 	config = config_before(&hw);
 	if (hw.can_stamp < CAN_STAMP_PTP ||
 	    (!hw.config_err && config.rx_filter == HWTSTAMP_FILTER_NONE)) {
-		tell_info("%s: no received packets are stamped in hardware already", target->name);
+		tell_info("%s: already no received packets are timestamped in hardware",
+			  target->name);
 		return STATUS_OK;
 	}
 	if (!hw.config_err && config.rx_filter != HWTSTAMP_FILTER_ALL) {
@@ -279,25 +290,34 @@ static int disable(const struct target *target)
 	err = hardware_set_config(target->fd, target->link->name, &config);
 	if (err)
 		return tell_refused(target, "disable", err);
-	tell_info("%s: received packets are not stamped any more", target->name);
+	tell_info("%s: received packets are not timestamped any more", target->name);
 	if (!hw.config_err && hw.config.tx_type != HWTSTAMP_TX_OFF)
-		tell_info("Stamps of sent packets are on (tx %s): if a PTP program uses this NIC, restart it, as it gets no more receive stamps.",
+		tell_info("Timestamps of sent packets are on (tx %s): if a PTP program uses this NIC, restart it, as it gets no more receive timestamps.",
 			  tx_name(hw.config.tx_type));
 	return STATUS_OK;
 }
 
 /* ---- nic set ---- */
 
-/* What was given; the change points to it. */
+/* The settings of a command line. Pointers of @change are NULL or point to @kbps and @use. */
 struct settings {
 	struct change change;
 	__u32 kbps;
 	__u8 use;
 };
 
+/* The name of a setting; a deprecated name is accepted with a notice. */
+static const char *setting_name(const char *word)
+{
+	if (strcmp(word, "line-rate") != 0)
+		return word;
+	tell_err("nic set: line-rate is deprecated and will be removed in the next release: use link-rate");
+	return "link-rate";
+}
+
 static bool parse_setting(const char *word, const char *value, struct settings *settings)
 {
-	if (strcmp(word, "line-rate") == 0) {
+	if (strcmp(word, "link-rate") == 0) {
 		settings->change.override_kbps = &settings->kbps;
 		settings->kbps = 0;
 		return strcmp(value, "auto") == 0 || parse_rate_kbps(value, &settings->kbps);
@@ -307,21 +327,23 @@ static bool parse_setting(const char *word, const char *value, struct settings *
 	return settings->use || strcmp(value, "off") == 0;
 }
 
-/* Returns an exit status, having told what is wrong. */
+/* Parse the settings, and print an error. Returns an exit status. */
 static int parse_settings(char **words, int count, struct settings *settings)
 {
 	if (!count)
-		return usage_err("nic set: what? line-rate or hardware");
+		return usage_err("nic set: a setting is missing: link-rate or hardware");
 	for (int i = 0; i < count; i += 2) {
-		bool rate = strcmp(words[i], "line-rate") == 0;
+		const char *name = setting_name(words[i]);
+		bool rate = strcmp(name, "link-rate") == 0;
 
-		if (!rate && strcmp(words[i], "hardware") != 0)
-			return usage_err("nic set: what is \"%s\"?", plain(words[i]));
+		if (!rate && strcmp(name, "hardware") != 0)
+			return usage_err("nic set: allowed are link-rate and hardware, not \"%s\"",
+					 plain(words[i]));
 		if (i + 1 == count)
-			return usage_err("nic set: %s: a value is missing", words[i]);
-		if (!parse_setting(words[i], words[i + 1], settings))
-			return usage_err("nic set: %s: allowed are %s, not \"%s\"", words[i],
-					 rate ? "auto and rates up to 1tbit, as 25gbit" :
+			return usage_err("nic set: %s: a value is missing", name);
+		if (!parse_setting(name, words[i + 1], settings))
+			return usage_err("nic set: %s: allowed are %s, not \"%s\"", name,
+					 rate ? "auto and rates up to 1tbit such as 25gbit" :
 					 "on and off", plain(words[i + 1]));
 	}
 	return STATUS_OK;
@@ -332,13 +354,14 @@ static void tell_settings(const struct target *target, const struct settings *se
 	char text[32];
 
 	if (settings->change.override_kbps && settings->kbps)
-		tell_info("%s: %s counts as the line rate", target->name,
+		tell_info("%s: the link rate is %s from now on", target->name,
 			  rate_text(text, sizeof(text), settings->kbps));
 	else if (settings->change.override_kbps)
-		tell_info("%s: the link's speed counts as the line rate", target->name);
+		tell_info("%s: the link rate is the speed that the NIC reports from now on",
+			  target->name);
 	if (settings->change.use)
-		tell_info("%s: hardware stamps %s be used", target->name,
-			  settings->use ? "may" : "will not");
+		tell_info("%s: hardware timestamps %s used", target->name,
+			  settings->use ? "are" : "are not");
 }
 
 static int no_module(void)
@@ -352,7 +375,7 @@ static int family_failed(const struct family *family, const char *name, int err)
 	const char *why = family->talk.why[0] ? family->talk.why : error_text(err);
 
 	if (err == -EPERM || err == -EACCES)
-		tell_err("%s: to set it takes root (CAP_NET_ADMIN): sudo timelyctl nic set ...",
+		tell_err("%s: nic set needs root (CAP_NET_ADMIN): sudo timelyctl nic set ...",
 			 name);
 	else if (err == -ENOENT)
 		tell_err("%s: %s: enable it first: timelyctl nic enable %s", name, why, name);
@@ -371,7 +394,7 @@ static int apply_settings(const struct target *target, const struct settings *se
 		name_lower(target, "set");
 		status = STATUS_FAILED;
 	} else if (err) {
-		tell_err("cannot ask the kernel: %s", error_text(err));
+		tell_err("a netlink request to the kernel failed: %s", error_text(err));
 		status = STATUS_FAILED;
 	} else if (!family.id) {
 		status = no_module();
@@ -401,7 +424,7 @@ static int show_counters(bool json)
 	if (!err)
 		err = family_counters(&family, &counters);
 	if (err) {
-		tell_err("cannot ask module timely: %s",
+		tell_err("a request to module timely failed: %s",
 			 family.talk.why[0] ? family.talk.why : error_text(err));
 	} else {
 		if (json) {
@@ -445,7 +468,7 @@ static int command_set(char **words, int count)
 	return status;
 }
 
-/* A verb, or at once the devices to show. */
+/* The next word is a verb, or the first of the devices to show. */
 static int command_nic(char **words, int count, bool json)
 {
 	const char *verb = count ? words[0] : "show";
@@ -459,18 +482,18 @@ static int command_nic(char **words, int count, bool json)
 		return show_nics((const char * const *)words + skip, count - skip, json);
 	}
 	if (json)
-		return usage_err("-j is for show and rtt");
+		return usage_err("nic %s: -j is only for commands that show something", verb);
 	if (count < 2)
-		return usage_err("nic %s: which device? nic show lists them", verb);
+		return usage_err("nic %s: the device's name is missing; nic show lists NICs", verb);
 	if (is_set)
 		return command_set(words + 1, count - 1);
 	if (count > 2)
-		return usage_err("nic %s: one device, not \"%s\" as well", verb,
+		return usage_err("nic %s: give one device, not \"%s\" as well", verb,
 				 plain(words[2]));
 	return on_target(words[1], is_enable ? enable : disable);
 }
 
-static int command(char **words, int count, bool json)
+static int run_command(char **words, int count, bool json)
 {
 	if (!count) {
 		show_help(stderr);
@@ -480,7 +503,7 @@ static int command(char **words, int count, bool json)
 		return command_nic(words + 1, count - 1, json);
 	if (strcmp(words[0], "rtt") == 0) {
 		if (count > 1)
-			return usage_err("rtt: what is \"%s\"?", plain(words[1]));
+			return usage_err("rtt: unexpected word \"%s\"", plain(words[1]));
 		return show_counters(json);
 	}
 	if (strcmp(words[0], "onramp") == 0)
@@ -493,12 +516,12 @@ static int command(char **words, int count, bool json)
 		return command_limits(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
-	return usage_err("what is \"%s\"?", plain(words[0]));
+	return usage_err("unknown command \"%s\"", plain(words[0]));
 }
 
 /*
- * An option may stand anywhere. Not so "-", which is standard input, and negative
- * numbers, which getopt would take for options.
+ * An option may be anywhere on the command line. "-" is standard input, and negative numbers are
+ * values, which getopt would take for options.
  */
 static bool is_option(const char *word)
 {
@@ -521,14 +544,14 @@ int main(int argc, char **argv)
 		} else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
 			return show_help(stdout);
 		} else if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0) {
-			puts("timelyctl " VERSION);
+			puts("timelyctl " TIMELY_VERSION);
 			return STATUS_OK;
 		} else {
 			return usage_err("unrecognized option \"%s\"", plain(word));
 		}
 	}
-	status = command(argv, count, json);
-	/* A full disk, a closed pipe. */
+	status = run_command(argv, count, json);
+	/* The disk may be full, or the reader of a pipe may have closed it. */
 	if (fflush(stdout) || ferror(stdout)) {
 		tell_err("cannot write: %s", error_text(errno));
 		return STATUS_FAILED;

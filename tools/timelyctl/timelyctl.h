@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of timelyctl share. Functions that can fail return 0 or a
- * negative errno, and have told nothing unless they say that they have.
+ * Declarations shared by the files of timelyctl. Functions that can fail return 0 or a negative
+ * errno, and print nothing unless their comments say so.
  */
 #ifndef TIMELYCTL_H
 #define TIMELYCTL_H
@@ -20,65 +20,70 @@
 /* Exit statuses, see the manual. */
 enum {
 	STATUS_OK,
-	STATUS_FAILED,		/* the kernel or the device says no */
+	STATUS_FAILED,		/* the kernel or the device refuses */
 	STATUS_USAGE,
-	STATUS_CANNOT,		/* the NIC cannot stamp all packets */
+	STATUS_CANNOT,		/* the NIC cannot timestamp all packets */
 };
 
-/* ---- text.c: what goes to the terminal, and JSON ---- */
+/* ---- text.c: messages and JSON ---- */
 
 /**
- * struct hints - advice on a NIC
- * @count: how many
- * @text: each a line, allocated
+ * struct hints - advice about a NIC
+ * @count: number of hints; further hints than @text has room for are dropped
+ * @text: the hints, one line each, which hints_free() frees
  */
 struct hints {
 	unsigned int count;
 	char *text[8];
 };
 
-/* To standard error, after the program's name. */
+/* Prints to standard error, after the program's name. */
 [[gnu::format(printf, 1, 2)]] void tell_err(const char *format, ...);
-/* To standard output. */
+/* Prints to standard output. */
 [[gnu::format(printf, 1, 2)]] void tell_info(const char *format, ...);
-/* As tell_err(), and where the right usage is; returns STATUS_USAGE. */
+/* As tell_err(), followed by the command for help; returns STATUS_USAGE. */
 [[gnu::format(printf, 1, 2)]] int usage_err(const char *format, ...);
+/* Prints an error and ends the program. */
 [[gnu::noreturn]] void out_of_memory(void);
+/* Takes an errno, positive or negative. */
 const char *error_text(int err);
-/* A name with nothing in it that a terminal obeys; good until its fourth use. */
+/* A copy of the name with '?' for bytes that are not printable ASCII. Three more calls keep it. */
 const char *plain(const char *name);
 
 [[gnu::format(printf, 2, 3)]] void hint_info(struct hints *hints, const char *format, ...);
 void hints_free(struct hints *hints);
 
+/* JSON on standard output. @key is the key of a value in an object, NULL for an array's element. */
 void json_open(const char *key, char bracket);
 void json_close(char bracket);
+/* Ends the line after the outermost value. */
 void json_end(void);
 void json_null(const char *key);
 void json_string(const char *key, const char *text);
 void json_signed(const char *key, __s64 value);
 void json_unsigned(const char *key, __u64 value);
 void json_bool(const char *key, bool value);
-/* Of parts in 65536. */
+/* @parts is in 65536ths. */
 void json_fraction(const char *key, __u32 parts);
 
 struct counters;
 void counters_print(const struct counters *counters);
 void counters_json(const char *key, const struct counters *counters);
 
+/* The functions *_text() write to @text and return it; parse_*() return false for a wrong word. */
 const char *address_text(char *text, const unsigned char *address, unsigned int bytes);
 bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value);
 bool parse_rate_kbps(const char *word, __u32 *kbps);
 const char *rate_text(char *text, size_t size, __u64 kbps);
 const char *time_text(char *text, size_t size, __u64 ns);
 
-/* ---- netlink.c: a request and its answer ---- */
+/* ---- netlink.c: requests and replies ---- */
 
 /**
  * struct talk - a netlink socket
- * @socket: libmnl's
- * @seq: of the last request
- * @why: what the kernel said when it refused that, or ""
+ * @socket: libmnl's socket
+ * @seq: sequence number of the last request
+ * @why: the kernel's message about the last request if it refused that request, else ""
  */
 struct talk {
 	struct mnl_socket *socket;
@@ -86,8 +91,10 @@ struct talk {
 	char why[160];
 };
 
+/* Handles one message of a reply, see talk_ask(). */
 typedef void (*talk_each)(const struct nlmsghdr *message, void *data);
 
+/* @bus is the netlink protocol, NETLINK_*. */
 int talk_open(struct talk *talk, int bus);
 void talk_close(struct talk *talk);
 int talk_ask(struct talk *talk, struct nlmsghdr *request, talk_each each, void *data);
@@ -98,14 +105,14 @@ void attr_text(char *to, size_t size, const struct nlattr *attr);
 
 /**
  * struct link - a network device
- * @name: its name
- * @kind: of a virtual device, as `ip link add ... type` has it; else ""
- * @ifindex: its number
- * @master: the number of the bond, bridge or such it is a port of, or 0
- * @lower: the number of the device it is on top of, or 0
- * @elsewhere: that is in another network namespace
- * @up: it is set up
- * @ethernet: it has Ethernet's link layer, and is no loopback
+ * @name: name
+ * @kind: type of a virtual device, as in `ip link add ... type`; else ""
+ * @ifindex: interface index
+ * @master: interface index of the bond or bridge that the device is a port of; 0 for none
+ * @lower: interface index of the device below; 0 for none
+ * @elsewhere: the device below is in another network namespace, where @lower is an index
+ * @up: the device is up
+ * @ethernet: the device has an Ethernet link layer and is not the loopback device
  */
 struct link {
 	char name[IFNAMSIZ];
@@ -125,39 +132,40 @@ struct links {
 
 int links_get(struct links *links);
 void links_free(struct links *links);
+/* NULL if there is no such device. */
 const struct link *link_by_name(const struct links *links, const char *name);
 bool link_is_upper(const struct link *link);
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,
 		   size_t room);
 
-/* ---- hardware.c: what the driver tells ---- */
+/* ---- hardware.c: what the driver reports ---- */
 
+/* Which received packets a device can timestamp, from the least to the most. */
 enum can_stamp {
 	CAN_STAMP_NONE,
-	CAN_STAMP_SOFTWARE,
+	CAN_STAMP_SOFTWARE,	/* only the kernel timestamps packets */
 	CAN_STAMP_PTP,		/* in hardware, but not all packets */
-	CAN_STAMP_ALL,
+	CAN_STAMP_ALL,		/* in hardware, all packets */
 };
 
 /**
- * struct hardware - what the driver tells of a device
- * @driver: its name, or ""
- * @can_stamp: received packets
- * @can_stamp_tx: sent packets, in hardware
- * @tx_on: the driver knows HWTSTAMP_TX_ON
- * @phc: index of its PTP clock, -1 for none
- * @config_err: 0 if @config is known, else why not
- * @config: which packets are stamped now
- * @speed_mbps: of the link, 0 if not known
- * @coalesce: the next three are known
- * @adaptive_rx: they adapt to the load
- * @rx_usecs: an interrupt waits that long after a packet, us
- * @rx_frames: or for so many packets, 0: any number
- * @gro: receive offload by the kernel; this and the following: 1, 0, or -1 if
- *	not known
- * @tso: segmentation by the NIC
- * @lro: merging of received packets by the NIC, which forgets what they were
- * @gro_hw: merging of received packets by the NIC as GRO does it
+ * struct hardware - what the driver of a device reports
+ * @driver: name of the driver, or ""
+ * @can_stamp: which received packets the device can timestamp
+ * @can_stamp_tx: the device can timestamp sent packets in hardware
+ * @tx_on: the driver supports HWTSTAMP_TX_ON
+ * @phc: index of the PTP clock; -1 for none
+ * @config_err: 0 if @config is known, else the errno of SIOCGHWTSTAMP, negative
+ * @config: which packets are timestamped now
+ * @speed_mbps: speed of the link, Mb/s; 0 if not known
+ * @coalesce: @adaptive_rx, @rx_usecs and @rx_frames are known
+ * @adaptive_rx: the driver adapts @rx_usecs and @rx_frames to the load
+ * @rx_usecs: longest time from a received packet to its interrupt, us; 0: only @rx_frames counts
+ * @rx_frames: number of received packets that causes an interrupt at once; 0: only @rx_usecs counts
+ * @gro: merging of received packets by the kernel: 1 on, 0 off, -1 not known
+ * @tso: segmentation of sent packets by the NIC: as @gro
+ * @lro: merging of received packets by the NIC, without their headers: as @gro
+ * @gro_hw: merging of received packets by the NIC as GRO does it: as @gro
  */
 struct hardware {
 	char driver[32];
@@ -178,6 +186,7 @@ struct hardware {
 	int gro_hw;
 };
 
+/* Returns a socket for the following functions, or a negative errno. */
 int hardware_open(void);
 void hardware_get(int fd, const char *name, struct hardware *hw);
 int hardware_get_config(int fd, const char *name, struct hwtstamp_config *config);
@@ -185,34 +194,34 @@ int hardware_set_config(int fd, const char *name, struct hwtstamp_config *config
 const char *filter_name(int filter);
 const char *tx_name(int tx_type);
 
-/* ---- family.c: what the modules know ---- */
+/* ---- family.c: what the modules report ---- */
 
-/* Zeroed where it is used: libmnl leaves the bytes between attributes as they are. */
+/* Size of a request. Callers zero the buffer: libmnl does not write the padding of attributes. */
 #define REQUEST_BYTES 256
 
 /**
- * struct record - what the module knows of a NIC
- * @ifindex: of the device
+ * struct report - what module timely reports about a NIC
+ * @ifindex: interface index of the device
  * @state: TIMELY_NIC_*
- * @use: hardware stamps may be used
- * @has_line: the line is known: @uncertainty_ns to @drift_q32
- * @line_kbps: line rate of the link, 0 if not known
- * @override_kbps: counts instead, 0 if there is none
- * @uncertainty_ns: of a time on the line
- * @drift_ppb: how much faster the host's clock runs
- * @nic_ns: a point of the line, NIC's clock
- * @host_ns: and the host's
- * @drift_q32: the drift, exactly
- * @pairs: pairs of stamps seen in traffic
- * @brackets: times the PTP clock was read
- * @steps: steps noticed
+ * @use: the administrator allows that RTTs end with hardware timestamps (`nic set hardware`)
+ * @has_map: there is a clock mapping: @uncertainty_ns to @drift_q32 are known
+ * @link_kbps: link rate that the driver reports, kbit/s; 0 if not known
+ * @override_kbps: link rate that the administrator has set, kbit/s; 0 for none
+ * @uncertainty_ns: error of a timestamp that the clock mapping has converted, ns
+ * @drift_ppb: by how much the host's clock runs faster than the NIC's, ppb
+ * @nic_ns: reference point of the clock mapping, time of the NIC's clock
+ * @host_ns: time of the host's clock at @nic_ns
+ * @drift_q32: as @drift_ppb, in units of 2^-32
+ * @pairs: timestamp pairs used
+ * @cross_timestamps: cross-timestamps of the PTP clock used
+ * @steps: detected steps of either clock
  */
-struct record {
+struct report {
 	int ifindex;
 	__u8 state;
 	bool use;
-	bool has_line;
-	__u32 line_kbps;
+	bool has_map;
+	__u32 link_kbps;
 	__u32 override_kbps;
 	__u32 uncertainty_ns;
 	__s32 drift_ppb;
@@ -220,25 +229,26 @@ struct record {
 	__u64 host_ns;
 	__s64 drift_q32;
 	__u64 pairs;
-	__u64 brackets;
+	__u64 cross_timestamps;
 	__u32 steps;
 };
 
 /**
  * struct family - a module's netlink family
- * @talk: the socket
- * @id: the family's number; 0: the module is not loaded
+ * @talk: the socket for requests
+ * @id: number of the netlink family; 0: the module is not loaded
  */
 struct family {
 	struct talk talk;
 	__u16 id;
 };
 
-struct records {
-	struct record *record;
+struct reports {
+	struct report *report;
 	size_t count;
 };
 
+/* A counter as the module reports it. */
 struct counter {
 	char name[64];
 	char doc[128];
@@ -250,7 +260,7 @@ struct counters {
 	size_t count;
 };
 
-/* What `nic set` changes; NULL leaves it. */
+/* The settings that `nic set` changes, see struct report; NULL keeps a setting. */
 struct change {
 	const __u32 *override_kbps;
 	const __u8 *use;
@@ -258,27 +268,28 @@ struct change {
 
 int family_open(struct family *family, const char *name);
 void family_close(struct family *family);
-int family_nics(struct family *family, struct records *records);
+int family_nics(struct family *family, struct reports *reports);
 int family_set(struct family *family, int ifindex, const struct change *change);
 int family_counters(struct family *family, struct counters *counters);
 int family_get(struct family *family, __u8 command, talk_each each, void *data);
 void counters_add(struct counters *counters, const struct nlattr *nest);
 
-/* For other requests, with attributes of their own. */
+/* Starts a request in @buffer of REQUEST_BYTES; the caller adds attributes. */
 struct nlmsghdr *family_request(const struct family *family, char *buffer, __u16 flags,
 				__u8 command);
+/* A number of 1, 2, 4 or 8 bytes; 0 for other sizes. Negative numbers need a cast to their type. */
 __u64 attr_unsigned(const struct nlattr *attr);
 
 /* ---- onramp.c: On-Ramp in this network namespace ---- */
 
 /**
- * struct onramp - On-Ramp in a network namespace
+ * struct onramp - On-Ramp's settings and counters in a network namespace
  * @port: UDP port of OR-ACKs
- * @unauthenticated: OR-ACKs without a key count
- * @used: the key that OR-ACKs are made with, 0 for none
- * @keys: those that are known
- * @key_count: how many
- * @counters: what became of OR-ACKs
+ * @unauthenticated: OR-ACKs without a key are accepted
+ * @used: number of the key that signs this host's OR-ACKs; 0 for none
+ * @keys: numbers of all keys
+ * @key_count: number of keys
+ * @counters: how many OR-ACKs were sent, accepted, and ignored by reason
  */
 struct onramp {
 	__u16 port;
@@ -290,6 +301,8 @@ struct onramp {
 };
 
 int onramp_get(struct family *family, struct onramp *onramp);
+
+/* Commands print errors and return an exit status. @words are the words after the command. */
 int command_onramp(char **words, int count, bool json);
 int command_key(char **words, int count, bool json);
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Trace events of TIMELY: /sys/kernel/tracing/events/timely.
+ * Trace events of tcp_timely, in /sys/kernel/tracing/events/timely:
+ *
+ *	timely_rtt	an ACK, and the RTT measured with it or the reason why there is none
+ *	timely_computed	the parameters of a connection after they were computed for its path
+ *
+ * Points in time are by CLOCK_MONOTONIC, ns, unless stated otherwise; 0 means not known. net is the
+ * cookie of the connection's network namespace. sport and dport are the local and the remote port.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM timely
@@ -14,8 +20,10 @@
 #include <timely/engine/params.h>
 #include <timely/engine/rtt.h>
 
-/* The names of results are part of the event: programs that read events in binary form know
- * them then, and no kernel doubts a string that lies in another module.
+/* The names of the results of ACKs, for the format file of the event timely_rtt: perf and
+ * trace-cmd, which read events in binary form, translate numbers to names with the format file.
+ * Pointers to strings would be of no use to such programs, and the kernel's check of events may
+ * refuse such pointers.
  */
 #define TIMELY_TRACE_DEFINE(name, doc)	TRACE_DEFINE_ENUM(TIMELY_RTT_##name);
 #define TIMELY_TRACE_NAME(name, doc)	{ TIMELY_RTT_##name, #name },
@@ -23,19 +31,35 @@
 TIMELY_RTT_COUNTERS(TIMELY_TRACE_DEFINE)
 TRACE_DEFINE_ENUM(TIMELY_RTT_COUNTER_COUNT);
 
-/* An ACK was measured: each that confirms something, with what became of it. */
+/*
+ * timely_rtt: TCP has processed an ACK of a connection that had data in flight.
+ *
+ *	end_seq		end of the newest data that this ACK is the first to acknowledge or SACK
+ *	una		all data before this sequence number are acknowledged
+ *	bytes		size of the pacing segment that ends at end_seq, bytes: the recorded size
+ *			with headers if sent_ns is known, else the largest size without headers
+ *	now_ns		when TCP processed the ACK
+ *	arrived_ns	when the ACK arrived, by a hardware or driver timestamp
+ *	sent_ns		when the qdisc handed the pacing segment to the device
+ *	scheduled_ns	departure time of the pacing segment that TCP computed
+ *	hw_timestamp_ns	hardware timestamp of the ACK, ns of the NIC's clock
+ *	result		"hardware", "driver" or "tcp": which time of arrival the RTT ends with; or
+ *			why there is no RTT: TIMELY_RTT_COUNTERS of net/timely/engine/rtt.h
+ *	rtt_ns		the RTT, ns; 0 also if the ACK gave no RTT
+ *	rate_Bps	rate of the connection after this ACK, bytes/s
+ */
 TRACE_EVENT(timely_rtt,
 	    TP_PROTO(const struct sock *sk, const struct timely_ack *ack,
-		     u64 stamp_ns, enum timely_rtt_result result, u32 rtt_ns,
+		     u64 hw_timestamp_ns, enum timely_rtt_result result, u32 rtt_ns,
 		     u64 rate_Bps),
 
-	    TP_ARGS(sk, ack, stamp_ns, result, rtt_ns, rate_Bps),
+	    TP_ARGS(sk, ack, hw_timestamp_ns, result, rtt_ns, rate_Bps),
 
 	TP_STRUCT__entry(__field(u64, now_ns)
 		__field(u64, arrived_ns)
 		__field(u64, sent_ns)
 		__field(u64, scheduled_ns)
-		__field(u64, stamp_ns)
+		__field(u64, hw_timestamp_ns)
 		__field(u64, rate_Bps)
 		__field(u64, net_cookie)
 		__field(u32, end_seq)
@@ -51,7 +75,7 @@ TRACE_EVENT(timely_rtt,
 		__entry->arrived_ns = ack->arrived_ns;
 		__entry->sent_ns = ack->sent_ns;
 		__entry->scheduled_ns = ack->scheduled_ns;
-		__entry->stamp_ns = stamp_ns;
+		__entry->hw_timestamp_ns = hw_timestamp_ns;
 		__entry->rate_Bps = rate_Bps;
 		__entry->net_cookie = sock_net(sk)->net_cookie;
 		__entry->end_seq = ack->end_seq;
@@ -63,29 +87,41 @@ TRACE_EVENT(timely_rtt,
 		__entry->result = result;
 	),
 
-	TP_printk("net=%llu sport=%u dport=%u end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu stamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
+	TP_printk("net=%llu sport=%u dport=%u end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu hw_timestamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
 		  __entry->net_cookie, __entry->sport, __entry->dport,
 		  __entry->end_seq, __entry->una, __entry->segment_bytes,
 		  __entry->now_ns, __entry->arrived_ns, __entry->sent_ns,
-		  __entry->scheduled_ns, __entry->stamp_ns,
+		  __entry->scheduled_ns, __entry->hw_timestamp_ns,
 		  __print_symbolic(__entry->result, TIMELY_RTT_COUNTERS(TIMELY_TRACE_NAME)
 				   { TIMELY_RTT_COUNTER_COUNT, "none" }),
 		  __entry->rtt_ns, __entry->rate_Bps)
 );
 
-/* What was not given was derived, for a new connection or as its path is another: the base RTT,
- * what receivers add to it, the line, the qdisc, whether hosts' drains do not coincide.
+/*
+ * timely_computed: values were computed for the parameters of a connection that are "auto", because
+ * the connection is new or its path has changed. The event shows the other parameters as set.
+ *
+ *	min_rtt_ns		base RTT, ns; 20000 if not known
+ *	ack_aggregation_ns	mean of what ACK aggregation adds to RTTs, ns
+ *	link_rate_kbps		link rate, kbit/s, for the serialization time of segments, which is
+ *				subtracted from RTTs; 0: not known
+ *	max_rate_kbps, segment_bytes, rtt_ref_ns, rtt_ref_1g_ns, t_high_ns
+ *				the parameters of these names, in the unit of the name
+ *	rates_lag		enum timely_rate_lag: 0: new rates apply to packets that are already
+ *				queued; 1: they do not; 2: they do not, and the qdisc is fq
+ *	probes_apart		1: base-RTT probes of the hosts do not coincide, because the hosts'
+ *				real-time clocks differ
  */
-TRACE_EVENT(timely_derived,
-	    TP_PROTO(const struct sock *sk, const struct timely_params *params, u8 late,
-		     bool apart),
+TRACE_EVENT(timely_computed,
+	    TP_PROTO(const struct sock *sk, const struct timely_params *params, u8 rates_lag,
+		     bool probes_apart),
 
-	    TP_ARGS(sk, params, late, apart),
+	    TP_ARGS(sk, params, rates_lag, probes_apart),
 
 	TP_STRUCT__entry(__field(u64, net_cookie)
 		__field(u32, min_rtt_ns)
-		__field(u32, rtt_noise_ns)
-		__field(u32, line_rate_kbps)
+		__field(u32, ack_aggregation_ns)
+		__field(u32, link_rate_kbps)
 		__field(u32, max_rate_kbps)
 		__field(u32, segment_bytes)
 		__field(u32, rtt_ref_ns)
@@ -93,14 +129,14 @@ TRACE_EVENT(timely_derived,
 		__field(u32, t_high_ns)
 		__field(u16, sport)
 		__field(u16, dport)
-		__field(u8, late)
-		__field(bool, apart)
+		__field(u8, rates_lag)
+		__field(bool, probes_apart)
 	),
 
 	TP_fast_assign(__entry->net_cookie = sock_net(sk)->net_cookie;
 		__entry->min_rtt_ns = params->min_rtt_ns;
-		__entry->rtt_noise_ns = params->rtt_noise_ns;
-		__entry->line_rate_kbps = params->line_rate_kbps;
+		__entry->ack_aggregation_ns = params->ack_aggregation_ns;
+		__entry->link_rate_kbps = params->link_rate_kbps;
 		__entry->max_rate_kbps = params->max_rate_kbps;
 		__entry->segment_bytes = params->segment_bytes;
 		__entry->rtt_ref_ns = params->rtt_ref_ns;
@@ -108,16 +144,17 @@ TRACE_EVENT(timely_derived,
 		__entry->t_high_ns = params->t_high_ns;
 		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
-		__entry->late = late;
-		__entry->apart = apart;
+		__entry->rates_lag = rates_lag;
+		__entry->probes_apart = probes_apart;
 	),
 
-	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u rtt_noise_ns=%u line_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u late=%u apart=%u",
+	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u ack_aggregation_ns=%u link_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u rates_lag=%u probes_apart=%u",
 		  __entry->net_cookie, __entry->sport, __entry->dport,
-		  __entry->min_rtt_ns, __entry->rtt_noise_ns,
-		  __entry->line_rate_kbps, __entry->max_rate_kbps,
+		  __entry->min_rtt_ns, __entry->ack_aggregation_ns,
+		  __entry->link_rate_kbps, __entry->max_rate_kbps,
 		  __entry->segment_bytes, __entry->rtt_ref_ns,
-		  __entry->rtt_ref_1g_ns, __entry->t_high_ns, __entry->late, __entry->apart)
+		  __entry->rtt_ref_1g_ns, __entry->t_high_ns,
+		  __entry->rates_lag, __entry->probes_apart)
 );
 
 #endif /* _TRACE_TIMELY_H */

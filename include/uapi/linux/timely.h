@@ -1,120 +1,145 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * What crosses into user space: the options and statistics of the qdisc
- * "timely", and the generic netlink family "timely".
+ * The interface to user space: options and statistics of the qdisc "timely", and two families of
+ * generic netlink, "timely" and, for On-Ramp's receiver, "timely_acker".
  *
- * The names are our own, so that this header never shadows one of the kernel's.
+ * Comments give for each attribute: type, unit and range in parentheses, and the meaning. A flag is
+ * 0 or 1. Values are in host byte order unless stated otherwise. Names and numbers of attributes
+ * never change; new attributes are added at the end.
+ *
+ * All names are this project's, so that this header never hides one of the kernel's headers.
  */
 #ifndef _UAPI_LINUX_TIMELY_H
 #define _UAPI_LINUX_TIMELY_H
 
 #include <linux/types.h>
 
+/* Number of priority bands of the qdisc. */
 #define TIMELY_BANDS		3
 
-/* The leave-as-it-is values of TCA_TIMELY_ACK_DSCP and _ACK_PRIORITY. */
+/* Values of TCA_TIMELY_ACK_DSCP and TCA_TIMELY_ACK_PRIORITY that leave the packet unchanged. */
 #define TIMELY_DSCP_KEEP	255
 #define TIMELY_PRIORITY_KEEP	255
 
-/* Options in TCA_OPTIONS. The first seventeen mean what they mean to fq; ranges
- * and defaults are in TIMELY_QDISC_OPTIONS of <net/timely_qdisc.h>.
+/*
+ * Options of the qdisc, in TCA_OPTIONS. Options up to TCA_TIMELY_OFFLOAD_HORIZON mean the same as
+ * those of fq. Ranges and defaults are in TIMELY_QDISC_OPTIONS of <net/timely_qdisc.h>.
+ *
+ * A flow is a connection, or packets without a socket that have the same hash. The due time of a
+ * packet is when its timestamp, its flow's rate and On-Ramp's pause all allow the packet to leave.
+ * The timestamp is the earliest departure time, set by TCP, SO_TXTIME or BPF.
  */
 enum {
 	TCA_TIMELY_UNSPEC,
-	TCA_TIMELY_LIMIT,		/* u32: packets in a band */
-	TCA_TIMELY_FLOW_LIMIT,		/* u32: packets of a flow */
-	TCA_TIMELY_QUANTUM,		/* u32: bytes a flow sends in a turn */
-	TCA_TIMELY_INITIAL_QUANTUM,	/* u32: bytes a new flow sends at once */
-	TCA_TIMELY_PACING,		/* u32: 1 if rates are enforced */
-	TCA_TIMELY_MAXRATE,		/* u64: of a flow, bytes/s; all ones: none */
-	TCA_TIMELY_BUCKETS_LOG,		/* u32: log2 of the flow table's first size */
-	TCA_TIMELY_REFILL_DELAY,	/* u32: us of idleness that refill credit */
-	TCA_TIMELY_ORPHAN_MASK,		/* u32: of the hash of packets without socket */
-	TCA_TIMELY_LOW_RATE_THRESHOLD,	/* u32: bytes/s; below, no bursts at all */
-	TCA_TIMELY_CE_THRESHOLD,	/* u32: us of sojourn from where ECN marks */
-	TCA_TIMELY_TIMER_SLACK,		/* u32: ns the timer may be late */
-	TCA_TIMELY_HORIZON,		/* u32: us a stamp may lie ahead */
-	TCA_TIMELY_HORIZON_DROP,	/* u8: 1 drop what lies beyond, 0 cap it */
-	TCA_TIMELY_PRIOMAP,		/* struct tc_prio_qopt: priority to band */
-	TCA_TIMELY_WEIGHTS,		/* s32[3]: bytes of a band in a round */
-	TCA_TIMELY_OFFLOAD_HORIZON,	/* u32: us the device paces by itself */
+	TCA_TIMELY_LIMIT,		/* u32 (packets): maximum number queued in one band */
+	TCA_TIMELY_FLOW_LIMIT,		/* u32 (packets): maximum number queued in one flow */
+	TCA_TIMELY_QUANTUM,		/* u32 (bytes): credit of a flow for a round-robin slot */
+	TCA_TIMELY_INITIAL_QUANTUM,	/* u32 (bytes): credit of a new flow for its first slot */
+	TCA_TIMELY_PACING,		/* u32 (flag): 1: pace flows at their sockets' rates */
+	TCA_TIMELY_MAXRATE,		/* u64 (bytes/s): maximum rate of flows; 2^64-1: no limit */
+	TCA_TIMELY_BUCKETS_LOG,		/* u32 (log2): initial size of the flow table */
+	TCA_TIMELY_REFILL_DELAY,	/* u32 (us): idle time that restores a flow's quantum */
+	TCA_TIMELY_ORPHAN_MASK,		/* u32 (mask): for the hash of a packet without a socket */
+	TCA_TIMELY_LOW_RATE_THRESHOLD,	/* u32 (bytes/s): up to this rate, flows wait after each */
+					/* packet, and not after each quantum */
+	TCA_TIMELY_CE_THRESHOLD,	/* u32 (us): lateness of departure above which CE is set */
+	TCA_TIMELY_TIMER_SLACK,		/* u32 (ns): how late the timer may expire */
+	TCA_TIMELY_HORIZON,		/* u32 (us): how far ahead of now a timestamp may be */
+	TCA_TIMELY_HORIZON_DROP,	/* u8 (flag): 1: drop packets with a timestamp */
+					/* beyond HORIZON; 0: delay these packets by HORIZON */
+	TCA_TIMELY_PRIOMAP,		/* struct tc_prio_qopt: the band of each skb priority */
+	TCA_TIMELY_WEIGHTS,		/* s32[3] (bytes): sent by a band before the next band */
+	TCA_TIMELY_OFFLOAD_HORIZON,	/* u32 (us): packets due within this time go to the */
+					/* device, which delays them by itself */
 
-	TCA_TIMELY_SLOT,		/* u32: ns of a slot of the wheel */
-	TCA_TIMELY_LAZY,		/* u8: 1 if rates are read again when due */
-	TCA_TIMELY_SEGMENT,		/* u32: bytes of a burst; 0: as they come */
-	TCA_TIMELY_SEGMENT_RATE,	/* u64: bytes/s inside a burst; 0: the flow's */
-	TCA_TIMELY_ACK_FIRST,		/* u8: 1 if pure ACKs jump the queue */
-	TCA_TIMELY_ACK_DSCP,		/* u8: DSCP of pure ACKs; 255: as it is */
-	TCA_TIMELY_ACK_PRIORITY,	/* u8: skb priority of pure ACKs; 255: as it is */
-	TCA_TIMELY_WRONG_CLOCK_DROP,	/* u8: 1 drop what another clock stamped */
+	TCA_TIMELY_SLOT,		/* u32 (ns): width of a slot of the timing wheel */
+	TCA_TIMELY_LAZY,		/* u8 (flag): 1: read rates again when packets are due */
+	TCA_TIMELY_SPLIT,		/* u32 (bytes): maximum of a sub-segment; 0: do not split */
+	TCA_TIMELY_SPLIT_RATE,		/* u64 (bytes/s): sub-segments' rate; 0: the flow's rate */
+	TCA_TIMELY_ACK_FIRST,		/* u8 (flag): 1: pure ACKs overtake packets of all flows */
+	TCA_TIMELY_ACK_DSCP,		/* u8 (DSCP): of pure ACKs, or TIMELY_DSCP_KEEP */
+	TCA_TIMELY_ACK_PRIORITY,	/* u8: skb priority of pure ACKs, or TIMELY_PRIORITY_KEEP */
+	TCA_TIMELY_WRONG_CLOCK_DROP,	/* u8 (flag): 1: drop packets with a timestamp of */
+					/* another clock; 0: send them without the timestamp */
 	TCA_TIMELY_PAD,
 
-	TCA_TIMELY_ONRAMP,		/* u32: ns of delay from where flows are held; 0: never */
-	TCA_TIMELY_ONRAMP_GAIN,		/* u32: of the average of b, in 65536ths */
-	TCA_TIMELY_ONRAMP_OWD,		/* u8: TIMELY_OWD_*: what delay is */
-	TCA_TIMELY_ONRAMP_PAUSE_MAX,	/* u32: ns a flow is held at most */
-	TCA_TIMELY_ONRAMP_STRAWMAN,	/* u8: 1 if pauses under way do not count */
-	TCA_TIMELY_ONRAMP_CLOCK_ERROR,	/* u32: ns added to the threshold */
+	TCA_TIMELY_ONRAMP,		/* u32 (ns): delay above which flows are paused; 0: off */
+	TCA_TIMELY_ONRAMP_GAIN,		/* u32 (1/65536): gain of the moving average of b */
+	TCA_TIMELY_ONRAMP_OWD,		/* u8: which delay the threshold is for, TIMELY_OWD_* */
+	TCA_TIMELY_ONRAMP_PAUSE_MAX,	/* u32 (ns): longest pause of a flow */
+	TCA_TIMELY_ONRAMP_STRAWMAN,	/* u8 (flag): 1: b counts as 0 (On-Ramp paper's strawman) */
+	TCA_TIMELY_ONRAMP_CLOCK_ERROR,	/* u32 (ns): added to the threshold of absolute delays */
 
 	__TCA_TIMELY_MAX
 };
 
 #define TCA_TIMELY_MAX	(__TCA_TIMELY_MAX - 1)
 
-/* What On-Ramp takes for the delay of a path. */
+/* The delay of a path that On-Ramp compares with its threshold. */
 enum {
-	TIMELY_OWD_ABSOLUTE,	/* receiver's less sender's time, of clocks in step */
-	TIMELY_OWD_RELATIVE,	/* what exceeds the least of it, clocks as they are */
-	TIMELY_OWD_RTT,		/* what TCP's RTT exceeds its least by: no receiver */
+	TIMELY_OWD_ABSOLUTE,	/* one-way delay; needs synchronised clocks */
+	TIMELY_OWD_RELATIVE,	/* one-way delay above its minimum; clocks need not agree */
+	TIMELY_OWD_RTT,		/* TCP's RTT above its minimum; needs no receiver */
 	__TIMELY_OWD_MAX
 };
 
-/* Delays are counted in bins: below 2 us, 4 us, ... 16 ms, 32 ms, and above. */
+/* Histogram of On-Ramp's delays. The first bin counts delays below 2048 ns. Each further bin ends
+ * at twice the delay at which the previous bin ends, and the last bin has no end.
+ */
 #define TIMELY_ONRAMP_BINS		16
 #define TIMELY_ONRAMP_FIRST_BIN_NS	2048
 
 /**
- * struct tc_timely_stats - what `tc -s qdisc` shows, in TCA_STATS_APP
- * @gc_flows: idle flows forgotten
- * @throttled: times a flow had to wait for its time
- * @flows_plimit: packets dropped at flow_limit
- * @pkts_too_long: packets whose time at the flow's rate exceeds a second
- * @allocation_errors: flows or records there was no memory for
- * @ce_mark: packets marked at ce_threshold
- * @horizon_drops: packets dropped beyond the horizon
- * @horizon_caps: packets moved to the horizon
- * @fastpath_packets: packets that needed no flow
- * @band_drops: packets dropped at limit
- * @put_back: packets whose rate had fallen when their time came
- * @brought_forward: waiting flows whose rate rose
- * @segmented: packets split into paced pieces
- * @segments: the pieces
+ * struct tc_timely_stats - statistics that `tc -s qdisc` shows, in TCA_STATS_APP
+ * @gc_flows: idle flows that were freed
+ * @throttled: how often flows began to wait in the timing wheel for their next packet to be due
+ * @flows_plimit: packets dropped because their flow had TCA_TIMELY_FLOW_LIMIT packets
+ * @pkts_too_long: packets that take a second or more at the rate of their flow; they are paced as
+ *	if they took a second
+ * @allocation_errors: flows that could not be allocated; their packets leave without a flow
+ * @ce_mark: packets marked CE because of TCA_TIMELY_CE_THRESHOLD
+ * @horizon_drops: packets dropped because their timestamp was beyond TCA_TIMELY_HORIZON
+ * @horizon_caps: packets with a timestamp beyond TCA_TIMELY_HORIZON that were delayed by
+ *	TCA_TIMELY_HORIZON instead
+ * @fastpath_packets: packets that were not queued in a flow, because nothing delayed the packets
+ * @band_drops: packets dropped because their band had TCA_TIMELY_LIMIT packets
+ * @put_back: times that a packet waited again, because the rate of its flow had fallen, or a pause
+ *	was extended, when the packet was due
+ * @brought_forward: times that a waiting flow with a flow entry became due earlier, because its
+ *	rate had risen, its pause was shortened, or a packet with an earlier timestamp came
+ * @segmented: packets that were split into sub-segments
+ * @segments: sub-segments of the packets counted by @segmented
  * @segment_errors: packets that could not be split and left whole
- * @acks_first: pure ACKs that jumped the queue
- * @acks_marked: pure ACKs given another DSCP
- * @wrong_clock: packets stamped by another clock, sent or dropped
- * @wrong_clock_drops: those of them that were dropped
- * @departures: departures recorded for congestion controls
- * @paused: times a flow waited for its pause, not for its rate
- * @time_next_delayed_flow: ns until the next flow's time
- * @flows: flows known
- * @inactive_flows: those without packets
- * @throttled_flows: those waiting for their time
- * @unthrottle_latency_ns: average lateness of the timer, ns
- * @band_pkt_count: packets queued in each band
- * @buckets_log: log2 of the flow table's present size
- * @onramp_b: average of b over the signals of late, in 65536ths
- * @onramp_pad: 0
- * @onramp_signals: OR-ACKs, or RTTs, that flows of this qdisc were judged by
- * @onramp_pauses: holds begun
- * @onramp_paused_ns: what all holds add up to
- * @onramp_delays: the signals by their delay, see TIMELY_ONRAMP_BINS
- * @onramp_acks_passed: pure ACKs that passed data of their flow which was held, but
- *	for those that needed no flow
- * @shared_packets: packets of flows that share a queue, as the network namespace has as
- *	many queues as it may
+ * @acks_first: pure ACKs that overtook all packets queued in flows
+ * @acks_marked: pure ACKs whose DSCP was set
+ * @wrong_clock: packets with a timestamp of another clock, dropped or sent
+ * @wrong_clock_drops: packets of @wrong_clock that were dropped
+ * @departures: departure times that were recorded, for congestion controls or On-Ramp
+ * @paused: packets that waited for the end of a pause of their flow, and not for the flow's rate or
+ *	their timestamp; a packet counts once even if the pause is extended
+ * @time_next_delayed_flow: ns until the next waiting flow is due; 0 if no flow waits
+ * @flows: number of flows now
+ * @inactive_flows: number of flows without packets
+ * @throttled_flows: number of flows that wait until a packet is due
+ * @unthrottle_latency_ns: moving average of how long after their due time waiting flows leave the
+ *	timing wheel, ns
+ * @band_pkt_count: number of packets queued in each band
+ * @buckets_log: log2 of the present number of buckets of the flow table, rounded down
+ * @onramp_b: moving average of b over the latest signals, in units of 1/65536. b is how much a
+ *	flow's delay falls for each ns of the flow's pauses.
+ * @onramp_pad: unused, 0
+ * @onramp_signals: signals (OR-ACKs or RTTs) of this qdisc's flows that were compared with the
+ *	threshold
+ * @onramp_pauses: pauses started
+ * @onramp_paused_ns: duration of all pauses, ns
+ * @onramp_delays: histogram of the delays of all signals, see TIMELY_ONRAMP_BINS
+ * @onramp_acks_passed: pure ACKs that overtook paused data of their own flow; ACKs counted by
+ *	@fastpath_packets are not counted here
+ * @shared_packets: packets in flows that several sockets share, because their network namespace has
+ *	used up its budget of flows in qdiscs (max_queues)
  *
- * It grows at its end only: a reader takes what both sides know.
+ * New members are added at the end only. If the kernel and the reader have different versions, the
+ * reader uses the members that both have.
  */
 struct tc_timely_stats {
 	__u64 gc_flows;
@@ -155,100 +180,121 @@ struct tc_timely_stats {
 	__u64 shared_packets;
 };
 
-/* ---- generic netlink: NICs and their clocks, RTT measurement, On-Ramp ---- */
+/* ---- generic netlink: NICs and their clock mappings, RTT measurement, On-Ramp ---- */
 
 #define TIMELY_GENL_NAME	"timely"
 #define TIMELY_GENL_VERSION	1
-/* The receiver's own family, of the module timely_acker: ACKER_* and RULE_*. */
+/* Family of On-Ramp's receiver, module timely_acker: commands TIMELY_CMD_ACKER_* and _RULE_*. */
 #define TIMELY_ACKER_GENL_NAME	"timely_acker"
 
-/* Requests. Anyone may get; to set takes CAP_NET_ADMIN in the device's network
- * namespace.
+/*
+ * Commands. A command concerns the network namespace of the socket that sends the command. Any user
+ * may send the GET commands, except FLOW_GET. FLOW_GET and all other commands need CAP_NET_ADMIN in
+ * the user namespace that owns the network namespace.
+ *
+ * After each command: attributes of the request -> attributes of the answer.
  */
 enum {
 	TIMELY_CMD_UNSPEC,
-	TIMELY_CMD_NIC_GET,	/* one by IFINDEX or IFNAME, or dump: all known here */
-	TIMELY_CMD_NIC_SET,	/* IFINDEX or IFNAME; LINE_OVERRIDE_KBPS, NIC_USE */
-	TIMELY_CMD_RTT_GET,	/* counters of RTT measurement in this namespace */
-	TIMELY_CMD_ONRAMP_GET,	/* On-Ramp in this namespace: settings, keys, counters */
-	TIMELY_CMD_ONRAMP_SET,	/* UNAUTHENTICATED, KEY_USED */
-	TIMELY_CMD_KEY_SET,	/* KEY, KEY_SECRET: a key to verify OR-ACKs with */
-	TIMELY_CMD_KEY_DEL,	/* KEY: not the one that is used */
-	TIMELY_CMD_FLOW_GET,	/* dump: flows of this namespace that On-Ramp knows */
-	TIMELY_CMD_ACKER_GET,	/* the receiver in this namespace: settings, rules */
+	TIMELY_CMD_NIC_GET,	/* IFINDEX or IFNAME, or a dump of all NICs -> IFINDEX to PHC */
+	TIMELY_CMD_NIC_SET,	/* IFINDEX or IFNAME; LINK_OVERRIDE_KBPS, NIC_USE: new values */
+	TIMELY_CMD_RTT_GET,	/* -> COUNTER: counters of RTT measurement */
+	TIMELY_CMD_ONRAMP_GET,	/* -> ORACK_PORT, UNAUTHENTICATED, KEY_USED, KEY, COUNTER */
+	TIMELY_CMD_ONRAMP_SET,	/* UNAUTHENTICATED, KEY_USED: settings of OR-ACKs */
+	TIMELY_CMD_KEY_SET,	/* KEY, KEY_SECRET: add or replace a key that verifies OR-ACKs */
+	TIMELY_CMD_KEY_DEL,	/* KEY: remove a key; refused for KEY_USED */
+	TIMELY_CMD_FLOW_GET,	/* dump -> SADDR to PAUSE_LEFT_NS: flows that On-Ramp knows */
+	TIMELY_CMD_ACKER_GET,	/* -> ACKER_*, RULE: settings and rules of the receiver */
 	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TEST_* */
-	TIMELY_CMD_RULE_ADD,	/* RULE_*: data that OR-ACKs are sent for */
-	TIMELY_CMD_RULE_DEL,	/* the same */
-	TIMELY_CMD_LIMITS_GET,	/* what this namespace may cost: LIMIT */
+	TIMELY_CMD_RULE_ADD,	/* RULE_*: send OR-ACKs for matching data */
+	TIMELY_CMD_RULE_DEL,	/* RULE_*: remove the rule with the same values */
+	TIMELY_CMD_LIMITS_GET,	/* -> LIMIT: budgets of the namespace */
 
 	__TIMELY_CMD_MAX
 };
 
 #define TIMELY_CMD_MAX	(__TIMELY_CMD_MAX - 1)
 
-/* What hardware stamps of a NIC are used for, TIMELY_A_NIC_STATE. */
+/* TIMELY_A_NIC_STATE: whether hardware timestamps of the NIC are used for RTTs. */
 enum {
-	TIMELY_NIC_UNSEEN,	/* no ACK with a hardware stamp came through it */
-	TIMELY_NIC_LEARNING,	/* its clock's line is not sure: software stamps */
-	TIMELY_NIC_SURE,	/* hardware RTTs are in use */
-	TIMELY_NIC_OFF,		/* NIC_USE is 0: software stamps */
+	TIMELY_NIC_UNSEEN,	/* not yet: no hardware timestamp has come since the NIC is up */
+	TIMELY_NIC_LEARNING,	/* no: the clock mapping is not sure; driver timestamps are used */
+	TIMELY_NIC_SURE,	/* yes */
+	TIMELY_NIC_OFF,		/* no: NIC_USE is 0; driver timestamps are used */
 };
 
 enum {
 	TIMELY_A_UNSPEC,
-	TIMELY_A_IFINDEX,		/* u32 */
-	TIMELY_A_IFNAME,		/* string */
+
+	/* A NIC with hardware timestamps. */
+	TIMELY_A_IFINDEX,		/* u32 (1 and up): index of the device */
+	TIMELY_A_IFNAME,		/* string: name of the device, or an alternative name */
 	TIMELY_A_NIC_STATE,		/* u8: TIMELY_NIC_* */
-	TIMELY_A_NIC_USE,		/* u8: 1 if hardware stamps may be used */
-	TIMELY_A_LINE_KBPS,		/* u32: line rate of the link, 0: not known */
-	TIMELY_A_LINE_OVERRIDE_KBPS,	/* u32: counts instead, 0: none */
-	TIMELY_A_UNCERTAINTY_NS,	/* u32: of a time on the line, now */
-	TIMELY_A_DRIFT_PPB,		/* s32: how much faster the host's clock runs */
-	TIMELY_A_LINE_NIC_NS,		/* u64: a point of the line, NIC's clock */
-	TIMELY_A_LINE_HOST_NS,		/* u64: and CLOCK_MONOTONIC */
-	TIMELY_A_LINE_DRIFT_Q32,	/* s64: host ns for a NIC's ns, less one, Q32 */
-	TIMELY_A_PAIRS,			/* u64: pairs of stamps seen in traffic */
-	TIMELY_A_BRACKETS,		/* u64: times the PTP clock was read */
-	TIMELY_A_STEPS,			/* u32: steps of either clock noticed */
-	TIMELY_A_PHC,			/* s32: index of the PTP clock, -1: none */
+	TIMELY_A_NIC_USE,		/* u8 (flag): 1: hardware timestamps may be used */
+	TIMELY_A_LINK_KBPS,		/* u32 (kbit/s): link rate from the driver; 0: not known */
+	TIMELY_A_LINK_OVERRIDE_KBPS,	/* u32 (kbit/s, 0 to 10^9): replaces LINK_KBPS unless 0 */
+	/* The clock mapping: host = MAP_HOST_NS + (nic - MAP_NIC_NS) * (1 + MAP_DRIFT_Q32 / 2^32).
+	 * A NIC without a hardware timestamp so far lacks these attributes, up to MAP_DRIFT_Q32.
+	 */
+	TIMELY_A_UNCERTAINTY_NS,	/* u32 (ns): error of the mapping now; 2^32 - 1: not sure */
+	TIMELY_A_DRIFT_PPB,		/* s32 (ppb): how much faster the host's clock runs */
+	TIMELY_A_MAP_NIC_NS,		/* u64 (ns): a time of the NIC's clock */
+	TIMELY_A_MAP_HOST_NS,		/* u64 (ns): CLOCK_MONOTONIC at the time MAP_NIC_NS */
+	TIMELY_A_MAP_DRIFT_Q32,		/* s64 (2^-32): DRIFT_PPB with full precision */
+	TIMELY_A_PAIRS,			/* u64: timestamp pairs received */
+	TIMELY_A_CROSS_TIMESTAMPS,		/* u64: cross-timestamps of the PTP clock used */
+	TIMELY_A_STEPS,			/* u32: steps of the NIC's or the host's clock detected */
+	TIMELY_A_PHC,			/* s32: index of the PTP clock, N of /dev/ptpN; -1: none */
+
+	/* A counter of RTT measurement or of On-Ramp. */
 	TIMELY_A_COUNTER,		/* nest, several: COUNTER_NAME, _VALUE, _DOC */
-	TIMELY_A_COUNTER_NAME,		/* string */
-	TIMELY_A_COUNTER_VALUE,		/* u64 */
-	TIMELY_A_COUNTER_DOC,		/* string: what it counts */
+	TIMELY_A_COUNTER_NAME,		/* string: name, one word */
+	TIMELY_A_COUNTER_VALUE,		/* u64: value of the counter */
+	TIMELY_A_COUNTER_DOC,		/* string: what is counted */
 	TIMELY_A_PAD,
 
-	TIMELY_A_ORACK_PORT,		/* u16: UDP port of OR-ACKs */
-	TIMELY_A_UNAUTHENTICATED,	/* u8: 1 if OR-ACKs without a key count */
-	TIMELY_A_KEY,			/* u8: 1 to 255; several in an answer */
-	TIMELY_A_KEY_SECRET,		/* 16 bytes; never in an answer */
-	TIMELY_A_KEY_USED,		/* u8: key that OR-ACKs are made with, 0 for none */
-	TIMELY_A_SADDR,			/* 4 or 16 bytes: of a flow's data */
-	TIMELY_A_DADDR,			/* likewise */
-	TIMELY_A_SPORT,			/* u16, network byte order */
-	TIMELY_A_DPORT,			/* likewise */
-	TIMELY_A_PROTOCOL,		/* u8: IPPROTO_TCP, _UDP */
-	TIMELY_A_DELAY_NS,		/* u64: as the last signal told */
-	TIMELY_A_B,			/* u32: in 65536ths */
-	TIMELY_A_SIGNALS,		/* u64: OR-ACKs or RTTs that counted */
-	TIMELY_A_PAUSES,		/* u64: holds begun */
-	TIMELY_A_PAUSED_NS,		/* u64: what they add up to */
-	TIMELY_A_PAUSE_LEFT_NS,		/* u64: of a hold at present */
+	/* On-Ramp in a network namespace. */
+	TIMELY_A_ORACK_PORT,		/* u16: UDP port that receives OR-ACKs */
+	TIMELY_A_UNAUTHENTICATED,	/* u8 (flag): 1: accept OR-ACKs without a key */
+	TIMELY_A_KEY,			/* u8 (1 to 255): number of a key; several in an answer */
+	TIMELY_A_KEY_SECRET,		/* binary (16 bytes, not all 0): key; never in an answer */
+	TIMELY_A_KEY_USED,		/* u8 (0 to 255): key that signs OR-ACKs; 0: none */
+
+	/* A flow that On-Ramp knows. */
+	TIMELY_A_SADDR,			/* binary (4 or 16 bytes): the flow's source address */
+	TIMELY_A_DADDR,			/* binary (4 or 16 bytes): the flow's destination address */
+	TIMELY_A_SPORT,			/* u16 (network byte order): the flow's source port */
+	TIMELY_A_DPORT,			/* u16 (network byte order): the flow's destination port */
+	TIMELY_A_PROTOCOL,		/* u8: IPPROTO_TCP or IPPROTO_UDP */
+	TIMELY_A_DELAY_NS,		/* u64 (ns): delay of the latest signal */
+	TIMELY_A_B,			/* u32 (1/65536): b: fall of the delay per ns of pause */
+	TIMELY_A_SIGNALS,		/* u64: signals (OR-ACKs or RTTs) that were used */
+	TIMELY_A_PAUSES,		/* u64: pauses started */
+	TIMELY_A_PAUSED_NS,		/* u64 (ns): duration of all pauses */
+	TIMELY_A_PAUSE_LEFT_NS,		/* u64 (ns): time until the present pause ends; 0: none */
+
+	/* A rule of On-Ramp's receiver: for which data OR-ACKs are sent. */
 	TIMELY_A_RULE,			/* nest, several in an answer: RULE_* */
-	TIMELY_A_RULE_PREFIX,		/* 4 or 16 bytes: source addresses of the data */
-	TIMELY_A_RULE_LENGTH,		/* u8: bits of the prefix that count */
-	TIMELY_A_RULE_PORT_FIRST,	/* u16: local ports, host byte order; 0: all */
-	TIMELY_A_RULE_PORT_LAST,	/* u16 */
-	TIMELY_A_ACKER_EVERY,		/* u32: bytes of a flow for each OR-ACK */
-	TIMELY_A_ACKER_RATE,		/* u32: OR-ACKs a second to each peer */
-	TIMELY_A_ACKER_TEST_OFFSET_NS,	/* s64: pretend a clock that is ahead by this */
-	TIMELY_A_ACKER_TEST_DRIFT_PPB,	/* s32: and goes faster by this */
+	TIMELY_A_RULE_PREFIX,		/* binary (4 or 16 bytes): source addresses of the data */
+	TIMELY_A_RULE_LENGTH,		/* u8 (0 to 32 or 128): bits of RULE_PREFIX that count */
+	TIMELY_A_RULE_PORT_FIRST,	/* u16: lowest destination port of the data; 0: all ports */
+	TIMELY_A_RULE_PORT_LAST,	/* u16: highest destination port of the data */
+
+	/* Settings of On-Ramp's receiver. */
+	TIMELY_A_ACKER_EVERY,		/* u32 (bytes, 1500 to 10^7): data of a flow per OR-ACK */
+	TIMELY_A_ACKER_RATE,		/* u32 (1/s, 1 to 10^8): maximum of OR-ACKs to a peer */
+	TIMELY_A_ACKER_TEST_OFFSET_NS,	/* s64 (ns, +-10^18): test: added to receiver's clock */
+	TIMELY_A_ACKER_TEST_DRIFT_PPB,	/* s32 (ppb, +-10^6): test: speeds receiver's clock up */
+
+	/* A budget: objects of one kind that a network namespace may have. */
 	TIMELY_A_LIMIT,			/* nest, several: LIMIT_* */
-	TIMELY_A_LIMIT_NAME,		/* string: the parameter max_NAME of module timely */
-	TIMELY_A_LIMIT_DOC,		/* string: which objects are counted */
-	TIMELY_A_LIMIT_USED,		/* u32: objects of this namespace that exist */
+	TIMELY_A_LIMIT_NAME,		/* string: NAME of timely's module parameter max_NAME */
+	TIMELY_A_LIMIT_DOC,		/* string: which objects the budget counts */
+	TIMELY_A_LIMIT_USED,		/* u32: objects that exist */
 	TIMELY_A_LIMIT_MAX,		/* u32: objects that may exist */
-	TIMELY_A_LIMIT_REFUSED,		/* u64: times an object was not made: the limit */
-	TIMELY_A_ACKER_RULES_MAX,	/* u32: rules that a namespace may have */
+	TIMELY_A_LIMIT_REFUSED,		/* u64: objects not created because of the budget */
+
+	TIMELY_A_ACKER_RULES_MAX,	/* u32: maximum number of RULEs of a network namespace */
 
 	__TIMELY_A_MAX
 };

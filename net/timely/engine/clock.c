@@ -1,23 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clock of a NIC, told in the host's time.
+ * Maps the clock of a NIC to the host's clock.
  *
- * A NIC stamps packets by a clock of its own, which runs from an epoch of its
- * own and a little too fast or too slow. Each packet gives a pair of stamps: the
- * NIC's, and when the host handled it, which is never before it came. So over
- * the NIC's time the pairs lie above a line, the one that is sought, and the
- * lowest of them close to it. (TIMELY, SIGCOMM'15, section 5 joins the clocks by
- * a line but does not say how.)
+ * A NIC timestamps packets with its own clock, which has its own epoch and is slightly too fast or
+ * too slow. Each packet gives a timestamp pair ("pair" for short): the hardware timestamp, and the
+ * time at which the host handled the packet, which is never before the arrival. If the host's time
+ * is plotted over the NIC's time, all pairs are above a straight line, and the lowest pairs are
+ * close to that line, which is the mapping. (Section 5 of TIMELY, SIGCOMM'15, relates the clocks by
+ * a linear mapping but does not say how to find the mapping.)
  *
- * The line is fitted to the lowest pairs of blocks of time (clock_fit.c).
+ * A mapping passes through these states:
  *
- * What contradicts a line: a pair below it, which no delay can explain, and
- * pairs that are all too high. Either puts the line in doubt. It comes back when
- * pairs lie on it again, else it goes and the pairs since make the next one.
+ *  - Learning. The mapping is fitted to the lowest pairs of blocks of time (clock_fit.c), until its
+ *    error is small. The mapping is sure then.
+ *  - Sure. Each new block corrects the mapping. Two observations contradict the mapping and put it
+ *    in doubt: a pair below it, which no delay can explain, and pairs that are all too high.
+ *  - In doubt. If pairs are close to the mapping again, the mapping was right and is sure again.
+ *    Otherwise a clock was stepped, and the pairs since the start of the doubt make a new mapping.
  *
- * Lowest pairs are handled late too, by a floor that nothing in traffic tells
- * from the clock's offset. A cross-timestamp (a bracket) does: the host's time
- * before and after the NIC's clock was read.
+ * Even the lowest pairs are handled with some minimum delay (min_handling_ns). Traffic alone cannot
+ * distinguish this delay from the clock's offset. A cross-timestamp can: it is the host's time
+ * before and after a reading of the NIC's clock.
  */
 
 #include <linux/export.h>
@@ -29,87 +32,98 @@
 
 #include "clock_fit.h"
 
-#define CLOCK_Q32		(1LL << 32)
+/* Error of a drift that is not known, and the largest error of any drift, ppb: 0.1 %. */
 #define CLOCK_UNKNOWN_PPB	1000000ULL
-/* A batch, in pairs and ns, while the line is sure and while it is not. */
+/* A batch is due after this many pairs or ns: while the mapping is sure, and in other states. */
 #define CLOCK_SURE_BATCH	256
 #define CLOCK_SURE_BATCH_NS	(2 * NSEC_PER_MSEC)
 #define CLOCK_BATCH		64
 #define CLOCK_BATCH_NS		(NSEC_PER_MSEC / 2)
-/* After a pause of this length what was known of an unsure line is of no use. */
+/* If no pair arrives for this long, a mapping that has ceased to be sure is started again. */
 #define CLOCK_PAUSE_NS		(200 * NSEC_PER_MSEC)
 
-/* Sure up to this error, from so many blocks on, as the density, on which the error
- * depends, is not known from fewer; with all the blocks there can be, up to this; and
- * no longer from there.
+/* A mapping becomes sure when its error is at most CLOCK_SURE_NS, or CLOCK_LATE_SURE_NS once all
+ * blocks of the track are in use. It must be fitted to at least CLOCK_SURE_POINTS blocks: fewer do
+ * not show the density, which the error depends on. A mapping stops being sure when its error is
+ * above CLOCK_UNSURE_NS.
  */
 #define CLOCK_SURE_NS		500
 #define CLOCK_SURE_POINTS	24
 #define CLOCK_LATE_SURE_NS	1500
 #define CLOCK_UNSURE_NS		2000
-/* Lower than on the line by twice its error and this: not by chance. */
+/* A pair below the mapping by more than twice the mapping's error plus this margin is not below the
+ * mapping by chance.
+ */
 #define CLOCK_BELOW_NS		250
+/* While a mapping is learned, a batch with a pair this far below the mapping is due. */
 #define CLOCK_LEARNING_BELOW_NS	10000
 
-/* A drift is marked once a second. What it changes by each second, ppb: until
- * two marks tell, and within what. What a servo may do between two fits.
- */
+/* The drift is compared with the drift of a second before, to measure how fast it changes. */
 #define CLOCK_MARK_NS		NSEC_PER_SEC
+/* Change of the drift per second, ppb/s: value before the first measurement, and limits. */
 #define CLOCK_FIRST_WANDER_PPB_S	1000
 #define CLOCK_MIN_WANDER_PPB_S	20ULL
 #define CLOCK_MAX_WANDER_PPB_S	20000ULL
+/* Largest change of the drift by a clock servo, such as that of ptp4l, between two fits. */
 #define CLOCK_SERVO_PPB		2000
-/* What a drift may have changed by when a line is begun anew, or after sleep. */
+/* The drift may change between a fit and the next use of the drift. So its error is larger by
+ * CLOCK_STEP_PPB after each fit, and grows by CLOCK_SLEEP_PPB after suspend, after a loss of the
+ * link, and when a cross-timestamp shows a clock step.
+ */
 #define CLOCK_STEP_PPB		1000
 #define CLOCK_SLEEP_PPB		10000
 
-/* The spread is looked at anew after this many pairs. What is later than a
- * quarter more, and this, is refused.
+/* The spread (31 of 32 pairs are lower) is computed again after CLOCK_SPREAD_PAIRS pairs. A packet
+ * handled more than 5/4 of the spread plus CLOCK_GATE_NS after its timestamp is doubtful.
  */
 #define CLOCK_SPREAD_PAIRS	32
 #define CLOCK_MIN_SPREAD_NS	512
 #define CLOCK_GATE_NS		1000
 
-/* The lowest of 64 pairs is measured in what it should be on average. What is in
- * excess of 2 adds up; from 16 on the line is in doubt: by chance once in 300 000
- * tests. One pair counts 4 at most, as a single one may be late for any reason.
+/* Test whether pairs are too high: each test divides the height of the lowest of 64 pairs by the
+ * expected height, and adds the quotient minus 2 (the leak) to a sum. If the sum exceeds 16, the
+ * mapping is in doubt: once in 300,000 tests if heights are distributed exponentially and no clock
+ * was stepped. A single pair counts at most 4, because any single packet may be late.
  */
 #define CLOCK_EVIDENCE		16
 #define CLOCK_EVIDENCE_LEAK	2
 #define CLOCK_EVIDENCE_PAIR	4
-/* A host that is late for so long was not late: a clock was stepped. */
+/* If all pairs have been too high for this long, a clock was stepped: no host is late so long. */
 #define CLOCK_DOUBT_NS		(40 * NSEC_PER_MSEC)
 
-/* A bracket that is wider is none, and a floor that is higher is a step. One makes
- * a line if it is this narrow and the drift known this well.
+/* A cross-timestamp whose interval is longer than CLOCK_MAX_CROSS_NS is not used. If it shows a
+ * minimum handling delay above CLOCK_MAX_HANDLING_NS, a clock was stepped. A mapping is made from a
+ * cross-timestamp of at most CLOCK_ANCHOR_NS if the drift's error is at most CLOCK_ANCHOR_PPB.
  */
-#define CLOCK_MAX_BRACKET_NS	100000
-#define CLOCK_MAX_FLOOR_NS	100000
+#define CLOCK_MAX_CROSS_NS	100000
+#define CLOCK_MAX_HANDLING_NS	100000
 #define CLOCK_ANCHOR_NS		3000
 #define CLOCK_ANCHOR_PPB	60000
-/* Two tell the drift if they are so far apart; the older one is kept so long. */
-#define CLOCK_BRACKETS_MIN_NS	(10 * NSEC_PER_MSEC)
-#define CLOCK_BRACKETS_MAX_NS	(4ULL * NSEC_PER_SEC)
+/* Two cross-timestamps give the drift if the time between them is within these limits. The older
+ * cross-timestamp is kept for at least CLOCK_MARK_NS, and then replaced by the next one.
+ */
+#define CLOCK_CROSS_MIN_NS	(10 * NSEC_PER_MSEC)
+#define CLOCK_CROSS_MAX_NS	(4ULL * NSEC_PER_SEC)
 
-/* ---- the line ---- */
+/* ---- the mapping ---- */
 
-/* How far from the truth it is at a time, 99 %. */
-static u32 line_off_ns(const struct timely_clock_line *line, u64 now_ns)
+/* Error of the mapping at @now_ns, not exceeded with 99 % probability, ns. */
+static u32 map_uncertainty_ns(const struct timely_clock_map *map, u64 now_ns)
 {
-	s64 age_ns = (s64)(now_ns - line->host_ns);
+	s64 age_ns = (s64)(now_ns - map->host_ns);
 
-	return line->uncertainty_ns +
-	       (u32)div_u64((u64)max(age_ns, 0LL) * line->growth_ppb, CLOCK_PPB);
+	return map->uncertainty_ns +
+	       (u32)div_u64((u64)max(age_ns, 0LL) * map->growth_ppb, CLOCK_PPB);
 }
 
-/* How fast the drift changes: by what it did since it was marked, less what may be
- * an error.
+/* Estimate how fast the drift changes: the difference between the drift of @fit and the recorded
+ * drift (the mark), minus the errors of both. One call lowers the estimate by at most a quarter.
  */
 static void clock_wander(struct timely_clock *clock, const struct timely_clock_fit *fit)
 {
-	u64 middle_ns = clock->line.host_ns - fit->stretch_ns / 2;
+	u64 middle_ns = clock->map.host_ns - fit->stretch_ns / 2;
 	u64 ns = middle_ns - clock->mark_ns, error = fit->slope_ppb + clock->mark_error_ppb;
-	s64 drift = clock->line.drift_q32, change;
+	s64 drift = clock->map.drift_q32, change;
 	u64 wander = 0;
 
 	if (ns < fit->stretch_ns || ns < CLOCK_MARK_NS)
@@ -125,117 +139,125 @@ static void clock_wander(struct timely_clock *clock, const struct timely_clock_f
 	clock->mark_error_ppb = fit->slope_ppb;
 }
 
-/* All but a 32nd of the pairs should be within the spread. Counted are those that
- * were above the published one, so it is changed only as it is published.
+/* Correct the spread of the mapping, so that 31 of 32 pairs are lower than the spread. CPUs count
+ * pairs above the published spread, so the spread may change only when the mapping is published.
  */
 static void clock_spread(struct timely_clock *clock)
 {
-	struct timely_clock_line *line = &clock->line;
-	s64 spread = line->spread_ns, above = clock->spread_above;
+	struct timely_clock_map *map = &clock->map;
+	s64 spread = map->spread_ns, above = clock->spread_above;
 	u32 pairs = clock->spread_pairs;
 
 	if (pairs >= CLOCK_SPREAD_PAIRS) {
 		spread += div_s64(spread * (above * 32 - pairs), 32 * pairs);
-		line->spread_ns = clamp_t(s64, spread, CLOCK_MIN_SPREAD_NS, CLOCK_MAX_Y_NS);
+		map->spread_ns = clamp_t(s64, spread, CLOCK_MIN_SPREAD_NS, CLOCK_MAX_Y_NS);
 		clock->spread_pairs = 0;
 		clock->spread_above = 0;
 	}
-	line->gate_ns = line->spread_ns + line->spread_ns / 4 + CLOCK_GATE_NS;
+	map->gate_ns = map->spread_ns + map->spread_ns / 4 + CLOCK_GATE_NS;
 }
 
-/* A line that is not sure is asked for often, and never says below. */
-static void line_unsure(struct timely_clock_line *line)
+/* Make the mapping unsure: batches are due sooner, and no pair can put the mapping in doubt. */
+static void map_unsure(struct timely_clock_map *map)
 {
-	line->state = TIMELY_CLOCK_LEARNING;
-	line->below_ns = CLOCK_LEARNING_BELOW_NS;
-	line->high_ns = U32_MAX;
-	line->batch_pairs = CLOCK_BATCH;
-	line->batch_ns = CLOCK_BATCH_NS;
+	map->state = TIMELY_CLOCK_LEARNING;
+	map->below_ns = CLOCK_LEARNING_BELOW_NS;
+	map->high_ns = U32_MAX;
+	map->batch_pairs = CLOCK_BATCH;
+	map->batch_ns = CLOCK_BATCH_NS;
 }
 
-/* How good the line is, for how long, and what contradicts it. */
-static void line_error(struct timely_clock *clock, u64 error_ns, u64 slope_ppb)
+/* Set the error of the mapping (@error_ns at the reference point, @slope_ppb of the drift), and
+ * decide whether the mapping is sure, until when, and which pairs contradict the mapping. A batch
+ * of TIMELY_CLOCK_HIGH_PAIRS pairs above high_ns is evidence enough for doubt, so it is due.
+ */
+static void map_error(struct timely_clock *clock, u64 error_ns, u64 slope_ppb)
 {
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 	u64 density = max_t(u64, clock->density, CLOCK_MIN_DENSITY), high;
 	u32 limit = CLOCK_SURE_NS;
 
-	if (line->state == TIMELY_CLOCK_SURE)
+	if (map->state == TIMELY_CLOCK_SURE)
 		limit = CLOCK_UNSURE_NS;
 	else if (timely_clock_track(clock)->count == TIMELY_CLOCK_BLOCKS)
 		limit = CLOCK_LATE_SURE_NS;
 	else if (timely_clock_track(clock)->count < CLOCK_SURE_POINTS)
 		limit = 0;
 	slope_ppb = min(slope_ppb + CLOCK_SERVO_PPB, CLOCK_UNKNOWN_PPB);
-	line->uncertainty_ns = min_t(u64, error_ns, CLOCK_MAX_Y_NS);
-	line->growth_ppb = slope_ppb;
+	map->uncertainty_ns = min_t(u64, error_ns, CLOCK_MAX_Y_NS);
+	map->growth_ppb = slope_ppb;
 	if (error_ns > limit) {
-		line_unsure(line);
+		map_unsure(map);
 		return;
 	}
-	line->state = TIMELY_CLOCK_SURE;
+	map->state = TIMELY_CLOCK_SURE;
 	clock->stepped = false;
-	line->sure_ns = div64_u64((CLOCK_UNSURE_NS - error_ns) * CLOCK_PPB, slope_ppb) + 1;
-	line->below_ns = 2 * error_ns + CLOCK_BELOW_NS +
+	map->sure_ns = div64_u64((CLOCK_UNSURE_NS - error_ns) * CLOCK_PPB, slope_ppb) + 1;
+	map->below_ns = 2 * error_ns + CLOCK_BELOW_NS +
 			 div_u64(2 * CLOCK_BLOCK_NS * slope_ppb, CLOCK_PPB);
 	high = div_u64((CLOCK_EVIDENCE + CLOCK_EVIDENCE_LEAK + 1) * density,
 		       TIMELY_CLOCK_HIGH_PAIRS);
-	line->high_ns = min_t(u64, high + error_ns + clock->floor_ns, U32_MAX);
-	line->batch_pairs = CLOCK_SURE_BATCH;
-	line->batch_ns = CLOCK_SURE_BATCH_NS;
+	map->high_ns = min_t(u64, high + error_ns + clock->min_handling_ns, U32_MAX);
+	map->batch_pairs = CLOCK_SURE_BATCH;
+	map->batch_ns = CLOCK_SURE_BATCH_NS;
 }
 
-/* What the floor is, if a bracket's line is known and the lowest pairs are at a height.
- * That line stays until there is a better one.
+/* If the mapping is from a cross-timestamp, compute the minimum handling delay: the height of @fit
+ * above the mapping. Return: false if @fit has a larger error than the mapping from the
+ * cross-timestamp, which then stays.
  */
 static bool clock_floor(struct timely_clock *clock, const struct timely_clock_fit *fit, u64 now_ns)
 {
 	if (!clock->anchored)
 		return true;
-	if (fit->error_ns > timely_clock_uncertainty_ns(&clock->line, now_ns))
+	if (fit->error_ns > timely_clock_uncertainty_ns(&clock->map, now_ns))
 		return false;
-	clock->floor_ns = clamp(fit->at_ns, 0LL, CLOCK_MAX_FLOOR_NS);
+	clock->min_handling_ns = clamp(fit->at_ns, 0LL, CLOCK_MAX_HANDLING_NS);
 	clock->anchored = false;
 	return true;
 }
 
-/* Fit the line to its track: true if there is another one. */
+/* Fit the mapping to its track, which has at least one block. Return: true if the mapping has
+ * changed.
+ */
 static bool clock_fit(struct timely_clock *clock)
 {
 	const struct timely_clock_track *track = timely_clock_track(clock);
 	const struct timely_clock_block *newest = &track->blocks[track->count - 1];
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 	s64 height = timely_clock_height(clock, newest);
 	struct timely_clock_fit fit;
 
 	clock->blocks++;
-	if (height == TIMELY_CLOCK_NOWHERE || !timely_clock_fit_line(clock, &fit))
+	if (height == TIMELY_CLOCK_NOWHERE || !timely_clock_fit_map(clock, &fit))
 		return false;
 	clock->density = fit.density;
 	if (!clock_floor(clock, &fit, newest->host_ns))
 		return false;
-	line->nic_ns = newest->nic_ns;
-	line->host_ns = newest->host_ns - height + fit.at_ns - clock->floor_ns;
-	line->drift_q32 = clamp(line->drift_q32 + fit.slope_q32, -CLOCK_MAX_DRIFT_Q32,
-				CLOCK_MAX_DRIFT_Q32);
+	map->nic_ns = newest->nic_ns;
+	map->host_ns = newest->host_ns - height + fit.at_ns - clock->min_handling_ns;
+	map->drift_q32 = clamp(map->drift_q32 + fit.slope_q32, -CLOCK_MAX_DRIFT_Q32,
+			       CLOCK_MAX_DRIFT_Q32);
 	clock->drift_error_ppb = min(fit.slope_ppb + CLOCK_STEP_PPB, CLOCK_UNKNOWN_PPB);
 	clock_wander(clock, &fit);
-	line_error(clock, fit.error_ns,
-		   fit.slope_ppb + timely_clock_bend_ppb(clock, fit.stretch_ns));
+	map_error(clock, fit.error_ns,
+		  fit.slope_ppb + timely_clock_bend_ppb(clock, fit.stretch_ns));
 	clock_spread(clock);
 	return true;
 }
 
-/* Begin anew from a point. What is known of the drift stays. */
+/* Start the mapping again from the reference point @nic_ns and @host_ns. The drift is kept, and its
+ * error grows by @error_ppb.
+ */
 static void clock_begin(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 error_ppb)
 {
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 
-	line->nic_ns = nic_ns;
-	line->host_ns = host_ns;
-	line->uncertainty_ns = CLOCK_MAX_Y_NS;
-	line->epoch++;
-	line_unsure(line);
+	map->nic_ns = nic_ns;
+	map->host_ns = host_ns;
+	map->uncertainty_ns = CLOCK_MAX_Y_NS;
+	map->epoch++;
+	map_unsure(map);
 	clock->drift_error_ppb = min(clock->drift_error_ppb + error_ppb, CLOCK_UNKNOWN_PPB);
 	clock->anchored = false;
 	clock->evidence = 0;
@@ -245,35 +267,41 @@ static void clock_begin(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64
 	clock->restarts++;
 }
 
-/* Begin anew from a pair, the first one or after a pause. */
-static void clock_restart(struct timely_clock *clock, const struct timely_clock_news *news)
+/* Start the mapping again from a pair, for example the first pair, or the first pair after a long
+ * time without pairs.
+ */
+static void clock_restart(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	u64 idle_ns = news->host_ns - clock->line.host_ns;
+	u64 idle_ns = sample->host_ns - clock->map.host_ns;
 
-	if (clock->line.state == TIMELY_CLOCK_NONE)
+	if (clock->map.state == TIMELY_CLOCK_NONE)
 		idle_ns = 0;
-	/* Temperature: 1 ppm each second. */
-	clock_begin(clock, news->nic_ns, news->host_ns, div_u64(idle_ns, 1000000));
+	/* Temperature changes the drift by up to 1 ppm per second. */
+	clock_begin(clock, sample->nic_ns, sample->host_ns, div_u64(idle_ns, 1000000));
 	timely_clock_track(clock)->count = 0;
-	timely_clock_track_add(clock, timely_clock_track(clock), news);
+	timely_clock_track_add(clock, timely_clock_track(clock), sample);
 }
 
 /* ---- doubt ---- */
 
-/* Is the lowest of the pairs since the last test too high? */
-static bool clock_too_high(struct timely_clock *clock, const struct timely_clock_news *news)
+/* Whether the lowest pairs of recent tests are too high for a right mapping (see CLOCK_EVIDENCE). A
+ * test ends after CLOCK_TEST_PAIRS pairs.
+ */
+static bool clock_too_high(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	s64 height = news->height_ns - clock->floor_ns - clock->line.uncertainty_ns;
+	s64 height = sample->height_ns - clock->min_handling_ns - clock->map.uncertainty_ns;
 	s64 density = max_t(s64, clock->density, CLOCK_MIN_DENSITY);
 	s64 evidence;
 
-	/* A bracket's line knows nothing of delays but the gate. */
+	/* If the mapping is from a cross-timestamp and the minimum handling delay is not known yet,
+	 * only a pair above gate_ns is too high.
+	 */
 	if (clock->anchored)
-		return news->height_ns > (s64)clock->line.gate_ns;
+		return sample->height_ns > (s64)clock->map.gate_ns;
 	height = clamp(height, 0LL, CLOCK_EVIDENCE_PAIR * density);
 	if (!clock->run_pairs || height < clock->run_min_ns)
 		clock->run_min_ns = height;
-	clock->run_pairs += news->pairs;
+	clock->run_pairs += sample->pairs;
 	evidence = clock->evidence + clock->run_min_ns * clock->run_pairs -
 		   CLOCK_EVIDENCE_LEAK * density;
 	if (clock->run_pairs >= CLOCK_TEST_PAIRS) {
@@ -283,41 +311,46 @@ static bool clock_too_high(struct timely_clock *clock, const struct timely_clock
 	return evidence > CLOCK_EVIDENCE * density;
 }
 
-static void clock_doubt(struct timely_clock *clock, const struct timely_clock_news *news, u32 below)
+/* Put a sure mapping in doubt. @below is 1 if a pair is below the mapping, 0 if all pairs are too
+ * high.
+ */
+static void clock_doubt(struct timely_clock *clock, const struct timely_clock_sample *sample,
+			u32 below)
 {
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 
-	line->state = TIMELY_CLOCK_DOUBT;
-	line->batch_pairs = CLOCK_BATCH;
-	line->batch_ns = CLOCK_BATCH_NS;
-	clock->doubted_ns = news->now_ns;
+	map->state = TIMELY_CLOCK_DOUBT;
+	map->batch_pairs = CLOCK_BATCH;
+	map->batch_ns = CLOCK_BATCH_NS;
+	clock->doubted_ns = sample->now_ns;
 	clock->doubt_pairs = 0;
 	clock->below = below;
 	clock->near = 0;
 	clock->scatter = 0;
 	clock->scatters = 0;
-	/* Some of these pairs may be from before a step: they are no measure. */
+	/* Some pairs of this batch may be from before a clock step, so the batch is not used. */
 	clock->run_pairs = 0;
 	clock->evidence = CLOCK_MAX_Y_NS;
 	timely_clock_trial(clock)->count = 0;
 }
 
-/* Is the line back? Pairs are as near to it as the lowest of 64 is, or they scatter
- * so widely by now that their being high shows nothing.
+/* Whether the doubt can end: a pair is as close to the mapping as the lowest of 64 pairs should be,
+ * or pairs scatter so widely that the lowest since the doubt started does not contradict the
+ * mapping.
  */
-static bool doubt_near(struct timely_clock *clock, const struct timely_clock_news *news)
+static bool doubt_near(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	s64 height = clamp(news->height_ns, -CLOCK_MAX_Y_NS, CLOCK_MAX_Y_NS);
-	s64 floor = (s64)clock->floor_ns + clock->line.uncertainty_ns;
+	s64 height = clamp(sample->height_ns, -CLOCK_MAX_Y_NS, CLOCK_MAX_Y_NS);
+	s64 floor = (s64)clock->min_handling_ns + clock->map.uncertainty_ns;
 	u64 density;
 
 	if (clock->run_pairs) {
-		clock->scatter += timely_clock_scatter(height, news->pairs, clock->run_min_ns,
+		clock->scatter += timely_clock_scatter(height, sample->pairs, clock->run_min_ns,
 						clock->run_pairs);
 		clock->scatters++;
 	}
 	clock->run_min_ns = height;
-	clock->run_pairs = news->pairs;
+	clock->run_pairs = sample->pairs;
 	clock->evidence = min(clock->evidence, height);
 	density = max(clock->density, CLOCK_MIN_DENSITY);
 	if (height - floor <= (s64)(density / CLOCK_TEST_PAIRS))
@@ -331,183 +364,205 @@ static bool doubt_near(struct timely_clock *clock, const struct timely_clock_new
 	return true;
 }
 
-/* The line is right after all. */
+/* End the doubt: the mapping is right and is sure again. */
 static void clock_trust(struct timely_clock *clock)
 {
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 
-	line->state = TIMELY_CLOCK_SURE;
-	line->batch_pairs = CLOCK_SURE_BATCH;
-	line->batch_ns = CLOCK_SURE_BATCH_NS;
+	map->state = TIMELY_CLOCK_SURE;
+	map->batch_pairs = CLOCK_SURE_BATCH;
+	map->batch_ns = CLOCK_SURE_BATCH_NS;
 	clock->evidence = 0;
 	clock->run_pairs = 0;
 	clock->doubts++;
 }
 
-/* The line is wrong: its place takes what the pairs since say, of the drift too,
- * which may be what has changed.
+/* A clock was stepped: replace the mapping by a mapping from the pairs since the doubt started. The
+ * drift counts as unknown, because perhaps the drift has changed and no clock was stepped.
  */
-static void clock_step(struct timely_clock *clock, const struct timely_clock_news *news)
+static void clock_step(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
 	clock->steps++;
 	clock->stepped = true;
-	clock->bracket_width_ns = 0;
+	clock->cross_width_ns = 0;
 	clock->track = !clock->track;
-	clock_begin(clock, news->nic_ns, news->host_ns, CLOCK_UNKNOWN_PPB);
-	timely_clock_track_add(clock, timely_clock_track(clock), news);
+	clock_begin(clock, sample->nic_ns, sample->host_ns, CLOCK_UNKNOWN_PPB);
+	timely_clock_track_add(clock, timely_clock_track(clock), sample);
 	clock_fit(clock);
 }
 
-/* Pairs on the line and pairs below it: it is not low enough. */
-static void clock_lower(struct timely_clock *clock, const struct timely_clock_news *news)
+/* Some batches are close to the mapping and others have a pair below it, so the mapping is too
+ * high. Move the mapping down to the lowest pair of this batch, and learn its error again.
+ */
+static void clock_lower(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
 	clock->doubts++;
 	clock->evidence = 0;
 	clock->run_pairs = 0;
-	line_unsure(&clock->line);
-	timely_clock_track_add(clock, timely_clock_track(clock), news);
-	clock->line.host_ns += news->height_ns;
+	map_unsure(&clock->map);
+	timely_clock_track_add(clock, timely_clock_track(clock), sample);
+	clock->map.host_ns += sample->height_ns;
 	clock_fit(clock);
 }
 
 /* ---- a batch, in each state ---- */
 
-/* Has nothing come for so long that the line is sure no more? If it was sure for a
- * short time only, and pairs do come, it is not known well: that is all.
+/* Whether a mapping that is not sure any more, because sure_ns has passed, must be started again:
+ * no pair arrived for CLOCK_PAUSE_NS, or the mapping is in doubt. If pairs did arrive, the mapping
+ * was sure for a short time only, because its error is large: it is kept, and learned again.
  */
-static bool clock_expired(struct timely_clock *clock, const struct timely_clock_news *news)
+static bool clock_expired(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
 	const struct timely_clock_track *track = timely_clock_track(clock);
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 
-	if (line->state == TIMELY_CLOCK_LEARNING ||
-	    (s64)(news->host_ns - line->host_ns) <= (s64)line->sure_ns)
+	if (map->state == TIMELY_CLOCK_LEARNING ||
+	    (s64)(sample->host_ns - map->host_ns) <= (s64)map->sure_ns)
 		return false;
-	if (line->state == TIMELY_CLOCK_DOUBT || !track->count ||
-	    news->host_ns - track->blocks[track->count - 1].host_ns > CLOCK_PAUSE_NS)
+	if (map->state == TIMELY_CLOCK_DOUBT || !track->count ||
+	    sample->host_ns - track->blocks[track->count - 1].host_ns > CLOCK_PAUSE_NS)
 		return true;
-	line_unsure(line);
+	map_unsure(map);
 	return false;
 }
 
-static bool take_learning(struct timely_clock *clock, const struct timely_clock_news *news)
+/* Process a batch while the mapping is learned: fit the mapping to its track. If there is no new
+ * fit, a pair below the mapping moves the mapping down to the pair. Return: true if the mapping has
+ * changed.
+ */
+static bool take_learning(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	if (abs(news->height_ns) > CLOCK_MAX_Y_NS ||
-	    timely_clock_track_late(timely_clock_track(clock), news->nic_ns)) {
-		clock_restart(clock, news);
+	if (abs(sample->height_ns) > CLOCK_MAX_Y_NS ||
+	    timely_clock_track_late(timely_clock_track(clock), sample->nic_ns)) {
+		clock_restart(clock, sample);
 		return true;
 	}
-	if (timely_clock_track_add(clock, timely_clock_track(clock), news) && clock_fit(clock))
+	if (timely_clock_track_add(clock, timely_clock_track(clock), sample) && clock_fit(clock))
 		return true;
-	if (news->height_ns >= 0)
+	if (sample->height_ns >= 0)
 		return false;
-	clock->line.host_ns += news->height_ns;
+	clock->map.host_ns += sample->height_ns;
 	return true;
 }
 
-/* Lower than ever, yet above a line that brackets have shown to be far below: the
- * host has become faster, the line is right.
+/* Detect that the host handles packets faster than before: a pair is lower than the measured
+ * minimum handling delay. The mapping is right, and the minimum handling delay is measured again.
  */
-static void take_sunk(struct timely_clock *clock, const struct timely_clock_news *news)
+static void take_faster_host(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	if (news->height_ns >= (s64)clock->floor_ns - (s64)clock->line.below_ns)
+	if (sample->height_ns >= (s64)clock->min_handling_ns - (s64)clock->map.below_ns)
 		return;
-	clock->floor_ns = max(news->height_ns, 0LL);
+	clock->min_handling_ns = max(sample->height_ns, 0LL);
 	clock->anchored = true;
 	timely_clock_track(clock)->count = 0;
 }
 
-static bool take_sure(struct timely_clock *clock, const struct timely_clock_news *news)
-{
-	bool below = news->height_ns < -(s64)clock->line.below_ns;
-
-	if (below || clock_too_high(clock, news)) {
-		clock_doubt(clock, news, below);
-		return true;
-	}
-	if (clock->floor_ns)
-		take_sunk(clock, news);
-	return timely_clock_track_add(clock, timely_clock_track(clock), news) && clock_fit(clock);
-}
-
-/* Below the line once more: no stray, unless of a host that handles few pairs as
- * soon as it can.
+/* Process a batch while the mapping is sure: put the mapping in doubt if the batch contradicts the
+ * mapping, or else fit the mapping again. Return: true if the mapping has changed.
  */
-static void doubt_below(struct timely_clock *clock, const struct timely_clock_news *news)
+static bool take_sure(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
-	if (clock->near && news->height_ns > -CLOCK_MAX_Y_NS)
-		clock_lower(clock, news);
-	else
-		clock_step(clock, news);
-}
+	bool below = sample->height_ns < -(s64)clock->map.below_ns;
 
-static bool take_doubt(struct timely_clock *clock, const struct timely_clock_news *news)
-{
-	bool below = news->height_ns < -(s64)clock->line.below_ns;
-
-	/* Another CPU's, from before. */
-	if (clock->doubted_ns - news->host_ns < CLOCK_LATE_NS)
-		return false;
-	if (timely_clock_track_late(timely_clock_trial(clock), news->nic_ns))
-		timely_clock_trial(clock)->count = 0;
-	clock->doubt_pairs = below ? 0 : min(clock->doubt_pairs + news->pairs, CLOCK_MAX_PAIRS);
-	if (below && clock->below++) {
-		doubt_below(clock, news);
+	if (below || clock_too_high(clock, sample)) {
+		clock_doubt(clock, sample, below);
 		return true;
 	}
-	if (!below && doubt_near(clock, news))
+	if (clock->min_handling_ns)
+		take_faster_host(clock, sample);
+	return timely_clock_track_add(clock, timely_clock_track(clock), sample) && clock_fit(clock);
+}
+
+/* A second batch has a pair below the mapping, so the doubt was not caused by a single wrong
+ * timestamp. If other batches were close to the mapping, the mapping is slightly too high, because
+ * the host handles only few packets without delay. Otherwise a clock was stepped.
+ */
+static void doubt_below(struct timely_clock *clock, const struct timely_clock_sample *sample)
+{
+	if (clock->near && sample->height_ns > -CLOCK_MAX_Y_NS)
+		clock_lower(clock, sample);
+	else
+		clock_step(clock, sample);
+}
+
+/* Process a batch while the mapping is in doubt. The doubt ends when a second batch has a pair
+ * below the mapping (doubt_below()), when pairs are close to the mapping (clock_trust()), or after
+ * CLOCK_DOUBT_NS (clock_step()). Return: true if the mapping has changed.
+ */
+static bool take_doubt(struct timely_clock *clock, const struct timely_clock_sample *sample)
+{
+	bool below = sample->height_ns < -(s64)clock->map.below_ns;
+
+	/* Another CPU collected this batch before the doubt started. */
+	if (clock->doubted_ns - sample->host_ns < CLOCK_LATE_NS)
+		return false;
+	if (timely_clock_track_late(timely_clock_trial(clock), sample->nic_ns))
+		timely_clock_trial(clock)->count = 0;
+	clock->doubt_pairs = below ? 0 : min(clock->doubt_pairs + sample->pairs, CLOCK_MAX_PAIRS);
+	if (below && clock->below++) {
+		doubt_below(clock, sample);
+		return true;
+	}
+	if (!below && doubt_near(clock, sample))
 		clock->near++;
 	if (clock->near && (!clock->below || clock->doubt_pairs >= CLOCK_TEST_PAIRS)) {
 		clock_trust(clock);
 		return true;
 	}
-	timely_clock_track_add(clock, timely_clock_trial(clock), news);
-	if (news->now_ns - timely_clock_trial(clock)->blocks[0].opened_ns < CLOCK_DOUBT_NS ||
+	timely_clock_track_add(clock, timely_clock_trial(clock), sample);
+	if (sample->now_ns - timely_clock_trial(clock)->blocks[0].opened_ns < CLOCK_DOUBT_NS ||
 	    clock->doubt_pairs < CLOCK_TEST_PAIRS)
 		return false;
-	clock_step(clock, news);
+	clock_step(clock, sample);
 	return true;
 }
 
-/* ---- brackets ---- */
+/* ---- cross-timestamps ---- */
 
-/* The drift between this bracket and one before: within what, ppb, or 0 if that
- * cannot be told.
+/* Compute the drift from the kept cross-timestamp and a new one: @nic_ns is the new reading of the
+ * NIC's clock, @host_ns the middle of the interval by the host's clock, @width_ns the length of the
+ * interval. Return: error of @drift_q32 in ppb, or 0 if the drift cannot be computed.
  */
-static u64 bracket_drift(const struct timely_clock *clock, u64 nic_ns, u64 host_ns,
-			 u64 width_ns, s64 *drift_q32)
+static u64 cross_drift(const struct timely_clock *clock, u64 nic_ns, u64 host_ns,
+		       u64 width_ns, s64 *drift_q32)
 {
-	s64 nic = (s64)(nic_ns - clock->bracket_nic_ns);
-	s64 host = (s64)(host_ns - clock->bracket_host_ns);
+	s64 nic = (s64)(nic_ns - clock->cross_nic_ns);
+	s64 host = (s64)(host_ns - clock->cross_host_ns);
 
-	if (!clock->bracket_width_ns || host < (s64)CLOCK_BRACKETS_MIN_NS ||
-	    host > (s64)CLOCK_BRACKETS_MAX_NS || nic < host / 2 || nic > host * 2)
+	if (!clock->cross_width_ns || host < (s64)CLOCK_CROSS_MIN_NS ||
+	    host > (s64)CLOCK_CROSS_MAX_NS || nic < host / 2 || nic > host * 2)
 		return 0;
+	/* More than twice the largest drift: a clock was stepped between the cross-timestamps. */
 	if (abs(host - nic) > host / 512)
 		return 0;
 	*drift_q32 = clamp(div64_s64((host - nic) * CLOCK_Q32, nic),
 			   -CLOCK_MAX_DRIFT_Q32, CLOCK_MAX_DRIFT_Q32);
-	return div64_u64((width_ns + clock->bracket_width_ns + 2 * CLOCK_GRAIN_NS) *
+	return div64_u64((width_ns + clock->cross_width_ns + 2 * CLOCK_GRAIN_NS) *
 			 (CLOCK_PPB / 2), host) + 1;
 }
 
-static void bracket_keep(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 width_ns)
+/* Keep a cross-timestamp to compute a drift later, unless the kept one is younger than
+ * CLOCK_MARK_NS. The stored length is larger by 1, because 0 means that none is kept.
+ */
+static void cross_keep(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 width_ns)
 {
-	u64 age_ns = host_ns - clock->bracket_host_ns;
+	u64 age_ns = host_ns - clock->cross_host_ns;
 
-	if (clock->bracket_width_ns && age_ns < CLOCK_MARK_NS)
+	if (clock->cross_width_ns && age_ns < CLOCK_MARK_NS)
 		return;
-	clock->bracket_nic_ns = nic_ns;
-	clock->bracket_host_ns = host_ns;
-	clock->bracket_width_ns = width_ns + 1;
+	clock->cross_nic_ns = nic_ns;
+	clock->cross_host_ns = host_ns;
+	clock->cross_width_ns = width_ns + 1;
 }
 
-/* Is a drift by two brackets what the line's may be? If not, one of both clocks was stepped
- * in between, by too little to show, or the drift has changed: the next bracket tells.
+/* Whether a drift from two cross-timestamps agrees with the mapping's drift within the errors of
+ * both. If not, either a clock was stepped between the cross-timestamps, by too little to be
+ * detected, or the drift has changed. The next cross-timestamp shows which; until then the error of
+ * the drift includes the difference.
  */
-static bool bracket_agrees(struct timely_clock *clock, s64 drift_q32, u64 drift_ppb)
+static bool cross_agrees(struct timely_clock *clock, s64 drift_q32, u64 drift_ppb)
 {
-	u64 off_ppb = (abs(drift_q32 - clock->line.drift_q32) * CLOCK_PPB) >> 32;
+	u64 off_ppb = (abs(drift_q32 - clock->map.drift_q32) * CLOCK_PPB) >> 32;
 
 	if (off_ppb <= clock->drift_error_ppb + drift_ppb + CLOCK_SERVO_PPB)
 		return true;
@@ -515,129 +570,143 @@ static bool bracket_agrees(struct timely_clock *clock, s64 drift_q32, u64 drift_
 	return false;
 }
 
-/* The line goes through a bracket, of @width_ns, from now on. */
-static void bracket_line(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 width_ns)
+/* Make a cross-timestamp the mapping's reference point. @host_ns is the middle of the
+ * cross-timestamp's interval and @width_ns the length.
+ */
+static void cross_map(struct timely_clock *clock, u64 nic_ns, u64 host_ns, u64 width_ns)
 {
-	struct timely_clock_line *line = &clock->line;
+	struct timely_clock_map *map = &clock->map;
 
-	line->nic_ns = nic_ns;
-	line->host_ns = host_ns;
+	map->nic_ns = nic_ns;
+	map->host_ns = host_ns;
 	clock->anchored = true;
-	line->state = TIMELY_CLOCK_SURE;
-	line_error(clock, width_ns / 2 + CLOCK_GRAIN_NS, clock->drift_error_ppb);
-	/* Of what is below it pairs know better than half of the bracket. */
-	line->below_ns += width_ns;
+	map->state = TIMELY_CLOCK_SURE;
+	map_error(clock, width_ns / 2 + CLOCK_GRAIN_NS, clock->drift_error_ppb);
+	/* Unlike a mapping fitted to the lowest pairs, this mapping may be too high by half of the
+	 * interval. So a pair must be further below this mapping to contradict it.
+	 */
+	map->below_ns += width_ns;
 }
 
-/* A line through a bracket, if the drift is known. */
+/* Start the mapping again from a cross-timestamp. If the cross-timestamp is short and the drift is
+ * known, the mapping is sure at once; otherwise the mapping must be learned. While it is learned, a
+ * cross-timestamp that cannot make the mapping sure is not used. @error_ppb is added to the error
+ * of the drift. Return: true if the mapping has changed.
+ */
 static bool clock_anchor(struct timely_clock *clock, u64 nic_ns, u64 host_ns,
 			 u64 width_ns, u64 error_ppb)
 {
 	bool good = width_ns <= CLOCK_ANCHOR_NS && !clock->stepped &&
 		    clock->drift_error_ppb <= CLOCK_ANCHOR_PPB;
 
-	if (!good && clock->line.state == TIMELY_CLOCK_LEARNING)
+	if (!good && clock->map.state == TIMELY_CLOCK_LEARNING)
 		return false;
 	clock_begin(clock, nic_ns, host_ns, error_ppb);
 	timely_clock_track(clock)->count = 0;
 	if (good)
-		bracket_line(clock, nic_ns, host_ns, width_ns);
+		cross_map(clock, nic_ns, host_ns, width_ns);
 	return true;
 }
 
-/* Move the line into a bracket that lies at @low_ns to @high_ns from it. */
+/* Move the mapping into the interval of a cross-timestamp, which reaches from @low_ns to @high_ns
+ * above the mapping. The minimum handling delay falls by as much as the mapping rises, because the
+ * lowest pairs do not move. Return: true if the mapping has changed.
+ */
 static bool clock_squeeze(struct timely_clock *clock, s64 low_ns, s64 high_ns)
 {
 	s64 move = low_ns > 0 ? low_ns : min(high_ns, 0LL);
 
-	clock->line.host_ns += move;
-	clock->floor_ns = clamp(clock->floor_ns - move, 0LL, CLOCK_MAX_FLOOR_NS);
+	clock->map.host_ns += move;
+	clock->min_handling_ns = clamp(clock->min_handling_ns - move, 0LL, CLOCK_MAX_HANDLING_NS);
 	return move;
 }
 
 /**
- * timely_clock_bracket() - learn from a cross-timestamp
- * @clock: the clock, locked
+ * timely_clock_cross_timestamp() - use a cross-timestamp
+ * @clock: the clock, under its lock
  * @before_ns: host's time before the NIC's clock was read
- * @nic_ns: what it read
- * @after_ns: host's time after
+ * @nic_ns: reading of the NIC's clock
+ * @after_ns: host's time after the NIC's clock was read
  *
- * It tells the floor of delays, which traffic alone does not, and ends a doubt.
- * Two that are narrow tell the drift, and so make a line, which stays as long as
- * that of the pairs is not better.
+ * A cross-timestamp shows the minimum handling delay, which traffic alone does not show, and ends a
+ * doubt. Two short cross-timestamps show the drift too. A mapping made from short cross-timestamps
+ * stays until a fit to pairs has a smaller error.
  *
- * Return: true if @clock->line has changed and is to be published.
+ * Cross-timestamps longer than 100 us, or in the state TIMELY_CLOCK_NONE, are not used.
+ *
+ * Return: true if @clock->map has changed and must be published.
  */
-bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
-			  u64 nic_ns, u64 after_ns)
+bool timely_clock_cross_timestamp(struct timely_clock *clock, u64 before_ns,
+				  u64 nic_ns, u64 after_ns)
 {
-	struct timely_clock_line *line = &clock->line;
-	s64 low = timely_clock_residual(line, nic_ns, before_ns);
+	struct timely_clock_map *map = &clock->map;
+	s64 low = timely_clock_residual(map, nic_ns, before_ns);
 	u64 width = after_ns - before_ns, host_ns = before_ns + width / 2;
 	u64 drift_ppb = 0;
 	s64 error, drift_q32;
 	bool doubt;
 
-	if (width > CLOCK_MAX_BRACKET_NS || line->state == TIMELY_CLOCK_NONE)
+	if (width > CLOCK_MAX_CROSS_NS || map->state == TIMELY_CLOCK_NONE)
 		return false;
-	clock->brackets++;
+	clock->cross_timestamps++;
 	if (width <= CLOCK_ANCHOR_NS) {
-		drift_ppb = bracket_drift(clock, nic_ns, host_ns, width, &drift_q32);
-		bracket_keep(clock, nic_ns, host_ns, width);
+		drift_ppb = cross_drift(clock, nic_ns, host_ns, width, &drift_q32);
+		cross_keep(clock, nic_ns, host_ns, width);
 	}
-	if (line->state == TIMELY_CLOCK_LEARNING ||
-	    (s64)(after_ns - line->host_ns) > (s64)line->sure_ns) {
+	if (map->state == TIMELY_CLOCK_LEARNING ||
+	    (s64)(after_ns - map->host_ns) > (s64)map->sure_ns) {
 		if (drift_ppb && (clock->stepped || drift_ppb < clock->drift_error_ppb)) {
-			line->drift_q32 = drift_q32;
+			map->drift_q32 = drift_q32;
 			clock->drift_error_ppb = drift_ppb;
 			clock->stepped = drift_ppb > CLOCK_ANCHOR_PPB;
 		}
 		return clock_anchor(clock, nic_ns, host_ns, width, 0);
 	}
-	/* A line is wrong by more than its error once in a hundred times: as long as
-	 * that may be chance the bracket mends the line, and nothing was stepped.
+	/* One mapping in a hundred is off by more than its error. If mapping and cross-timestamp
+	 * differ by up to twice the error, which may be chance, the cross-timestamp corrects the
+	 * mapping. A larger difference is a clock step.
 	 */
-	error = 2 * (s64)line_off_ns(line, after_ns) + CLOCK_BELOW_NS;
-	if (low > (s64)clock->floor_ns + error ||
-	    low + (s64)width < (s64)clock->floor_ns - CLOCK_MAX_FLOOR_NS - error) {
-		/* Or it is the drift that has changed: the next one tells. */
+	error = 2 * (s64)map_uncertainty_ns(map, after_ns) + CLOCK_BELOW_NS;
+	if (low > (s64)clock->min_handling_ns + error ||
+	    low + (s64)width < (s64)clock->min_handling_ns - CLOCK_MAX_HANDLING_NS - error) {
+		/* If instead the drift has changed, the next cross-timestamp shows the change. */
 		clock->steps++;
 		clock->stepped = true;
-		clock->bracket_width_ns = 0;
+		clock->cross_width_ns = 0;
 		if (width <= CLOCK_ANCHOR_NS)
-			bracket_keep(clock, nic_ns, host_ns, width);
+			cross_keep(clock, nic_ns, host_ns, width);
 		return clock_anchor(clock, nic_ns, host_ns, width, CLOCK_SLEEP_PPB);
 	}
-	doubt = line->state == TIMELY_CLOCK_DOUBT;
+	doubt = map->state == TIMELY_CLOCK_DOUBT;
 	if (doubt)
 		clock_trust(clock);
-	if (drift_ppb && timely_clock_uncertainty_ns(line, after_ns) > width / 2 + CLOCK_GRAIN_NS) {
-		if (bracket_agrees(clock, drift_q32, drift_ppb)) {
-			line->drift_q32 = drift_q32;
+	if (drift_ppb && timely_clock_uncertainty_ns(map, after_ns) > width / 2 + CLOCK_GRAIN_NS) {
+		if (cross_agrees(clock, drift_q32, drift_ppb)) {
+			map->drift_q32 = drift_q32;
 			clock->drift_error_ppb = drift_ppb;
 		} else {
-			clock->bracket_width_ns = 0;
-			bracket_keep(clock, nic_ns, host_ns, width);
+			clock->cross_width_ns = 0;
+			cross_keep(clock, nic_ns, host_ns, width);
 		}
-		bracket_line(clock, nic_ns, host_ns, width);
+		cross_map(clock, nic_ns, host_ns, width);
 		return true;
 	}
 	return clock_squeeze(clock, low, low + (s64)width) || doubt;
 }
-EXPORT_SYMBOL_GPL(timely_clock_bracket);
+EXPORT_SYMBOL_GPL(timely_clock_cross_timestamp);
 
-/* ---- and the rest ---- */
+/* ---- the engine's interface ---- */
 
 /**
- * timely_clock_init() - make a clock that nothing is known of
- * @clock: the clock
+ * timely_clock_init() - initialise the state of an unknown clock
+ * @clock: the clock; its memory need not be initialised
  */
 void timely_clock_init(struct timely_clock *clock)
 {
 	memset(clock, 0, sizeof(*clock));
-	line_unsure(&clock->line);
-	clock->line.state = TIMELY_CLOCK_NONE;
-	clock->line.spread_ns = CLOCK_MIN_SPREAD_NS;
+	map_unsure(&clock->map);
+	clock->map.state = TIMELY_CLOCK_NONE;
+	clock->map.spread_ns = CLOCK_MIN_SPREAD_NS;
 	clock_spread(clock);
 	clock->drift_error_ppb = CLOCK_UNKNOWN_PPB;
 	clock->wander_ppb_s = CLOCK_FIRST_WANDER_PPB_S;
@@ -645,72 +714,74 @@ void timely_clock_init(struct timely_clock *clock)
 EXPORT_SYMBOL_GPL(timely_clock_init);
 
 /**
- * timely_clock_take() - learn from a batch of pairs
- * @clock: the clock, locked
- * @batch: the batch, emptied thereby
+ * timely_clock_take() - process a batch of timestamp pairs
+ * @clock: the clock, under its lock
+ * @batch: the batch, which is emptied
  *
- * Return: true if @clock->line has changed and is to be published.
+ * Return: true if @clock->map has changed and must be published.
  */
 bool timely_clock_take(struct timely_clock *clock, struct timely_clock_batch *batch)
 {
-	struct timely_clock_line *line = &clock->line;
-	struct timely_clock_news news = {
+	struct timely_clock_map *map = &clock->map;
+	struct timely_clock_sample sample = {
 		.nic_ns = batch->nic_ns,
 		.host_ns = batch->host_ns,
 		.now_ns = batch->last_ns,
-		/* Above the line as it is now. */
-		.height_ns = timely_clock_residual(line, batch->nic_ns, batch->host_ns),
+		/* The mapping may have changed since the batch was started. */
+		.height_ns = timely_clock_residual(map, batch->nic_ns, batch->host_ns),
 		.pairs = min(batch->count, CLOCK_MAX_PAIRS),
 	};
 
 	batch->count = 0;
 	batch->since_ns = batch->last_ns;
-	clock->pairs += news.pairs;
-	if (!news.pairs || batch->epoch != line->epoch)
+	clock->pairs += sample.pairs;
+	if (!sample.pairs || batch->epoch != map->epoch)
 		return false;
-	if (line->state == TIMELY_CLOCK_NONE || clock_expired(clock, &news)) {
-		clock_restart(clock, &news);
+	if (map->state == TIMELY_CLOCK_NONE || clock_expired(clock, &sample)) {
+		clock_restart(clock, &sample);
 		return true;
 	}
-	if (line->state == TIMELY_CLOCK_DOUBT)
-		return take_doubt(clock, &news);
-	clock->spread_pairs = min(clock->spread_pairs + news.pairs, CLOCK_MAX_PAIRS);
+	if (map->state == TIMELY_CLOCK_DOUBT)
+		return take_doubt(clock, &sample);
+	clock->spread_pairs = min(clock->spread_pairs + sample.pairs, CLOCK_MAX_PAIRS);
 	clock->spread_above = min(clock->spread_above + batch->above, CLOCK_MAX_PAIRS);
-	if (line->state == TIMELY_CLOCK_SURE)
-		return take_sure(clock, &news);
-	return take_learning(clock, &news);
+	if (map->state == TIMELY_CLOCK_SURE)
+		return take_sure(clock, &sample);
+	return take_learning(clock, &sample);
 }
 EXPORT_SYMBOL_GPL(timely_clock_take);
 
 /**
- * timely_clock_forget() - the clocks may have gone apart: suspend, link down
- * @clock: the clock, locked
+ * timely_clock_forget() - handle an event after which the clocks may differ otherwise: suspend, or
+ * loss of the link
+ * @clock: the clock, under its lock
  *
- * Nothing is sure until pairs show it anew. Publish @clock->line afterwards.
+ * The next pair starts the mapping again. The drift is kept, with a larger error. The caller
+ * publishes @clock->map afterwards.
  */
 void timely_clock_forget(struct timely_clock *clock)
 {
-	line_unsure(&clock->line);
-	clock->line.state = TIMELY_CLOCK_NONE;
-	clock->line.epoch++;
+	map_unsure(&clock->map);
+	clock->map.state = TIMELY_CLOCK_NONE;
+	clock->map.epoch++;
 	clock->drift_error_ppb = min(clock->drift_error_ppb + CLOCK_SLEEP_PPB,
 				     CLOCK_UNKNOWN_PPB);
 }
 EXPORT_SYMBOL_GPL(timely_clock_forget);
 
 /**
- * timely_clock_uncertainty_ns() - how far from the truth times on a line are
- * @line: a copy of the published line
- * @now_ns: the time
+ * timely_clock_uncertainty_ns() - get the error of converted times
+ * @map: a copy of the published mapping
+ * @now_ns: current time, by the host's clock
  *
- * Return: that, 99 %, now; all ones if the line is not sure.
+ * Return: the error, not exceeded with 99 % probability, ns; U32_MAX if the mapping is not sure.
  */
-u32 timely_clock_uncertainty_ns(const struct timely_clock_line *line, u64 now_ns)
+u32 timely_clock_uncertainty_ns(const struct timely_clock_map *map, u64 now_ns)
 {
-	s64 age_ns = (s64)(now_ns - line->host_ns);
+	s64 age_ns = (s64)(now_ns - map->host_ns);
 
-	if (line->state != TIMELY_CLOCK_SURE || age_ns > (s64)line->sure_ns)
+	if (map->state != TIMELY_CLOCK_SURE || age_ns > (s64)map->sure_ns)
 		return U32_MAX;
-	return line_off_ns(line, now_ns);
+	return map_uncertainty_ns(map, now_ns);
 }
 EXPORT_SYMBOL_GPL(timely_clock_uncertainty_ns);

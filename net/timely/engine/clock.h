@@ -1,28 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The clock of a NIC, told in the host's time: pure, told the time, allocating
- * nothing. See net/timely/engine/clock.c.
+ * The clock engine: maps the clock of a NIC to the host's clock. clock.c explains the method, and
+ * clock_fit.c computes the mapping. net/timely/nic_clock.c uses the engine in the kernel.
+ *
+ * Each packet with a hardware timestamp gives a timestamp pair ("pair" for short): the hardware
+ * timestamp and the time at which the host handled the packet. The height of a pair is the host's
+ * time minus the hardware timestamp, converted by the mapping.
+ *
+ * For each packet, a CPU checks the hardware timestamp with a copy of the mapping, and adds the
+ * pair to the CPU's own batch. These functions are inline and take no lock. Batches that are due
+ * and cross-timestamps are passed to the engine under a lock of the caller. Time is an argument,
+ * and nothing is allocated.
  */
 #ifndef _TIMELY_ENGINE_CLOCK_H
 #define _TIMELY_ENGINE_CLOCK_H
 
 #include <linux/types.h>
 
-/* Blocks of time whose lowest pairs the line is fitted to. */
+/* Number of blocks of time of which the engine keeps the lowest pair. */
 #define TIMELY_CLOCK_BLOCKS		64
 
-/* A stamp further than this from the line's point (18 minutes) says nothing. */
+/* A timestamp further than this (18 minutes) from the mapping's reference point cannot be
+ * converted: the product with the drift would not fit in 64 bits.
+ */
 #define TIMELY_CLOCK_RANGE_NS		(1LL << 40)
-/* What timely_clock_residual() says of it: below everything. */
+/* Result of timely_clock_residual() for a timestamp out of this range: lower than any residual. */
 #define TIMELY_CLOCK_NOWHERE		(-(1LL << 62))
 
 /**
- * enum timely_clock_state - how far the line may be trusted
- * @TIMELY_CLOCK_NONE: no pair was seen
- * @TIMELY_CLOCK_LEARNING: there is a line, but it is not sure
- * @TIMELY_CLOCK_SURE: times on the line are good to its uncertainty
- * @TIMELY_CLOCK_DOUBT: pairs contradict a line that was sure: either the host
- *	is late, or a clock was stepped; milliseconds tell
+ * enum timely_clock_state - how reliable a mapping is
+ * @TIMELY_CLOCK_NONE: no pair has been received, or no pair since timely_clock_forget()
+ * @TIMELY_CLOCK_LEARNING: there is a mapping, but its error may be above 0.5 us, the limit for a
+ *	mapping to become sure (1.5 us once all blocks are in use)
+ * @TIMELY_CLOCK_SURE: the error of converted times is within the mapping's uncertainty
+ * @TIMELY_CLOCK_DOUBT: pairs contradict a mapping that was sure: either the host handles
+ *	packets late, or a clock was stepped; the pairs of the next 40 ms or so show which is true
  */
 enum timely_clock_state {
 	TIMELY_CLOCK_NONE,
@@ -32,39 +44,40 @@ enum timely_clock_state {
 };
 
 /**
- * enum timely_clock_verdict - what a hardware stamp is worth
- * @TIMELY_STAMP_GOOD: its time on the host's clock is known
- * @TIMELY_STAMP_UNSURE: the line is not sure, use a software stamp
- * @TIMELY_STAMP_DOUBTFUL: the stamp contradicts a line that was sure: use
- *	nothing of this packet
+ * enum timely_clock_verdict - whether a hardware timestamp is usable
+ * @TIMELY_TSTAMP_GOOD: the timestamp can be converted to the host's clock
+ * @TIMELY_TSTAMP_UNSURE: the mapping is not sure: use a driver timestamp
+ * @TIMELY_TSTAMP_DOUBTFUL: the timestamp contradicts a sure mapping: use no timestamp of this
+ *	packet
  */
 enum timely_clock_verdict {
-	TIMELY_STAMP_GOOD,
-	TIMELY_STAMP_UNSURE,
-	TIMELY_STAMP_DOUBTFUL,
+	TIMELY_TSTAMP_GOOD,
+	TIMELY_TSTAMP_UNSURE,
+	TIMELY_TSTAMP_DOUBTFUL,
 };
 
 /**
- * struct timely_clock_line - the line, as each packet needs it
- * @nic_ns: a point of the line: time on the NIC's clock
- * @host_ns: and on the host's, CLOCK_MONOTONIC
- * @drift_q32: the host's nanoseconds for one of the NIC's, less one, Q32
- * @sure_ns: after this much of the host's time the line is sure no more
- * @below_ns: a packet handled earlier than this before its time on the line
- *	is doubtful
- * @gate_ns: and so is one handled later than this after it
- * @spread_ns: all but one packet of 32 are handled within this
- * @high_ns: a batch of a few pairs that are all later than this tells at once
- * @batch_ns: a batch goes to the clock when it is this old
- * @uncertainty_ns: of a time on the line at its point, 99 %
- * @growth_ppb: how fast it grows after that
- * @batch_pairs: or has so many pairs
- * @epoch: another one when what was known before is void
+ * struct timely_clock_map - the mapping, as it is needed for each packet
+ * @nic_ns: reference point of the mapping by the NIC's clock, ns
+ * @host_ns: the reference point by the host's clock, CLOCK_MONOTONIC, ns
+ * @drift_q32: host nanoseconds per NIC nanosecond, minus one, Q32
+ * @sure_ns: the mapping is sure until this long after @host_ns
+ * @below_ns: a packet handled more than @below_ns before its converted timestamp is doubtful
+ * @gate_ns: a packet handled more than @gate_ns after its converted timestamp is doubtful
+ * @spread_ns: 31 of 32 packets are handled within this time after their converted timestamps
+ * @high_ns: a batch is due if it has TIMELY_CLOCK_HIGH_PAIRS or more pairs, all higher than this
+ * @batch_ns: a batch is due when its pairs have been collected for this long
+ * @uncertainty_ns: error of a converted time at the reference point, not exceeded with 99 %
+ *	probability
+ * @growth_ppb: growth of the uncertainty with time, ns per second
+ * @batch_pairs: a batch is due when it has this many pairs
+ * @epoch: changes when the engine starts another mapping; batches with an older epoch are discarded
  * @state: enum timely_clock_state
  *
- * One cache line, to be copied under the caller's seqcount.
+ * The structure fits in one cache line of 64 bytes. The caller publishes copies of it under a
+ * sequence count.
  */
-struct timely_clock_line {
+struct timely_clock_map {
 	u64 nic_ns;
 	u64 host_ns;
 	s64 drift_q32;
@@ -81,21 +94,21 @@ struct timely_clock_line {
 	u8 state;
 };
 
-/* What a batch that is too high has at least. */
+/* A batch with fewer pairs is not due for their heights: all of them may be high by chance. */
 #define TIMELY_CLOCK_HIGH_PAIRS		32
 
 /**
- * struct timely_clock_batch - pairs seen by one CPU since it last told
- * @nic_ns: NIC's time of the pair that is lowest above the line
- * @host_ns: and the host's
- * @min_ns: how far above the line that is
- * @since_ns: when the batch was last emptied, host's time
- * @last_ns: when the latest pair came
- * @count: pairs
- * @above: of them, how many were later than the line's spread
- * @epoch: of the line they were compared with
+ * struct timely_clock_batch - timestamp pairs that a CPU has collected
+ * @nic_ns: the lowest pair: hardware timestamp
+ * @host_ns: the lowest pair: time by the host's clock
+ * @min_ns: the lowest pair: height above the mapping, negative if the pair is below it, ns
+ * @since_ns: when the batch was last emptied, by the host's clock
+ * @last_ns: the latest pair: time by the host's clock
+ * @count: number of pairs in the batch
+ * @above: number of these pairs that are higher than the mapping's @spread_ns
+ * @epoch: epoch of the mapping that the pairs were compared with
  *
- * To start with, all zero.
+ * The initial state is all zero.
  */
 struct timely_clock_batch {
 	u64 nic_ns;
@@ -109,11 +122,11 @@ struct timely_clock_batch {
 };
 
 /**
- * struct timely_clock_block - the lowest pair of a stretch of time
- * @nic_ns: NIC's time of it
- * @host_ns: and the host's
- * @opened_ns: when the stretch began, host's time
- * @pairs: how many pairs it was the lowest of
+ * struct timely_clock_block - the lowest pair in a block of time
+ * @nic_ns: the pair's hardware timestamp
+ * @host_ns: the pair's time by the host's clock
+ * @opened_ns: start of the block, by the host's clock
+ * @pairs: number of pairs in the block, at most 2^20
  */
 struct timely_clock_block {
 	u64 nic_ns;
@@ -123,12 +136,13 @@ struct timely_clock_block {
 };
 
 /**
- * struct timely_clock_track - what a line is fitted to
+ * struct timely_clock_track - the blocks that a mapping is fitted to
  * @blocks: oldest first; the last one is still open
- * @count: how many there are
+ * @count: number of blocks
  *
- * When it is full, the two neighbours become one that are closest together for
- * their age: so far back they are long, the latest short.
+ * When the track is full, its oldest block is removed if that block is older than 8 s. Else the two
+ * neighbouring blocks that are shortest relative to their age are merged. So old blocks are long
+ * and recent blocks are short.
  */
 struct timely_clock_track {
 	struct timely_clock_block blocks[TIMELY_CLOCK_BLOCKS];
@@ -136,49 +150,50 @@ struct timely_clock_track {
 };
 
 /**
- * struct timely_clock - all that is known of a NIC's clock
- * @line: what the caller publishes
- * @track: which of @tracks is behind the line
- * @density: of pairs above the line: the height that the lowest of some pairs
- *	has on average, times the pairs
- * @drift_error_ppb: how well the drift is known
- * @wander_ppb_s: how fast it changes, each second
- * @mark_ns: a time in the past, host's
- * @mark_drift_q32: the drift then
- * @mark_error_ppb: how well it is known
- * @run_pairs: pairs since the line was last tested; in doubt, of the last batch
- * @run_min_ns: the lowest height of them
- * @evidence: of pairs too high for the line, in heights times pairs; in doubt,
- *	the lowest height since
- * @spread_pairs: pairs since the spread was last looked at
- * @spread_above: of them, how many were above it
- * @doubted_ns: when the doubt arose, host's time
- * @doubt_pairs: pairs since, or since one was last seen below the line
- * @below: times that pairs were seen below the line since
- * @near: times that pairs were seen on it
- * @scatter: how widely heights scatter meanwhile, summed up
- * @scatters: over how many batches
- * @floor_ns: how far above the line the lowest pairs are, as brackets tell
- * @anchored: the line is a bracket's, and the floor not known yet
- * @bracket_nic_ns: NIC's time in the middle of a bracket some time ago
- * @bracket_host_ns: and the host's
- * @bracket_width_ns: how wide it was, 0 if there was none
- * @stepped: a clock was, or its drift; which is not known before two brackets
- *	or a sure line since
- * @steps: steps noticed of either clock
- * @doubts: doubts that came and went
- * @restarts: lines begun anew
- * @pairs: pairs of stamps seen
- * @brackets: cross-timestamps used
- * @blocks: blocks of time that the line was fitted after
- * @tracks: pairs behind the line, and those since it is in doubt
- * @x: scratch of the fit: block's time less the newest one's
- * @y: its height above the line
- * @n: its pairs
- * @hull: blocks on the lower hull, newest first
+ * struct timely_clock - the clock engine's state of a NIC
+ * @map: the mapping, which the caller publishes
+ * @track: index in @tracks of the track that the mapping is fitted to
+ * @density: mean height of the lowest of n pairs above the true mapping, times n, ns. A large value
+ *	means that few pairs are close to the mapping. 0 if not known
+ * @drift_error_ppb: error of @map.drift_q32, ppb
+ * @wander_ppb_s: change of the drift per second, ppb/s
+ * @mark_ns: when the drift was last recorded to measure @wander_ppb_s, by the host's clock
+ * @mark_drift_q32: drift at @mark_ns, Q32
+ * @mark_error_ppb: error of @mark_drift_q32, ppb
+ * @run_pairs: pairs in the present test of a sure mapping; in doubt, pairs of the last batch
+ * @run_min_ns: lowest height of the @run_pairs pairs; in a test, minus error and @min_handling_ns
+ * @evidence: accumulated height of pairs that are too high, ns times pairs, to be compared with
+ *	@density; in doubt, the lowest height since the doubt started, ns
+ * @spread_pairs: pairs since the spread was last computed
+ * @spread_above: number of the @spread_pairs pairs that were higher than the spread
+ * @doubted_ns: start of the doubt, by the host's clock
+ * @doubt_pairs: pairs since the doubt started, or since the last batch in @below
+ * @below: batches with a pair below the mapping, from the one that started the doubt on
+ * @near: batches with a pair close to the mapping since the doubt started
+ * @scatter: sum of the estimates of @density from @scatters neighbouring batches in doubt, ns
+ * @scatters: number of estimates in @scatter
+ * @min_handling_ns: minimum handling delay: height of the lowest pairs above the mapping, measured
+ *	with cross-timestamps; 0 if not known
+ * @anchored: the mapping was made from a cross-timestamp, and @min_handling_ns is not known yet
+ * @cross_nic_ns: the cross-timestamp kept to compute a drift: time by the NIC's clock
+ * @cross_host_ns: the kept cross-timestamp: middle of the interval by the host's clock
+ * @cross_width_ns: the kept cross-timestamp: length of the interval plus 1; 0: none is kept
+ * @stepped: a clock or its drift was stepped; cleared by two cross-timestamps or a sure mapping
+ * @steps: number of detected steps of the NIC's or the host's clock
+ * @doubts: number of doubts that ended without a clock step
+ * @restarts: how often the mapping was started again
+ * @pairs: number of pairs received
+ * @cross_timestamps: number of cross-timestamps, without those too long or before the first pair
+ * @blocks: number of attempts to fit the mapping; most are made when a block is opened
+ * @tracks: @tracks[@track] has the pairs that the mapping is fitted to, the other track the pairs
+ *	since the doubt started
+ * @x: working memory of the fit: time of each block relative to the newest, ns of the NIC's clock
+ * @y: working memory of the fit: height of each block's lowest pair above the mapping, ns
+ * @n: working memory of the fit: pairs of each block
+ * @hull: working memory of the fit: indices of blocks on the lower convex hull, newest first
  */
 struct timely_clock {
-	struct timely_clock_line line;
+	struct timely_clock_map map;
 	u32 track;
 	u64 density;
 	u64 drift_error_ppb;
@@ -197,17 +212,17 @@ struct timely_clock {
 	u32 near;
 	u32 scatters;
 	u64 scatter;
-	u32 floor_ns;
+	u32 min_handling_ns;
 	bool anchored;
-	u64 bracket_nic_ns;
-	u64 bracket_host_ns;
-	u32 bracket_width_ns;
+	u64 cross_nic_ns;
+	u64 cross_host_ns;
+	u32 cross_width_ns;
 	bool stepped;
 	u32 steps;
 	u32 doubts;
 	u32 restarts;
 	u64 pairs;
-	u64 brackets;
+	u64 cross_timestamps;
 	u64 blocks;
 	struct timely_clock_track tracks[2];
 	s64 x[TIMELY_CLOCK_BLOCKS];
@@ -219,92 +234,98 @@ struct timely_clock {
 void timely_clock_init(struct timely_clock *clock);
 bool timely_clock_take(struct timely_clock *clock,
 		       struct timely_clock_batch *batch);
-bool timely_clock_bracket(struct timely_clock *clock, u64 before_ns,
-			  u64 nic_ns, u64 after_ns);
+bool timely_clock_cross_timestamp(struct timely_clock *clock, u64 before_ns,
+				  u64 nic_ns, u64 after_ns);
 void timely_clock_forget(struct timely_clock *clock);
-u32 timely_clock_uncertainty_ns(const struct timely_clock_line *line, u64 now_ns);
+u32 timely_clock_uncertainty_ns(const struct timely_clock_map *map, u64 now_ns);
 
 /**
- * timely_clock_residual() - how much later than on the line a packet was seen
- * @line: the line
- * @nic_ns: hardware stamp
+ * timely_clock_residual() - get how much later than its timestamp a packet was handled
+ * @map: the mapping
+ * @nic_ns: hardware timestamp of the packet
  * @host_ns: when the host handled the packet
  *
- * Return: that, or TIMELY_CLOCK_NOWHERE if the line does not reach so far.
+ * Return: @host_ns minus the converted timestamp, ns, negative if @host_ns is earlier;
+ * TIMELY_CLOCK_NOWHERE if the timestamp is out of the mapping's range.
  */
-static inline s64 timely_clock_residual(const struct timely_clock_line *line,
+static inline s64 timely_clock_residual(const struct timely_clock_map *map,
 					u64 nic_ns, u64 host_ns)
 {
-	s64 since = (s64)(nic_ns - line->nic_ns);
+	s64 since = (s64)(nic_ns - map->nic_ns);
 	s64 gain, residual;
 
 	if (since > TIMELY_CLOCK_RANGE_NS || since < -TIMELY_CLOCK_RANGE_NS)
 		return TIMELY_CLOCK_NOWHERE;
-	gain = (since * line->drift_q32) >> 32;
-	residual = (s64)(host_ns - line->host_ns - (u64)since - (u64)gain);
+	gain = (since * map->drift_q32) >> 32;
+	residual = (s64)(host_ns - map->host_ns - (u64)since - (u64)gain);
 	if (residual > -TIMELY_CLOCK_NOWHERE || residual < TIMELY_CLOCK_NOWHERE)
 		return TIMELY_CLOCK_NOWHERE;
 	return residual;
 }
 
 /**
- * timely_clock_verdict() - what a hardware stamp with a known residual is worth
- * @line: a copy of the published line
- * @residual_ns: timely_clock_residual()
- * @host_ns: when the host handled the packet, not long ago
- * @arrived_ns: when it arrived in the host's time, if the stamp is good
+ * timely_clock_verdict() - judge a hardware timestamp with a known residual
+ * @map: a copy of the published mapping
+ * @residual_ns: result of timely_clock_residual() for the timestamp
+ * @host_ns: when the host handled the packet; if the mapping is not sure at this time, the
+ *	verdict is TIMELY_TSTAMP_UNSURE
+ * @arrived_ns: set to the packet's time of arrival by the host's clock if the verdict is
+ *	TIMELY_TSTAMP_GOOD; else unchanged
  *
  * Return: the verdict.
  */
 static inline enum timely_clock_verdict
-timely_clock_verdict(const struct timely_clock_line *line, s64 residual_ns,
+timely_clock_verdict(const struct timely_clock_map *map, s64 residual_ns,
 		     u64 host_ns, u64 *arrived_ns)
 {
-	if (line->state < TIMELY_CLOCK_SURE ||
-	    (s64)(host_ns - line->host_ns) > (s64)line->sure_ns)
-		return TIMELY_STAMP_UNSURE;
-	if (line->state == TIMELY_CLOCK_DOUBT || residual_ns < -(s64)line->below_ns ||
-	    residual_ns > (s64)line->gate_ns)
-		return TIMELY_STAMP_DOUBTFUL;
-	/* It cannot have been handled before it came. */
+	if (map->state < TIMELY_CLOCK_SURE ||
+	    (s64)(host_ns - map->host_ns) > (s64)map->sure_ns)
+		return TIMELY_TSTAMP_UNSURE;
+	if (map->state == TIMELY_CLOCK_DOUBT || residual_ns < -(s64)map->below_ns ||
+	    residual_ns > (s64)map->gate_ns)
+		return TIMELY_TSTAMP_DOUBTFUL;
+	/* A packet cannot be handled before it arrives. */
 	*arrived_ns = host_ns - (residual_ns > 0 ? (u64)residual_ns : 0);
-	return TIMELY_STAMP_GOOD;
+	return TIMELY_TSTAMP_GOOD;
 }
 
 /**
- * timely_clock_judge() - what a hardware stamp is worth, in the host's time
- * @line: a copy of the published line
- * @nic_ns: the stamp
- * @host_ns: when the host handled the packet, not long ago
- * @arrived_ns: the stamp in the host's time, if it is good
+ * timely_clock_judge() - judge a hardware timestamp, and convert it to the host's clock
+ * @map: a copy of the published mapping
+ * @nic_ns: hardware timestamp of a packet
+ * @host_ns: when the host handled the packet; if the mapping is not sure at this time, the
+ *	verdict is TIMELY_TSTAMP_UNSURE
+ * @arrived_ns: set to the packet's time of arrival by the host's clock if the verdict is
+ *	TIMELY_TSTAMP_GOOD; else unchanged
  *
  * Return: the verdict.
  */
 static inline enum timely_clock_verdict
-timely_clock_judge(const struct timely_clock_line *line, u64 nic_ns,
+timely_clock_judge(const struct timely_clock_map *map, u64 nic_ns,
 		   u64 host_ns, u64 *arrived_ns)
 {
-	return timely_clock_verdict(line, timely_clock_residual(line, nic_ns, host_ns),
+	return timely_clock_verdict(map, timely_clock_residual(map, nic_ns, host_ns),
 				    host_ns, arrived_ns);
 }
 
 /**
- * timely_clock_batch_note() - note a pair of stamps with a known residual
+ * timely_clock_batch_note() - add a timestamp pair with a known residual to a batch
  * @batch: this CPU's batch
- * @line: a copy of the published line
- * @residual_ns: timely_clock_residual()
- * @nic_ns: hardware stamp of a packet
- * @host_ns: when the host handled it
+ * @map: a copy of the published mapping
+ * @residual_ns: result of timely_clock_residual() for the pair
+ * @nic_ns: hardware timestamp of a packet
+ * @host_ns: when the host handled the packet
  *
- * Return: true if the batch is due: give it to timely_clock_take() under the
- * clock's lock. If that is taken, go on: it stays due.
+ * Return: true if the batch is due. The caller then passes the batch to timely_clock_take() under
+ * the clock's lock. If another CPU has the lock, the caller need not wait: the batch stays due, and
+ * the next pair returns true again.
  */
 static inline bool timely_clock_batch_note(struct timely_clock_batch *batch,
-					   const struct timely_clock_line *line,
+					   const struct timely_clock_map *map,
 					   s64 residual_ns, u64 nic_ns, u64 host_ns)
 {
-	if (!batch->count || batch->epoch != line->epoch) {
-		batch->epoch = line->epoch;
+	if (!batch->count || batch->epoch != map->epoch) {
+		batch->epoch = map->epoch;
 		batch->count = 0;
 		batch->above = 0;
 	}
@@ -313,32 +334,34 @@ static inline bool timely_clock_batch_note(struct timely_clock_batch *batch,
 		batch->host_ns = host_ns;
 		batch->min_ns = residual_ns;
 	}
-	batch->above += residual_ns > (s64)line->spread_ns;
+	batch->above += residual_ns > (s64)map->spread_ns;
 	batch->last_ns = host_ns;
 	batch->count++;
-	/* A host's clock that was set back makes it due too. */
-	return batch->count >= line->batch_pairs ||
-	       host_ns - batch->since_ns >= line->batch_ns ||
-	       batch->min_ns < -(s64)line->below_ns ||
-	       (batch->min_ns > (s64)line->high_ns &&
+	/* @host_ns may be earlier than @since_ns, for example if another CPU read the time later
+	 * but added its pair first. The difference wraps then and is large: the batch is due.
+	 */
+	return batch->count >= map->batch_pairs ||
+	       host_ns - batch->since_ns >= map->batch_ns ||
+	       batch->min_ns < -(s64)map->below_ns ||
+	       (batch->min_ns > (s64)map->high_ns &&
 		batch->count >= TIMELY_CLOCK_HIGH_PAIRS);
 }
 
 /**
- * timely_clock_batch_add() - note a pair of stamps
+ * timely_clock_batch_add() - add a timestamp pair to a batch
  * @batch: this CPU's batch
- * @line: a copy of the published line
- * @nic_ns: hardware stamp of a packet
- * @host_ns: when the host handled it
+ * @map: a copy of the published mapping
+ * @nic_ns: hardware timestamp of a packet
+ * @host_ns: when the host handled the packet
  *
- * Return: true if the batch is due, see timely_clock_batch_note().
+ * Return: true if the batch is due: see timely_clock_batch_note().
  */
 static inline bool timely_clock_batch_add(struct timely_clock_batch *batch,
-					  const struct timely_clock_line *line,
+					  const struct timely_clock_map *map,
 					  u64 nic_ns, u64 host_ns)
 {
-	return timely_clock_batch_note(batch, line,
-				       timely_clock_residual(line, nic_ns, host_ns),
+	return timely_clock_batch_note(batch, map,
+				       timely_clock_residual(map, nic_ns, host_ns),
 				       nic_ns, host_ns);
 }
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The line that fits the pairs of timestamps of a NIC's clock and the host's: see clock.c for
- * what a pair is.
+ * Fits the mapping of a NIC's clock to timestamp pairs. clock.c explains mapping and pairs, and
+ * decides when to fit.
  *
- * Of each block of time the lowest pair is kept. The lower convex hull of these
- * has an edge under the middle of any stretch of time that ends now: the
- * likeliest line, if heights above it are distributed exponentially near to it.
- * A long stretch gives a steady line, a short one follows a drift that changes.
- * So several are tried, each twice as long as the one before. Those whose line
- * agrees with the lines of all shorter ones as far as their errors allow
- * (Lepski's rule) may be taken; that with the smallest error is.
+ * The lowest pair of each block of time is kept: a point of the fit. The lower convex hull of these
+ * points has an edge under the middle of any period that ends now. That edge is the most likely
+ * mapping if the heights of pairs above the true mapping are distributed exponentially near the
+ * mapping. A long period gives a stable fit; a short one follows a drift that changes. So several
+ * periods are tried, each twice as long as the previous one. A fit is used only if it agrees with
+ * the fits of all shorter periods within their errors (Lepski's rule). Of these fits, the one with
+ * the smallest error becomes the mapping.
  *
- * Errors are known from how thinly pairs lie above the line, which their scatter
- * shows, and from how fast the drift was seen to change.
+ * Errors follow from the density of pairs above the mapping and from the measured change of the
+ * drift. The density is the mean height of the lowest of n pairs, times n. The scatter of the
+ * points shows the density.
  */
 
 #include <linux/kernel.h>
@@ -23,32 +24,35 @@
 
 #include "clock_fit.h"
 
-#define CLOCK_Q32		(1LL << 32)
-/* Slopes are relative to the present fit, which may itself be off by the most there is. */
+/* Largest slope of a fit relative to the present mapping, whose drift may be the opposite one. */
 #define CLOCK_MAX_SLOPE_Q32	(2 * CLOCK_MAX_DRIFT_Q32)
-/* Ages in units of 65 us, so that squares of those of all pairs fit. */
+/* Ages of pairs are in units of 65 us, so that the sum of the squared ages fits in 64 bits. */
 #define CLOCK_AGE_SHIFT		16
 
-/* Length of the first blocks of a track, and how many those are; how far back blocks are kept. */
+/* Shortest length of the first blocks of a track, and the number of these shorter blocks. */
 #define CLOCK_FIRST_BLOCK_NS	(NSEC_PER_MSEC / 2)
 #define CLOCK_FIRST_BLOCKS	16
+/* In a full track, a block older than this is removed. */
 #define CLOCK_TRACK_NS		(8ULL * NSEC_PER_SEC)
 
-/* The shortest stretch has 8 blocks. Errors that 99 % of lines keep within, in
- * the height that the lowest of all pairs has on average: simulated, for an edge
- * of the hull, its slope over half of the stretch, and for a line of known slope.
- */
+/* Number of blocks in the shortest period for which a fit is computed. */
 #define CLOCK_FIT_POINTS	8
+/* Errors that 99 % of fits do not exceed, as multiples of the mean height of the lowest of all
+ * pairs, from simulations: for an edge of the hull (its height, and its rise over half of the
+ * period), and for a fit whose drift is known.
+ */
 #define CLOCK_EDGE_ERROR	12
 #define CLOCK_FLAT_ERROR	4
-/* Neighbours that show the density, and how many the one known before counts. */
+/* The density with which clock.c tests the mapping is computed from the newest CLOCK_NEIGHBOURS
+ * blocks, and from the density before, which has the weight of CLOCK_PRIOR blocks.
+ */
 #define CLOCK_NEIGHBOURS	32U
 #define CLOCK_PRIOR		32U
 
 /**
- * struct fit_range - heights that lines agree on
- * @low_ns: the least
- * @high_ns: the largest
+ * struct fit_range - heights above the present mapping that all fits so far agree on
+ * @low_ns: the lowest of these heights
+ * @high_ns: the highest of these heights
  */
 struct fit_range {
 	s64 low_ns;
@@ -56,18 +60,18 @@ struct fit_range {
 };
 
 /**
- * struct fit_work - how far a fit has come
- * @hull: points on the hull so far
- * @pairs: behind all points so far
- * @age: of all these pairs, summed up, in units of CLOCK_AGE_SHIFT
- * @age_square: and their squares
- * @scatter: of neighbours, summed up
- * @scatters: how many
- * @density: of the newest neighbours
- * @middle: of the shortest stretch
- * @next: where the next stretch begins, at the latest
- * @now: what lines agree on at the newest point
- * @then: and in the middle of the shortest stretch
+ * struct fit_work - state while periods are tried
+ * @hull: number of points on the lower convex hull so far
+ * @pairs: number of pairs in the blocks of all points so far
+ * @age: sum of the ages of the @pairs pairs, in 2^CLOCK_AGE_SHIFT ns
+ * @age_square: sum of the squared ages of the @pairs pairs
+ * @scatter: sum of the estimates of the density, each from two neighbouring points, ns
+ * @scatters: number of estimates in @scatter
+ * @density: density of pairs from the newest CLOCK_NEIGHBOURS points, ns
+ * @middle: middle of the shortest period, ns relative to the newest point; 0 if not known yet
+ * @next: the next period starts here or earlier, ns relative to the newest point
+ * @now: heights at the newest point that all fits so far agree on
+ * @then: heights in the middle of the shortest period that all fits so far agree on
  */
 struct fit_work {
 	u32 hull;
@@ -86,11 +90,12 @@ struct fit_work {
 /* ---- tracks ---- */
 
 /**
- * timely_clock_track_late() - is a pair older than what a track has?
+ * timely_clock_track_late() - check whether a pair is too old for a track
  * @track: the track
- * @nic_ns: NIC's time of the pair
+ * @nic_ns: hardware timestamp of the pair
  *
- * Return: true if the pair is older by more than CPUs may be apart.
+ * Return: true if the pair is older than the track's newest block by more than CLOCK_LATE_NS, the
+ * longest time between pairs that CPUs report together.
  */
 bool timely_clock_track_late(const struct timely_clock_track *track, u64 nic_ns)
 {
@@ -98,9 +103,11 @@ bool timely_clock_track_late(const struct timely_clock_track *track, u64 nic_ns)
 	       (s64)(track->blocks[track->count - 1].nic_ns - nic_ns) > CLOCK_LATE_NS;
 }
 
-/* Is it time for another block? Blocks are in order of the NIC's time. */
-static bool track_full(const struct timely_clock_track *track,
-		       const struct timely_clock_news *news)
+/* Whether to open another block for a sample: the last block is long enough, and the sample's pair
+ * is newer than the last block's pair, so that blocks stay in order of the NIC's time.
+ */
+static bool track_needs_block(const struct timely_clock_track *track,
+			      const struct timely_clock_sample *sample)
 {
 	const struct timely_clock_block *last;
 	u64 length_ns = track->count < CLOCK_FIRST_BLOCKS ? CLOCK_FIRST_BLOCK_NS :
@@ -109,31 +116,31 @@ static bool track_full(const struct timely_clock_track *track,
 	if (!track->count)
 		return true;
 	last = &track->blocks[track->count - 1];
-	return news->now_ns - last->opened_ns >= length_ns &&
-	       (s64)(news->nic_ns - last->nic_ns) > 0;
+	return sample->now_ns - last->opened_ns >= length_ns &&
+	       (s64)(sample->nic_ns - last->nic_ns) > 0;
 }
 
-/* More pairs for a block, and the lowest of them. */
+/* Add @pairs pairs, the lowest of which is given, to a block. The block keeps its lowest pair. */
 static void track_lower(const struct timely_clock *clock,
 			struct timely_clock_block *block, u64 nic_ns, u64 host_ns,
 			u32 pairs)
 {
 	block->pairs = min(block->pairs + pairs, CLOCK_MAX_PAIRS);
-	if (timely_clock_residual(&clock->line, nic_ns, host_ns) >=
+	if (timely_clock_residual(&clock->map, nic_ns, host_ns) >=
 	    timely_clock_height(clock, block))
 		return;
 	block->nic_ns = nic_ns;
 	block->host_ns = host_ns;
 }
 
-/* The block that is shortest with its successor, for its age. */
+/* Index of the block to merge with the next block: both are shortest relative to their age. */
 static u32 track_shortest(const struct timely_clock_track *track, u64 now_ns)
 {
 	u64 best_span = U32_MAX, best_age = 1, age, span;
 	u32 i, best = 0;
 
 	for (i = 0; i + 2 < track->count; i++) {
-		/* About us; of what hostile clocks make of them the rest is cut. */
+		/* Unit: about 1 us. Ages from hostile clocks are truncated to 32 bits. */
 		age = (u32)((now_ns - track->blocks[i].opened_ns) >> 10);
 		span = (u32)((track->blocks[i + 2].opened_ns -
 			      track->blocks[i].opened_ns) >> 10);
@@ -146,7 +153,7 @@ static u32 track_shortest(const struct timely_clock_track *track, u64 now_ns)
 	return best;
 }
 
-/* Drop the oldest block, or make one block of two. */
+/* Make room for a block in a full track: remove the oldest block, or merge two blocks. */
 static void track_make_room(const struct timely_clock *clock,
 			    struct timely_clock_track *track, u64 now_ns)
 {
@@ -165,41 +172,43 @@ static void track_make_room(const struct timely_clock *clock,
 }
 
 /**
- * timely_clock_track_add() - add a batch's lowest pair to a track
+ * timely_clock_track_add() - add the lowest pair of a batch to a track
  * @clock: the clock
- * @track: one of its tracks
- * @news: the batch
+ * @track: one of the clock's tracks
+ * @sample: the batch
  *
- * The pair may be older than others in the track, as CPUs report at different times.
+ * CPUs report batches at different times, so the pair may belong to a block before the newest.
  *
- * Return: true if the pair opened a block.
+ * Return: true if a block was opened for the pair.
  */
 bool timely_clock_track_add(const struct timely_clock *clock, struct timely_clock_track *track,
-			    const struct timely_clock_news *news)
+			    const struct timely_clock_sample *sample)
 {
 	struct timely_clock_block *block;
 
-	if (track_full(track, news)) {
+	if (track_needs_block(track, sample)) {
 		if (track->count == TIMELY_CLOCK_BLOCKS)
-			track_make_room(clock, track, news->now_ns);
+			track_make_room(clock, track, sample->now_ns);
 		track->blocks[track->count++] = (struct timely_clock_block) {
-			.nic_ns = news->nic_ns,
-			.host_ns = news->host_ns,
-			.opened_ns = news->now_ns,
-			.pairs = news->pairs,
+			.nic_ns = sample->nic_ns,
+			.host_ns = sample->host_ns,
+			.opened_ns = sample->now_ns,
+			.pairs = sample->pairs,
 		};
 		return true;
 	}
 	block = &track->blocks[track->count - 1];
-	while (block > track->blocks && (s64)(news->nic_ns - block[-1].nic_ns) <= 0)
+	while (block > track->blocks && (s64)(sample->nic_ns - block[-1].nic_ns) <= 0)
 		block--;
-	track_lower(clock, block, news->nic_ns, news->host_ns, news->pairs);
+	track_lower(clock, block, sample->nic_ns, sample->host_ns, sample->pairs);
 	return false;
 }
 
 /* ---- the fit ---- */
 
-/* The points to fit to, newest first: how many. */
+/* Collect the points of the fit, newest first: the lowest pairs of the track's blocks, as far as
+ * their ages and heights are within the limits. Return: the number of points.
+ */
 static u32 fit_points(struct timely_clock *clock)
 {
 	const struct timely_clock_track *track = timely_clock_track(clock);
@@ -221,7 +230,7 @@ static u32 fit_points(struct timely_clock *clock)
 	return count;
 }
 
-/* Does point @b lie on or above the straight line from @a to @c? */
+/* Whether point @b is on or above the line from point @a to point @c, so not on the lower hull. */
 static bool fit_above(const struct timely_clock *clock, u32 a, u32 b, u32 c)
 {
 	const s64 *x = clock->x, *y = clock->y;
@@ -230,17 +239,19 @@ static bool fit_above(const struct timely_clock *clock, u32 a, u32 b, u32 c)
 }
 
 /**
- * timely_clock_scatter() - how thinly pairs lie above the line, by two of its blocks
+ * timely_clock_scatter() - estimate the density of pairs above the mapping from two blocks
  * @a_ns: height of the lowest pair of one block
- * @a_pairs: pairs of that block
+ * @a_pairs: pairs of that block, at least 1
  * @b_ns: height of the lowest pair of the other block
- * @b_pairs: pairs of that block
+ * @b_pairs: pairs of that block, at least 1
  *
- * If heights are distributed exponentially, the lowest pairs of two blocks of equally many
- * pairs differ as much in height as they are high, on average, whatever the line is. Two pairs
- * are added, as the lowest of few pairs says little of what is lower.
+ * Take two blocks of n pairs each, whose heights above the true mapping are distributed
+ * exponentially. The lowest heights of the two blocks differ, on average, by the mean height of the
+ * lowest of n pairs. So the difference shows this mean, although the true mapping is not known. For
+ * blocks with different numbers of pairs, an equivalent n is computed. Two is added to n because
+ * the lowest of few pairs shows little about lower heights.
  *
- * Return: the density: mean height times pairs, ns.
+ * Return: the density: mean height of the lowest of n pairs, times n, ns.
  */
 u64 timely_clock_scatter(s64 a_ns, u64 a_pairs, s64 b_ns, u64 b_pairs)
 {
@@ -250,8 +261,8 @@ u64 timely_clock_scatter(s64 a_ns, u64 a_pairs, s64 b_ns, u64 b_pairs)
 	return abs(a_ns - b_ns) * (pairs + 2);
 }
 
-/* Point @i and its neighbour. What differs wildly from what is known already counts
- * in part: a block may have a single pair yet, and that be late.
+/* Add an estimate of the density, from point @i and its newer neighbour. The estimate is limited to
+ * about eight times the known density: a block may still have only one pair, and a late one.
  */
 static void fit_scatter(const struct timely_clock *clock, struct fit_work *work, u32 i)
 {
@@ -266,7 +277,7 @@ static void fit_scatter(const struct timely_clock *clock, struct fit_work *work,
 		work->density = div_u64(work->scatter, work->scatters);
 }
 
-/* Another point: the density and the lower hull with it. */
+/* Add point @i, which is older than all points so far, to the sums and to the lower hull. */
 static void fit_add(struct timely_clock *clock, struct fit_work *work, u32 i)
 {
 	u64 age = (u64)-clock->x[i] >> CLOCK_AGE_SHIFT;
@@ -282,7 +293,9 @@ static void fit_add(struct timely_clock *clock, struct fit_work *work, u32 i)
 	clock->hull[work->hull++] = i;
 }
 
-/* More, as the density is known from few points. */
+/* Error of a fit, ns: the mean height of the lowest of @pairs pairs, multiplied by @times. If
+ * @count, the number of points that the density is known from, is small, the error is larger.
+ */
 static u64 fit_error(u64 density, u64 pairs, u32 count, u32 times)
 {
 	u64 error = div64_u64(density * times, pairs);
@@ -291,27 +304,33 @@ static u64 fit_error(u64 density, u64 pairs, u32 count, u32 times)
 }
 
 /**
- * timely_clock_bend_ppb() - what a changing drift changes by in half of a stretch
+ * timely_clock_bend_ppb() - get the change of the drift to expect within half of a period
  * @clock: the clock
- * @ns: length of the stretch
+ * @ns: length of the period
  *
- * Return: that, ppb.
+ * Return: the change, ppb: @clock->wander_ppb_s times half of the period.
  */
 u64 timely_clock_bend_ppb(const struct timely_clock *clock, u64 ns)
 {
 	return div_u64(clock->wander_ppb_s * (ns >> 10), 2 * (CLOCK_PPB >> 10));
 }
 
+/* By how much a fit, which is a straight line, may be wrong at the end of a period of length @ns
+ * because the drift changes within the period, ns.
+ */
 static u64 fit_bend_ns(const struct timely_clock *clock, u64 ns)
 {
 	return div_u64(timely_clock_bend_ppb(clock, ns) * (ns >> 10), CLOCK_PPB >> 10);
 }
 
-/* The error of a line is what it is for pairs that come evenly, and an edge half as
- * long as the stretch. A shorter edge turns more easily, and more so at its far end. If
- * most pairs are old, as the rate has fallen, or close together, the line is drawn
- * further from where it is known: in proportion to how far from now they are, and to
- * how close to each other.
+/* Increase the errors of a fit from an edge of the hull, where the edge or the pairs are less
+ * favourable than fit_edge() assumed: pairs at regular intervals, and an edge of half of the
+ * period's length. A shorter edge is less stable, in particular at its far end. If most pairs are
+ * old, because packets have become rare, or are close together, the fit is extrapolated: the error
+ * grows with the distance from the pairs to the present, relative to the time that the pairs cover.
+ *
+ * @stretch_ns is the length of the period, @since_ns the age of the edge's newer end, and @edge_ns
+ * the length of the edge. The factors are Q8.
  */
 static void fit_lever(const struct fit_work *work, u64 stretch_ns, u64 since_ns,
 		      u64 edge_ns, struct timely_clock_fit *fit)
@@ -331,10 +350,10 @@ static void fit_lever(const struct fit_work *work, u64 stretch_ns, u64 since_ns,
 	fit->slope_ppb = (fit->slope_ppb * times) >> 8;
 }
 
-/* Pairs that an edge of the hull rests on: at most four times those of the older half of the
- * stretch. Where pairs came rarely for a long time and come often now, the far end of an edge
- * is as high as the lowest of a few is, however many there are at its near end. The opposite
- * is the lever's business.
+/* Number of pairs that the error of an edge of the hull is computed from: all, but at most four
+ * times the pairs of the older half of the period. If pairs were rare for a long time and are
+ * frequent now, the edge's old end is as high as the lowest of few pairs, however many pairs are at
+ * its new end. fit_lever() covers the opposite case: pairs that have become rare.
  */
 static u64 fit_edge_pairs(const struct timely_clock *clock, const struct fit_work *work,
 			  u32 count, s64 middle)
@@ -346,7 +365,9 @@ static u64 fit_edge_pairs(const struct timely_clock *clock, const struct fit_wor
 	return min(4 * old, work->pairs);
 }
 
-/* The edge of the hull under the middle of the first @count points. */
+/* Compute @fit from the edge of the hull under the middle of the period, which has the first @count
+ * points.
+ */
 static void fit_edge(const struct timely_clock *clock, const struct fit_work *work,
 		     u32 count, struct timely_clock_fit *fit)
 {
@@ -362,7 +383,7 @@ static void fit_edge(const struct timely_clock *clock, const struct fit_work *wo
 	slope = div64_s64((y[a] - y[b]) * CLOCK_Q32, x[a] - x[b]);
 	fit->slope_q32 = clamp(slope, -CLOCK_MAX_SLOPE_Q32, CLOCK_MAX_SLOPE_Q32);
 	fit->at_ns = y[a] - ((fit->slope_q32 * x[a]) >> 32);
-	/* Hulls of pairs above a line are above it. */
+	/* All pairs are above the true mapping, so the hull is too high. */
 	fit->at_ns -= div64_u64(2 * fit->density, work->pairs);
 	fit->error_ns = fit_error(fit->density, pairs, count, CLOCK_EDGE_ERROR);
 	fit->slope_ppb = div64_u64(min_t(u64, fit->error_ns, CLOCK_MAX_Y_NS) * 2 * CLOCK_PPB,
@@ -370,7 +391,9 @@ static void fit_edge(const struct timely_clock *clock, const struct fit_work *wo
 	fit_lever(work, -x[count - 1], -x[a], x[a] - x[b], fit);
 }
 
-/* A line under the lowest point, of the slope that the present one has. */
+/* Compute @fit with the drift of the present mapping, at the height of the lowest of the first
+ * @count points. The error of the fit includes the error of this drift over the period.
+ */
 static void fit_flat(const struct timely_clock *clock, const struct fit_work *work,
 		     u32 count, struct timely_clock_fit *fit)
 {
@@ -386,7 +409,7 @@ static void fit_flat(const struct timely_clock *clock, const struct fit_work *wo
 	fit->slope_ppb = clock->drift_error_ppb;
 }
 
-/* Does a line meet all those of shorter stretches, as far as errors allow? */
+/* Whether a fit of height @y, with error @slack_ns, agrees with the fits of all shorter periods. */
 static bool fit_meets(struct fit_range *range, s64 y, u64 slack_ns)
 {
 	range->low_ns = max(range->low_ns, y - (s64)slack_ns);
@@ -394,8 +417,9 @@ static bool fit_meets(struct fit_range *range, s64 y, u64 slack_ns)
 	return range->low_ns <= range->high_ns;
 }
 
-/* A line for the first @count points. Return: true if it agrees with the others,
- * not only now, where one may be by chance that crosses them.
+/* Fit to the period that has the first @count points. Return: true if the fit agrees with the fits
+ * of all shorter periods, both at the newest point and in the middle of the shortest period.
+ * Agreement at one of these points would not suffice: two different fits may cross there by chance.
  */
 static bool fit_stretch(const struct timely_clock *clock, struct fit_work *work,
 			u32 count, struct timely_clock_fit *fit)
@@ -414,7 +438,9 @@ static bool fit_stretch(const struct timely_clock *clock, struct fit_work *work,
 	fit_flat(clock, work, count, &flat);
 	if (flat.error_ns < fit->error_ns)
 		*fit = flat;
-	/* There is a fit each 2 ms, and what falls out leaves the shortest stretches. */
+	/* With a fit every 2 ms, fits would often disagree by chance, and then only the fits of the
+	 * shortest periods could be used. So fits may differ by one and a half times the error.
+	 */
 	slack = fit->error_ns * 3 / 2 + bend;
 	fit->error_ns += bend;
 	then = fit->at_ns + ((fit->slope_q32 * work->middle) >> 32);
@@ -423,16 +449,15 @@ static bool fit_stretch(const struct timely_clock *clock, struct fit_work *work,
 }
 
 /**
- * timely_clock_fit_line() - fit a line to the present track
- * @clock: the clock
- * @best: set to the line
+ * timely_clock_fit_map() - fit the mapping to its track
+ * @clock: the clock; its track has at least one block
+ * @best: set to the fit with the smallest error
  *
- * Longer and longer stretches are tried, as long as their lines agree. The line with the
- * smallest error is taken.
+ * Longer and longer periods are tried while their fits agree. The mapping itself is not changed.
  *
- * Return: false if there are too few blocks for a line.
+ * Return: false if there are too few blocks for a fit.
  */
-bool timely_clock_fit_line(struct timely_clock *clock, struct timely_clock_fit *best)
+bool timely_clock_fit_map(struct timely_clock *clock, struct timely_clock_fit *best)
 {
 	struct fit_work work = {
 		.scatter = CLOCK_PRIOR * clock->density,
@@ -454,10 +479,12 @@ bool timely_clock_fit_line(struct timely_clock *clock, struct timely_clock_fit *
 		if (agree && fit.error_ns < best->error_ns)
 			*best = fit;
 	}
-	/* Or the drift is not what it was, that some lines take for known. */
+	/* Fits may disagree because the drift has changed, but fit_flat() assumes a constant drift.
+	 * So the error of the drift is doubled.
+	 */
 	if (!agree)
 		best->slope_ppb *= 2;
-	/* Of what is in long blocks only a test of few pairs knows nothing. */
+	/* clock.c tests the mapping with few pairs, so the density of recent blocks counts. */
 	best->density = work.density;
 	return best->error_ns != U64_MAX;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What clock.c and clock_fit.c share: blocks of pairs of timestamps, and the straight line that
- * is fitted to them. Private to the clock engine.
+ * The interface between clock.c and clock_fit.c: tracks, which are sequences of blocks of timestamp
+ * pairs, and fits of the clock mapping to a track. Private to the clock engine; clock.h defines the
+ * terms.
  */
 #ifndef _TIMELY_ENGINE_CLOCK_FIT_H
 #define _TIMELY_ENGINE_CLOCK_FIT_H
@@ -11,33 +12,38 @@
 
 #include "clock.h"
 
+/* The number 1 in Q32, and in parts per billion. */
+#define CLOCK_Q32		(1LL << 32)
 #define CLOCK_PPB		1000000000U
-/* The oscillators of NICs are good to 100 ppm: 976 ppm and no more. */
+/* Largest drift, 976 ppm: the oscillators of NICs are accurate to 100 ppm. */
 #define CLOCK_MAX_DRIFT_Q32	(1LL << 22)
-/* The fit looks back 17 s at most, and 134 ms up and down: products fit in 64 bits. */
+/* The fit uses pairs up to 17 s old and up to 134 ms above or below the mapping, so that products
+ * fit in 64 bits.
+ */
 #define CLOCK_MAX_X_NS		(1LL << 34)
 #define CLOCK_MAX_Y_NS		(1LL << 27)
+/* Larger counts of pairs are limited to this. */
 #define CLOCK_MAX_PAIRS		(1U << 20)
-/* Length of a block. */
+/* Shortest length of a block of time. */
 #define CLOCK_BLOCK_NS		(2 * NSEC_PER_MSEC)
-/* CPUs report pairs that are not further apart. */
+/* Longest time between two pairs that CPUs report at the same time. */
 #define CLOCK_LATE_NS		(20 * NSEC_PER_MSEC)
-/* No fit is taken for better than this: timestamps have a grain. */
+/* Smallest error of a fit: the resolution of timestamps. */
 #define CLOCK_GRAIN_NS		16
-/* Pairs of a test whether the line is right. */
+/* Number of pairs in one test of whether pairs are too high above a sure mapping. */
 #define CLOCK_TEST_PAIRS	64
-/* The density is taken for at least this, in ns times pairs. */
+/* Smallest density, ns: the lowest of 64 pairs is 32 ns above the mapping on average. */
 #define CLOCK_MIN_DENSITY	(32ULL * CLOCK_TEST_PAIRS)
 
 /**
- * struct timely_clock_news - what a batch tells
- * @nic_ns: NIC's time of its lowest pair
- * @host_ns: and the host's
- * @now_ns: host's time of its latest pair
- * @height_ns: how far above the present line the lowest is
- * @pairs: how many there are
+ * struct timely_clock_sample - the result of a batch
+ * @nic_ns: the lowest pair: hardware timestamp
+ * @host_ns: the lowest pair: time by the host's clock
+ * @now_ns: the latest pair: time by the host's clock
+ * @height_ns: the lowest pair: height above the present mapping, negative if below it, ns
+ * @pairs: number of pairs in the batch
  */
-struct timely_clock_news {
+struct timely_clock_sample {
 	u64 nic_ns;
 	u64 host_ns;
 	u64 now_ns;
@@ -46,13 +52,13 @@ struct timely_clock_news {
 };
 
 /**
- * struct timely_clock_fit - a line, beside the one that heights are measured from
- * @at_ns: its height at the newest block
- * @slope_q32: its slope
- * @error_ns: how far from the truth it is there, 99 %
- * @slope_ppb: how far its slope is
- * @density: of the pairs above it
- * @stretch_ns: how far back it was fitted
+ * struct timely_clock_fit - a candidate for the mapping, relative to the present mapping
+ * @at_ns: height of the fit at the newest block, ns above the present mapping
+ * @slope_q32: drift of the fit minus drift of the present mapping, Q32
+ * @error_ns: error of @at_ns, not exceeded with 99 % probability
+ * @slope_ppb: error of @slope_q32, ppb
+ * @density: density of the pairs above the fit, ns: see struct timely_clock
+ * @stretch_ns: length of the period whose pairs the fit is computed from
  */
 struct timely_clock_fit {
 	s64 at_ns;
@@ -63,27 +69,30 @@ struct timely_clock_fit {
 	u64 stretch_ns;
 };
 
+/* The track that the mapping is fitted to. */
 static inline struct timely_clock_track *timely_clock_track(struct timely_clock *clock)
 {
 	return &clock->tracks[clock->track];
 }
 
+/* The track that the mapping is not fitted to: in doubt, the pairs since the doubt started. */
 static inline struct timely_clock_track *timely_clock_trial(struct timely_clock *clock)
 {
 	return &clock->tracks[!clock->track];
 }
 
+/* Height of a block's lowest pair above the present mapping, ns. */
 static inline s64 timely_clock_height(const struct timely_clock *clock,
 				      const struct timely_clock_block *block)
 {
-	return timely_clock_residual(&clock->line, block->nic_ns, block->host_ns);
+	return timely_clock_residual(&clock->map, block->nic_ns, block->host_ns);
 }
 
 bool timely_clock_track_late(const struct timely_clock_track *track, u64 nic_ns);
 bool timely_clock_track_add(const struct timely_clock *clock, struct timely_clock_track *track,
-			    const struct timely_clock_news *news);
+			    const struct timely_clock_sample *sample);
 u64 timely_clock_scatter(s64 a_ns, u64 a_pairs, s64 b_ns, u64 b_pairs);
 u64 timely_clock_bend_ppb(const struct timely_clock *clock, u64 ns);
-bool timely_clock_fit_line(struct timely_clock *clock, struct timely_clock_fit *best);
+bool timely_clock_fit_map(struct timely_clock *clock, struct timely_clock_fit *best);
 
 #endif /* _TIMELY_ENGINE_CLOCK_FIT_H */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The OR-ACK: what On-Ramp's receiver tells the sender of a packet that it got.
+ * The OR-ACK: the report of On-Ramp's receiver (timely_acker) about a received packet. The sender
+ * computes the packet's delay from the report (owd.c).
  *
- * The paper (NSDI'21, section 3) gives its contents, the flow's 5-tuple, the
- * sequence number and the time of receipt, but no format; the header has ours.
- * Addresses are not in it, for the packet around it has them.
+ * The paper (NSDI'21, section 3) names the contents (the flow's 5-tuple, sequence number and time
+ * of receipt) but no format. This project's format is in orack.h. It has no addresses because the
+ * IP packet has them.
  *
- * An OR-ACK can stop a flow. So where a deployment has a key there is a tag:
- * SipHash-2-4 over the flow's addresses and all that is before the tag, which
- * nobody between can make for another packet.
+ * An OR-ACK can stop a flow. Therefore OR-ACKs have a tag where a key is configured: SipHash-2-4
+ * over the flow's addresses and everything before the tag. Nobody without the key can make a valid
+ * tag. A recorded OR-ACK that is sent again has a valid tag; owd.c detects it by its receive time.
  *
- * Pure: no packet, no socket, no clock.
+ * The engine knows no packet, socket or clock.
  */
 
 #include <linux/export.h>
@@ -24,11 +25,13 @@
 #include <timely_unaligned.h>
 
 #define ORACK_ADDRESS_BYTES	16
+/* The tag is over the family and the addresses, followed by the OR-ACK's bytes before the tag. */
 #define ORACK_TAGGED_BYTES	28
 #define ORACK_PSEUDO_BYTES	(2 + 2 * ORACK_ADDRESS_BYTES)
 
 #define DIGEST_WORDS		(TIMELY_UDP_DIGEST_BYTES / 4)
 
+/* The tag of an OR-ACK; 0 without a key, so that timely_orack_verify() needs no special case. */
 static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 		     const struct timely_orack_key *key)
 {
@@ -36,7 +39,6 @@ static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 	siphash_key_t sip;
 	u64 tag;
 
-	/* "No key" is a tag too, so that one comparison does for both. */
 	if (!key)
 		return 0;
 	sip.key[0] = key->words[0];
@@ -46,16 +48,16 @@ static u64 orack_tag(const struct timely_tuple *tuple, const u8 *wire,
 	memcpy(text + 2 + ORACK_ADDRESS_BYTES, tuple->daddr, ORACK_ADDRESS_BYTES);
 	memcpy(text + ORACK_PSEUDO_BYTES, wire, ORACK_TAGGED_BYTES);
 	tag = siphash(text, sizeof(text), &sip);
-	/* The stack is read by others after this function. */
+	/* The key must not stay on the stack. */
 	memzero_explicit(&sip, sizeof(sip));
 	return tag;
 }
 
 /**
  * timely_orack_encode() - write an OR-ACK
- * @wire: TIMELY_ORACK_BYTES, all of which are written
- * @orack: its contents
- * @key: to tag it with, that of number @orack->key; NULL for none
+ * @wire: buffer of TIMELY_ORACK_BYTES bytes, all of which are written
+ * @orack: the contents
+ * @key: key with the number @orack->key, to make the tag; NULL: the key number and the tag are 0
  */
 void timely_orack_encode(u8 *wire, const struct timely_orack *orack,
 			 const struct timely_orack_key *key)
@@ -77,6 +79,9 @@ void timely_orack_encode(u8 *wire, const struct timely_orack *orack,
 }
 EXPORT_SYMBOL_GPL(timely_orack_encode);
 
+/* Whether a UDP payload has the length and the constant fields of an OR-ACK, and possible values in
+ * the other fields.
+ */
 static bool orack_well_formed(const u8 *wire, u32 bytes)
 {
 	if (bytes != TIMELY_ORACK_BYTES)
@@ -94,14 +99,14 @@ static bool orack_well_formed(const u8 *wire, u32 bytes)
 
 /**
  * timely_orack_decode() - read an OR-ACK
- * @orack: its contents, without the tuple's addresses, family and net, which are
- *	0: whoever received it has to fill them in from the packet
+ * @orack: set to the contents; the tuple's addresses, family and net are set to 0, and the caller
+ *	fills them in from the OR-ACK's IP packet
  * @wire: a UDP payload
- * @bytes: its length
+ * @bytes: length of the payload
  *
- * Nothing of it is true before timely_orack_verify() said so.
+ * The contents must not be trusted before timely_orack_verify() has returned true.
  *
- * Return: whether it is one; if not, @orack is as it was.
+ * Return: true if the payload has the format of an OR-ACK; otherwise @orack is unchanged.
  */
 bool timely_orack_decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
 {
@@ -122,14 +127,15 @@ bool timely_orack_decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
 EXPORT_SYMBOL_GPL(timely_orack_decode);
 
 /**
- * timely_orack_verify() - whether an OR-ACK has the tag of a key
- * @orack: from timely_orack_decode(), with the tuple's addresses and family
- * @wire: the bytes that it was read from
- * @key: the key of number @orack->key; NULL where a deployment has none
+ * timely_orack_verify() - check the tag of an OR-ACK
+ * @orack: contents from timely_orack_decode(), with the tuple's addresses and family
+ * @wire: the bytes that @orack was read from
+ * @key: key with the number @orack->key; NULL if the deployment has none
  *
- * Takes as long for a wrong tag as for the right one.
+ * The function takes the same time for right and for wrong tags, so that nobody can guess a tag
+ * byte by byte.
  *
- * Return: whether it has; without a key, whether it claims none.
+ * Return: true if the tag is right; without a key, true if the OR-ACK has key number 0.
  */
 bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
 			 const struct timely_orack_key *key)
@@ -142,13 +148,13 @@ bool timely_orack_verify(const struct timely_orack *orack, const u8 *wire,
 EXPORT_SYMBOL_GPL(timely_orack_verify);
 
 /**
- * timely_udp_digest() - what stands for a sequence number in a UDP packet
- * @payload: the packet's
- * @bytes: its length; no more than TIMELY_UDP_DIGEST_BYTES are looked at
+ * timely_udp_digest() - compute a substitute for the sequence number of a UDP packet
+ * @payload: UDP payload of the packet
+ * @bytes: length of the payload; at most TIMELY_UDP_DIGEST_BYTES are read
  *
- * To tell packets of a flow apart, not to keep anybody from making the same.
- * Sender and receiver compute it, so it must not depend on the byte order of
- * either, as jhash() does.
+ * The digest distinguishes the packets of a flow; it does not protect against forgery. Sender and
+ * receiver both compute the digest, so it must not depend on the CPU's byte order. jhash() depends
+ * on the byte order, so the bytes are converted to words for jhash2().
  *
  * Return: a digest, never 0.
  */

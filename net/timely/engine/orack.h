@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The OR-ACK on the wire: encode, decode, verify. Pure. See net/timely/engine/orack.c.
+ * The OR-ACK on the wire: encoding, decoding, verification. timely_acker writes OR-ACKs, onramp.c
+ * reads them. See net/timely/engine/orack.c.
  *
- * It is a UDP packet of 36 bytes of payload (78 on Ethernet over IPv4, as the
- * paper's), from the data's destination to its source. Network byte order:
+ * An OR-ACK is a UDP packet with 36 bytes of payload (78 bytes on Ethernet over IPv4, as in the
+ * On-Ramp paper). It is sent from the destination of the data to their source. The payload, in
+ * network byte order:
  *
- *	 0  magic "OR"		 2  version, 1		 3  key, 0 for none
- *	 4  protocol		 5  flags		 6  source port of the data
- *	 8  destination port	10  0			12  sequence number
- *	16  receive time, ns (8)
- *	24  turnaround, ns	28  tag (8)
+ *	offset	bytes	contents
+ *	 0	2	magic "OR"
+ *	 2	1	version, 1
+ *	 3	1	number of the key, 0 for none
+ *	 4	1	IP protocol of the data
+ *	 5	1	flags
+ *	 6	2	source port of the data
+ *	 8	2	destination port of the data
+ *	10	2	0
+ *	12	4	sequence number of the data
+ *	16	8	receive time, ns
+ *	24	4	turnaround, ns
+ *	28	8	tag
  *
- * Addresses are those of the packet itself, and in the tag.
+ * The addresses of the data are the addresses of the OR-ACK's IP packet, exchanged. The tag covers
+ * them.
  */
 #ifndef _TIMELY_ENGINE_ORACK_H
 #define _TIMELY_ENGINE_ORACK_H
@@ -22,28 +33,30 @@
 #define TIMELY_ORACK_MAGIC	0x4f52
 #define TIMELY_ORACK_VERSION	1
 
-/* Of IP packets with an OR-ACK: what triggers one is no shorter. */
+/* Lengths of IP packets with an OR-ACK. The receiver does not answer shorter data packets, so that
+ * OR-ACKs are never more bytes than the data.
+ */
 #define TIMELY_ORACK_IPV4_BYTES	(20 + 8 + TIMELY_ORACK_BYTES)
 #define TIMELY_ORACK_IPV6_BYTES	(40 + 8 + TIMELY_ORACK_BYTES)
 
-/* Of a UDP payload, timely_udp_digest() looks at no more. */
+/* timely_udp_digest() reads at most this many bytes of a UDP payload. */
 #define TIMELY_UDP_DIGEST_BYTES	16
 
-/* Flags. */
-#define TIMELY_ORACK_HARDWARE	1	/* the NIC stamped the data */
+/* Bits of an OR-ACK's flags. All other bits are 0. */
+#define TIMELY_ORACK_HARDWARE	1	/* the receive time is a NIC's timestamp */
 
 /**
- * struct timely_tuple - a flow, as its data packets name it
- * @net: the sender's network namespace, only as a number; on the receiver's side
- *	its own
- * @saddr: source address; of IPv4 the first word only, all else 0
- * @daddr: destination address
+ * struct timely_tuple - the addresses of a flow, as in its data packets
+ * @net: address of a network namespace (struct net): in a tuple at the receiver, the receiver's; in
+ *	a tuple at the sender, the sender's, which is only compared
+ * @saddr: source address; with IPv4, the address is in the first word, and the other words are 0
+ * @daddr: destination address, in the format of @saddr
  * @sport: source port
  * @dport: destination port
  * @family: AF_INET or AF_INET6
  * @protocol: IPPROTO_TCP or IPPROTO_UDP
  *
- * Without gaps on 32-bit and 64-bit processors, as the struct is hashed as bytes.
+ * The structure has no padding on 32-bit and 64-bit CPUs, because it is hashed as bytes.
  */
 struct timely_tuple {
 	u64 net;
@@ -56,13 +69,14 @@ struct timely_tuple {
 } __aligned(8);
 
 /**
- * timely_tuple_equal() - are they the same flow's?
- * @a: a name
- * @b: another
+ * timely_tuple_equal() - compare the addresses of two flows
+ * @a: first flow
+ * @b: second flow
  *
- * Read as they are written: a processor waits for what it stored in parts.
+ * Each member is read in the size in which it is written: a CPU stalls when it reads a word that it
+ * has just stored in parts.
  *
- * Return: that.
+ * Return: true if all members are equal.
  */
 static inline bool timely_tuple_equal(const struct timely_tuple *a, const struct timely_tuple *b)
 {
@@ -76,14 +90,13 @@ static inline bool timely_tuple_equal(const struct timely_tuple *a, const struct
 }
 
 /**
- * struct timely_orack - an OR-ACK's contents
- * @tuple: the flow that it is about; @tuple.net is not on the wire
- * @seq: of the packet that it acknowledges: TCP's sequence number, or
- *	timely_udp_digest()
- * @received_ns: when that was received, by the receiver's clock
- * @turnaround_ns: from then to the OR-ACK's departure
- * @key: number of the key that made the tag, 0 for none
- * @flags: TIMELY_ORACK_*
+ * struct timely_orack - the contents of an OR-ACK
+ * @tuple: the flow of the reported packet; @tuple.net is not on the wire
+ * @seq: the packet's TCP sequence number, or its timely_udp_digest()
+ * @received_ns: when the packet was received, by the receiver's clock
+ * @turnaround_ns: time from @received_ns to the departure of the OR-ACK
+ * @key: number of the key that made the tag; 0 for none
+ * @flags: TIMELY_ORACK_HARDWARE or 0
  */
 struct timely_orack {
 	struct timely_tuple tuple;
@@ -95,7 +108,7 @@ struct timely_orack {
 };
 
 /**
- * struct timely_orack_key - a secret of a deployment
+ * struct timely_orack_key - a secret shared by senders and receivers
  * @words: 128 bits
  */
 struct timely_orack_key {

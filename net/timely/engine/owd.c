@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * On-Ramp's delays, computed so that no wrong clock stalls a flow.
+ * On-Ramp's delays: the delay of a packet, for the controller (pause.c), from the receive time that
+ * an OR-ACK reports. The delay is the one-way delay ("absolute"), its excess above the minimum
+ * ("relative"), or without OR-ACKs the excess of the RTT ("owd rtt"). A wrong clock must not stop a
+ * flow for long. onramp_flow.c calls this file.
  *
- * An OR-ACK tells when a packet arrived, by the receiver's clock. That clock may be wrong,
- * may be stepped or slewed at any time, and may belong to an OR-ACK that somebody recorded
- * earlier and sends again. The round trip is known without any of that: the sender's
- * CLOCK_MONOTONIC measures it, which is never stepped. So a receive time is used only as
- * far as it agrees with round trips:
+ * The receive time is by the receiver's clock. This clock may be wrong, and may be stepped or
+ * slewed at any time. The OR-ACK may be an old one that somebody recorded and sends again. The RTT
+ * from the packet's departure to the OR-ACK's arrival is measured with the sender's CLOCK_MONOTONIC
+ * alone, which is never stepped. So a receive time is used only as far as it agrees with RTTs:
  *
- *  - A packet arrives after it departed and before its OR-ACK is heard. Each OR-ACK thus
- *    confines the offset between both clocks to an interval as long as the round trip, and
- *    the intervals of a flow's OR-ACKs overlap. One that does not overlap is a replay, or
- *    the receiver's clock was stepped. It is ignored; only when for some time nothing else
- *    comes, the step is believed. This orders OR-ACKs by time where the sequence number,
- *    which wraps after 4 GB, does not.
- *  - A relative delay exceeds the least one no more than the round trip exceeds the least
- *    round trip. This holds whatever the receiver's clock does.
- *  - A packet that arrived before it departed, by more than the error of the line that
- *    tells the receiver's clock, says that the line is wrong: the line is learnt anew.
- *  - An absolute delay that stays above the threshold while round trips are at their
- *    least is no queue. Then clocks are out of step, and round trips bound the delay until
- *    a delay below the threshold shows that clocks are in step again.
+ *  - A packet arrives after it departed and before its OR-ACK arrives. So each OR-ACK limits the
+ *    offset between both clocks to an interval as long as the RTT, and the intervals of a flow's
+ *    OR-ACKs overlap. An OR-ACK without overlap is a replay, or the receiver's clock was stepped.
+ *    Such an OR-ACK is ignored. A step is accepted only after 8 OR-ACKs over at least 20 ms have
+ *    agreed on the step and none has contradicted it. This check also finds old OR-ACKs whose
+ *    sequence number, which wraps after 4 GB, looks new.
+ *  - A relative delay does not exceed its minimum by more than the RTT exceeds the minimum RTT.
+ *    This holds for any behaviour of the receiver's clock.
+ *  - A packet that seems to arrive before its departure, by more than the error of the receiver's
+ *    clock mapping, shows that the mapping is wrong. The mapping is then fitted again from new
+ *    timestamp pairs.
+ *  - An absolute delay that stays above the threshold while RTTs are near their minimum is not
+ *    caused by a queue. Then the clocks are not synchronised, and the delay is limited to the
+ *    excess of the RTT until a delay below the threshold shows that the clocks are synchronised
+ *    again.
  *
- * Pure: no packet, no lock, no allocation, no clock.
+ * The engine knows no packet, lock or clock, and allocates nothing.
  */
 
 #include <linux/export.h>
@@ -34,137 +38,150 @@
 
 #include "owd.h"
 
-/* A least value is that of one to two times this long. */
-#define OWD_FLOOR_HALF_NS	(5ULL * NSEC_PER_SEC)
+/* Half of a minimum filter's window: a value counts for one to two times this long. */
+#define OWD_FILTER_HALF_NS	(5ULL * NSEC_PER_SEC)
 
-/* Absolute delays beyond 0 and the round trip by more than this are wrong, whatever error
- * of clocks is allowed for.
+/* An absolute delay may be below 0 or above the RTT by the configured clock error, and by at least
+ * this. Other absolute delays are wrong.
  */
 #define OWD_SLACK_NS		((s64)NSEC_PER_MSEC)
 
-/* Receive times that a NIC stamped are off by a few us; intervals may miss by this. */
+/* Receive times from NIC timestamps have errors of a few us, so intervals of the offset that are up
+ * to 16 us apart count as overlapping.
+ */
 #define OWD_OFFSET_SLACK_NS	((s64)(16 * NSEC_PER_USEC))
-/* Both clocks may be slewed by 500 ppm: the interval grows by 1/512, 1953 ppm. */
+/* Both hosts' clocks may be slewed by 500 ppm, together 1000 ppm. So both ends of an interval of
+ * the offset move outward by 1/512 of its age, 1953 ppm: 1/1024, 977 ppm, would be too little.
+ */
 #define OWD_OFFSET_DRIFT_SHIFT	9
-/* A step is believed after so many OR-ACKs that agree on it, and this long. */
+/* A clock step is accepted after this many successive OR-ACKs, over this time, agree on it. */
 #define OWD_STEP_SIGNALS	8
 #define OWD_STEP_NS		(20 * NSEC_PER_MSEC)
 
-/* What other flows have shown of the clock counts for a new flow for this long. Later the
- * clock may have been stepped, and the flow's first OR-ACK is believed.
+/* The first OR-ACK of a flow must agree with the clock offset that other flows have measured within
+ * this time. An older offset is not used, because the clock may have been stepped since: any first
+ * OR-ACK is accepted then.
  */
 #define OWD_FRESH_NS		((u64)NSEC_PER_SEC)
 
-/* Clocks are out of step after so many absolute delays, over this long, that round trips
- * do not explain. A flow is held for nothing meanwhile.
+/* Clocks count as not synchronised after this many absolute delays, over at least this time, that
+ * RTTs do not explain. Until then, flows are paused without need.
  */
 #define OWD_STRANGE_SIGNALS	16
 #define OWD_STRANGE_NS		(10 * NSEC_PER_MSEC)
-/* Delays further apart than this and four round trips show nothing together, and cost
- * little: flows are not held for a large share of the time.
+/* If an absolute delay is measured more than 5 ms plus four RTTs after the last, the count of
+ * unexplained delays restarts. Such rare delays pause flows for a small share of the time only.
  */
 #define OWD_STRANGE_GAP_NS	(5 * NSEC_PER_MSEC)
 #define OWD_STRANGE_GAP_RTTS	4
-/* After a silence this long clocks are taken to be in step again. */
+/* Without any absolute delay for this time, clocks count as synchronised again. */
 #define OWD_DOUBT_NS		((u64)NSEC_PER_SEC)
 
 /**
- * timely_owd_init() - begin with a destination of which nothing is known
- * @owd: what is known
+ * timely_owd_init() - initialise the state of an unknown peer
+ * @owd: the state
  */
 void timely_owd_init(struct timely_owd *owd)
 {
 	memset(owd, 0, sizeof(*owd));
-	timely_floor_init(&owd->rtt);
-	timely_floor_init(&owd->raw);
+	timely_min_filter_init(&owd->rtt);
+	timely_min_filter_init(&owd->raw);
 }
 EXPORT_SYMBOL_GPL(timely_owd_init);
 
 /**
- * timely_owd_least() - note a round trip that was measured otherwise
- * @owd: what is known of the destination
- * @now_ns: the time, CLOCK_MONOTONIC
- * @rtt_ns: the round trip
+ * timely_owd_add_rtt() - add an RTT that was not measured with an OR-ACK
+ * @owd: state of the peer
+ * @now_ns: current time, CLOCK_MONOTONIC
+ * @rtt_ns: the RTT, ns
+ *
+ * The RTT also counts as a raw delay: it is the forward delay plus a reverse delay.
  */
-void timely_owd_least(struct timely_owd *owd, u64 now_ns, u64 rtt_ns)
+void timely_owd_add_rtt(struct timely_owd *owd, u64 now_ns, u64 rtt_ns)
 {
-	timely_floor_add(&owd->rtt, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
-	timely_floor_add(&owd->raw, now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
+	timely_min_filter_add(&owd->rtt, now_ns, OWD_FILTER_HALF_NS, rtt_ns);
+	timely_min_filter_add(&owd->raw, now_ns, OWD_FILTER_HALF_NS, rtt_ns);
 }
-EXPORT_SYMBOL_GPL(timely_owd_least);
+EXPORT_SYMBOL_GPL(timely_owd_add_rtt);
 
-/* The round trip without the receiver's turnaround. */
+/* The RTT of a packet without the receiver's turnaround, ns. */
 static u64 owd_rtt_ns(const struct timely_owd_signal *signal)
 {
 	return signal->now_ns - signal->sent_ns - signal->turnaround_ns;
 }
 
 /**
- * timely_owd_rtt() - by how much a round trip exceeds the least one
- * @owd: what is known of the destination
- * @signal: the round trip; the receive time is not looked at
+ * timely_owd_rtt() - add an RTT, and get its excess over the minimum RTT
+ * @owd: state of the peer
+ * @signal: times of the packet; the receive time is not used
  *
- * Return: the excess over the least round trip of the last 5 to 10 s, ns.
+ * Return: excess of the RTT over the minimum RTT of the last 5 to 10 s, ns.
  */
 u64 timely_owd_rtt(struct timely_owd *owd, const struct timely_owd_signal *signal)
 {
 	u64 rtt_ns = owd_rtt_ns(signal);
 
-	return rtt_ns - timely_floor_add(&owd->rtt, signal->now_ns, OWD_FLOOR_HALF_NS, rtt_ns);
+	return rtt_ns - timely_min_filter_add(&owd->rtt, signal->now_ns, OWD_FILTER_HALF_NS,
+					      rtt_ns);
 }
 EXPORT_SYMBOL_GPL(timely_owd_rtt);
 
-/* ---- which receive times can be true ---- */
+/* ---- which receive times are possible ---- */
 
-/* Intersect a known interval with a signal's. Return: false if they do not meet. */
-static bool owd_offset_meets(struct timely_offset *known, const struct timely_offset *news)
+/* Intersect @known, an interval of the offset, with @sample, the interval of a signal. If the
+ * intervals do not overlap, return false and leave @known unchanged.
+ */
+static bool owd_offset_meets(struct timely_offset *known, const struct timely_offset *sample)
 {
-	s64 age_ns = max((s64)(news->at_ns - known->at_ns), 0LL);
+	s64 age_ns = max((s64)(sample->at_ns - known->at_ns), 0LL);
 	s64 drift_ns = age_ns >> OWD_OFFSET_DRIFT_SHIFT;
-	s64 low = (s64)(news->low_ns - known->low_ns), high;
+	s64 low = (s64)(sample->low_ns - known->low_ns), high;
 
 	if (low > (s64)known->width_ns + drift_ns + OWD_OFFSET_SLACK_NS)
 		return false;
-	high = low + (s64)news->width_ns;
+	high = low + (s64)sample->width_ns;
 	if (high < -drift_ns - OWD_OFFSET_SLACK_NS)
 		return false;
-	/* Within the slack: the older interval is no better than the newer. */
+	/* Intervals that overlap only because of the slack have no intersection: the newer interval
+	 * replaces the older one.
+	 */
 	if (low <= (s64)known->width_ns + drift_ns && high >= -drift_ns) {
 		low = max(low, -drift_ns);
 		high = min(high, (s64)known->width_ns + drift_ns);
 	}
 	known->low_ns += (u64)low;
 	known->width_ns = (u64)(high - low);
-	known->at_ns = news->at_ns;
+	known->at_ns = sample->at_ns;
 	return true;
 }
 
-/* Have other flows to the destination told of its clock just now? */
+/* Whether any flow to the peer has measured the offset of the peer's clock within OWD_FRESH_NS. */
 static bool owd_is_fresh(const struct timely_owd *owd, u64 now_ns)
 {
 	return owd && owd->offset.at_ns &&
 	       (s64)(now_ns - owd->offset.at_ns) < (s64)OWD_FRESH_NS;
 }
 
-/* Can the receive time be true, by the OR-ACKs of the flow before, or, for a flow's first
- * one, by those of other flows to the destination?
+/* Whether the receive time is possible: its interval of the offset overlaps with the intervals of
+ * the flow's earlier OR-ACKs or, for the flow's first OR-ACK, with that of other flows to the peer.
+ * If @owd is NULL, other flows are not known.
  */
 static bool owd_believes(struct timely_owd *owd, struct timely_timeline *timeline,
 			 const struct timely_owd_signal *signal)
 {
-	struct timely_offset news = {
+	struct timely_offset sample = {
 		.low_ns = signal->received_ns + signal->turnaround_ns - signal->now_ns,
 		.width_ns = owd_rtt_ns(signal),
 		.at_ns = signal->now_ns,
 	};
 
 	if (!timeline->known.at_ns)
-		timeline->known = owd_is_fresh(owd, signal->now_ns) ? owd->offset : news;
-	if (owd_offset_meets(&timeline->known, &news)) {
+		timeline->known = owd_is_fresh(owd, signal->now_ns) ? owd->offset : sample;
+	if (owd_offset_meets(&timeline->known, &sample)) {
 		timeline->count = 0;
 	} else {
-		if (!timeline->count || !owd_offset_meets(&timeline->other, &news)) {
-			timeline->other = news;
+		if (!timeline->count || !owd_offset_meets(&timeline->other, &sample)) {
+			timeline->other = sample;
 			timeline->since_ns = signal->now_ns;
 			timeline->count = 0;
 		}
@@ -184,22 +201,24 @@ static bool owd_believes(struct timely_owd *owd, struct timely_timeline *timelin
 
 /* ---- a relative delay ---- */
 
-/* The residual of the departure on the line; TIMELY_CLOCK_NOWHERE if the line is not
- * sure. Less than 0 by the way there and the least way back.
+/* The packet's departure minus its converted receive time, ns; TIMELY_CLOCK_NOWHERE if the mapping
+ * is not sure. The mapping is fitted to departures and arrivals of OR-ACKs, so converted times are
+ * later by the minimum reverse delay. The result is minus the sum of the packet's forward delay and
+ * the minimum reverse delay.
  */
-static s64 owd_on_line(const struct timely_clock_line *line,
-		       const struct timely_owd_signal *signal)
+static s64 owd_on_map(const struct timely_clock_map *map,
+		      const struct timely_owd_signal *signal)
 {
-	if (timely_clock_uncertainty_ns(line, signal->now_ns) == U32_MAX)
+	if (timely_clock_uncertainty_ns(map, signal->now_ns) == U32_MAX)
 		return TIMELY_CLOCK_NOWHERE;
-	return timely_clock_residual(line, signal->received_ns, signal->sent_ns);
+	return timely_clock_residual(map, signal->received_ns, signal->sent_ns);
 }
 
-/* Note the way back, which the line of the receiver's clock is fitted to. When the line
- * moves, the least way there moves with the line: else an error that the line had once is
- * a queue for as long as the least is remembered. When the receiver's clock was stepped,
- * what was computed until the step was noticed is wrong: the least round trip takes the
- * place of the least.
+/* Add the departure and arrival of the OR-ACK as a timestamp pair, which the mapping of the peer's
+ * clock is fitted to. When the mapping moves, the minimum raw delay is shifted by the same amount:
+ * otherwise an error that the mapping had before would look like a queue until the minimum expires.
+ * After a step of the peer's clock, raw delays computed before the detection are wrong: their
+ * minimum restarts from the minimum RTT.
  */
 static void owd_note_clock(struct timely_owd *owd, const struct timely_owd_signal *signal)
 {
@@ -207,14 +226,14 @@ static void owd_note_clock(struct timely_owd *owd, const struct timely_owd_signa
 	struct timely_clock *clock = owd->clock;
 	s64 residual, before, after;
 
-	residual = timely_clock_residual(&clock->line, left_ns, signal->now_ns);
-	if (!timely_clock_batch_note(&owd->batch, &clock->line, residual, left_ns, signal->now_ns))
+	residual = timely_clock_residual(&clock->map, left_ns, signal->now_ns);
+	if (!timely_clock_batch_note(&owd->batch, &clock->map, residual, left_ns, signal->now_ns))
 		return;
-	before = owd_on_line(&clock->line, signal);
+	before = owd_on_map(&clock->map, signal);
 	timely_clock_take(clock, &owd->batch);
-	after = owd_on_line(&clock->line, signal);
+	after = owd_on_map(&clock->map, signal);
 	if (before != TIMELY_CLOCK_NOWHERE && after != TIMELY_CLOCK_NOWHERE)
-		timely_floor_shift(&owd->raw, before - after);
+		timely_min_filter_shift(&owd->raw, before - after);
 	if (clock->steps != owd->steps) {
 		owd->steps = clock->steps;
 		owd->noticed++;
@@ -222,8 +241,10 @@ static void owd_note_clock(struct timely_owd *owd, const struct timely_owd_signa
 	}
 }
 
-/* The way there with the least way back, by the receiver's clock if that is known well,
- * else with this packet's way back. Return: false if the line cannot be right.
+/* Compute the raw delay @raw_ns: the forward delay plus the minimum reverse delay, if the mapping
+ * of the peer's clock is sure. Otherwise the RTT, which is the forward delay plus the reverse delay
+ * of this OR-ACK. Return: false if the mapping cannot be right, because the packet seems to arrive
+ * before its departure.
  */
 static bool owd_raw_ns(struct timely_owd *owd, const struct timely_owd_signal *signal,
 		       u64 *raw_ns)
@@ -233,9 +254,9 @@ static bool owd_raw_ns(struct timely_owd *owd, const struct timely_owd_signal *s
 
 	if (owd->clock) {
 		owd_note_clock(owd, signal);
-		residual = owd_on_line(&owd->clock->line, signal);
+		residual = owd_on_map(&owd->clock->map, signal);
 	}
-	if (owd->clock && residual > (s64)owd->clock->line.below_ns) {
+	if (owd->clock && residual > (s64)owd->clock->map.below_ns) {
 		timely_clock_forget(owd->clock);
 		owd->noticed++;
 		owd->raw = owd->rtt;
@@ -247,13 +268,14 @@ static bool owd_raw_ns(struct timely_owd *owd, const struct timely_owd_signal *s
 }
 
 /**
- * timely_owd_relative() - by how much a delay exceeds the least one, whatever clocks show
- * @owd: what is known of the destination
- * @timeline: which receive times of the flow can be true
- * @signal: the times
- * @delay_ns: the delay, unless TIMELY_OWD_BAD is returned
+ * timely_owd_relative() - get the excess of a one-way delay over its minimum, with any clocks
+ * @owd: state of the peer
+ * @timeline: which receive times of the flow are possible
+ * @signal: times of the packet and of its OR-ACK
+ * @delay_ns: set to the excess of the one-way delay, ns, at most the excess of the RTT; unchanged
+ *	with TIMELY_OWD_BAD
  *
- * Return: TIMELY_OWD_GOOD; TIMELY_OWD_BAD for a receive time that cannot be true.
+ * Return: TIMELY_OWD_GOOD; TIMELY_OWD_BAD if the receive time is impossible or the mapping wrong.
  */
 enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 					    struct timely_timeline *timeline,
@@ -267,7 +289,7 @@ enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 	excess_ns = timely_owd_rtt(owd, signal);
 	if (!owd_raw_ns(owd, signal, &raw_ns))
 		return TIMELY_OWD_BAD;
-	least_ns = timely_floor_add(&owd->raw, signal->now_ns, OWD_FLOOR_HALF_NS, raw_ns);
+	least_ns = timely_min_filter_add(&owd->raw, signal->now_ns, OWD_FILTER_HALF_NS, raw_ns);
 	*delay_ns = min(raw_ns - least_ns, excess_ns);
 	return TIMELY_OWD_GOOD;
 }
@@ -275,8 +297,9 @@ EXPORT_SYMBOL_GPL(timely_owd_relative);
 
 /* ---- an absolute delay ---- */
 
-/* Are clocks out of step, as delays are above the threshold that round trips do not
- * explain? A round trip that is the least ever shows only that there was a queue before.
+/* Whether the clocks are not synchronised: for some time, delays have been above the threshold by
+ * more than the excess of the RTT explains. A signal with a new minimum RTT (@lowest) is not
+ * counted: its excess is 0 by definition, even if there is a queue.
  */
 static bool owd_doubts(struct timely_owd *owd, const struct timely_owd_signal *signal,
 		       u64 delay_ns, u64 threshold_ns, u64 excess_ns, bool lowest)
@@ -306,18 +329,17 @@ static bool owd_doubts(struct timely_owd *owd, const struct timely_owd_signal *s
 }
 
 /**
- * timely_owd_absolute() - a delay by clocks that are in step
- * @owd: what is known of the destination; NULL if there is no room: then the delay is what
- *	clocks show
- * @timeline: which receive times of the flow can be true
- * @signal: the times
- * @error_ns: how far clocks may be apart
- * @threshold_ns: the controller's threshold, including @error_ns
- * @delay_ns: the delay, unless TIMELY_OWD_BAD is returned
+ * timely_owd_absolute() - get a one-way delay by synchronised clocks
+ * @owd: state of the peer; NULL if the budget of peers is used up: then unsynchronised clocks are
+ *	not detected
+ * @timeline: which receive times of the flow are possible
+ * @signal: times of the packet and of its OR-ACK
+ * @error_ns: largest difference of synchronised clocks, ns
+ * @threshold_ns: the controller's threshold, including @error_ns, ns
+ * @delay_ns: set to the delay, ns, from 0 to the RTT; undefined with TIMELY_OWD_BAD
  *
- * Return: TIMELY_OWD_GOOD; TIMELY_OWD_DOUBTED if clocks are out of step and the delay is
- * bounded by how much the round trip exceeds the least one; TIMELY_OWD_BAD for a receive
- * time that cannot be true.
+ * Return: TIMELY_OWD_GOOD; TIMELY_OWD_DOUBTED if the clocks are not synchronised and the delay is
+ * limited to the excess of the RTT; TIMELY_OWD_BAD for an impossible receive time.
  */
 enum timely_owd_verdict timely_owd_absolute(struct timely_owd *owd,
 					    struct timely_timeline *timeline,

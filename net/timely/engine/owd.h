@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * On-Ramp's delays: the times of a packet and of the OR-ACK about the packet in, the delay
- * that the controller acts on out. Pure, told the time. See net/timely/engine/owd.c.
+ * On-Ramp's delays: compute the delay that the controller (pause.h) uses from the times of a packet
+ * and of the OR-ACK about the packet. onramp_flow.c calls these functions. See
+ * net/timely/engine/owd.c.
  */
 #ifndef _TIMELY_ENGINE_OWD_H
 #define _TIMELY_ENGINE_OWD_H
@@ -12,11 +13,13 @@
 #include "pause.h"
 
 /**
- * struct timely_offset - a receiver's clock less the sender's CLOCK_MONOTONIC, as an interval
- * @low_ns: the lower end; wraps
- * @width_ns: length of the interval: a packet arrived after it departed and before the
- *	OR-ACK was heard, so the best round trip decides how narrow the interval is
- * @at_ns: when the interval was confirmed last, CLOCK_MONOTONIC; 0 if there is none
+ * struct timely_offset - an interval that contains the offset of a receiver's clock
+ * @low_ns: lower end of the interval; wraps
+ * @width_ns: length of the interval. A packet arrives after it departed and before its
+ *	OR-ACK arrives, so the length is about the shortest RTT or less
+ * @at_ns: when an OR-ACK last agreed with the interval, CLOCK_MONOTONIC; 0: there is no interval
+ *
+ * The offset is the receiver's clock minus the sender's CLOCK_MONOTONIC, in ns.
  */
 struct timely_offset {
 	u64 low_ns;
@@ -25,13 +28,13 @@ struct timely_offset {
 };
 
 /**
- * struct timely_timeline - which receive times of a flow's OR-ACKs can be true
- * @known: offset of the receiver's clock that OR-ACKs have agreed on
- * @other: offset of OR-ACKs that contradict @known
- * @since_ns: when the first of those came
- * @count: how many of those came since an OR-ACK last agreed with @known
+ * struct timely_timeline - which receive times of a flow's OR-ACKs are possible
+ * @known: offset of the receiver's clock by the OR-ACKs that were accepted
+ * @other: offset by the latest OR-ACKs if these contradict @known but not each other
+ * @since_ns: when the first OR-ACK of @other arrived, CLOCK_MONOTONIC
+ * @count: number of OR-ACKs in @other; 0 if the last OR-ACK was accepted
  *
- * To start with, all zero.
+ * The initial state is all zero.
  */
 struct timely_timeline {
 	struct timely_offset known;
@@ -41,24 +44,26 @@ struct timely_timeline {
 };
 
 /**
- * struct timely_owd - what is known of the delays to a destination
- * @rtt: least round trip of the last 5 to 10 s
- * @raw: least of what a relative delay is computed from, of the last 5 to 10 s
- * @offset: offset of the destination's clock by the OR-ACK that counted last
- * @clock: the destination's clock in the sender's time; allocated and freed by the caller;
- *	NULL: a relative delay is that of the round trip
- * @batch: pairs of times for @clock
- * @steps: steps of the destination's clock that @raw knows of
- * @noticed: how often a clock was found to be stepped, or clocks to be out of step
- * @strange: absolute delays above the threshold that the round trip does not explain, since
- *	the last delay below the threshold
- * @strange_ns: when the first of those came
- * @absolute_ns: when an absolute delay came last
- * @doubted: clocks are out of step: an absolute delay is bounded by the round trip's excess
+ * struct timely_owd - what is known about the delays to a peer
+ * @rtt: minimum RTT of the last 5 to 10 s
+ * @raw: minimum raw delay of the last 5 to 10 s: forward delay plus a reverse delay that is as
+ *	constant as possible (owd_raw_ns())
+ * @offset: offset of the peer's clock by the last accepted OR-ACK of any flow
+ * @clock: mapping of the peer's clock to the sender's CLOCK_MONOTONIC; allocated and freed by
+ *	the caller; NULL: a relative delay is computed from RTTs alone
+ * @batch: timestamp pairs for @clock
+ * @steps: @clock->steps, the steps of the peer's clock, when @raw was last restarted for a step
+ * @noticed: how often a clock step, a wrong mapping or unsynchronised clocks were detected
+ * @strange: number of absolute delays above the threshold that the RTT does not explain,
+ *	since the last delay below the threshold
+ * @strange_ns: when the first of the @strange delays was measured, CLOCK_MONOTONIC
+ * @absolute_ns: when the last absolute delay was measured, CLOCK_MONOTONIC
+ * @doubted: the clocks are not synchronised: absolute delays are limited to the excess of the
+ *	RTT
  */
 struct timely_owd {
-	struct timely_floor rtt;
-	struct timely_floor raw;
+	struct timely_min_filter rtt;
+	struct timely_min_filter raw;
 	struct timely_offset offset;
 	struct timely_clock *clock;
 	struct timely_clock_batch batch;
@@ -72,12 +77,12 @@ struct timely_owd {
 
 /**
  * struct timely_owd_signal - times of a packet and of the OR-ACK about the packet
- * @now_ns: when the OR-ACK was heard, CLOCK_MONOTONIC
- * @sent_ns: when the packet departed, CLOCK_MONOTONIC, not more than
- *	TIMELY_PAUSE_DELAY_MAX_NS before
+ * @now_ns: when the OR-ACK arrived, CLOCK_MONOTONIC
+ * @sent_ns: when the packet departed, CLOCK_MONOTONIC, at most TIMELY_PAUSE_DELAY_MAX_NS earlier
  * @received_ns: when the receiver got the packet, by the receiver's CLOCK_REALTIME
- * @turnaround_ns: from then until the OR-ACK departed, not more than from @sent_ns to @now_ns
- * @real_ns: CLOCK_REALTIME less CLOCK_MONOTONIC of the sender
+ * @turnaround_ns: time from @received_ns to the departure of the OR-ACK, at most the time
+ *	from @sent_ns to @now_ns
+ * @real_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC of the sender
  */
 struct timely_owd_signal {
 	u64 now_ns;
@@ -88,10 +93,10 @@ struct timely_owd_signal {
 };
 
 /**
- * enum timely_owd_verdict - what a signal's times are worth
- * @TIMELY_OWD_BAD: the receive time cannot be true: ignore the signal
+ * enum timely_owd_verdict - whether the times of a signal are usable
+ * @TIMELY_OWD_BAD: the receive time is impossible: ignore the signal
  * @TIMELY_OWD_GOOD: the delay is known
- * @TIMELY_OWD_DOUBTED: clocks are out of step: the delay is bounded by the round trip
+ * @TIMELY_OWD_DOUBTED: the clocks are not synchronised: the delay is at most the excess of the RTT
  */
 enum timely_owd_verdict {
 	TIMELY_OWD_BAD,
@@ -100,7 +105,7 @@ enum timely_owd_verdict {
 };
 
 void timely_owd_init(struct timely_owd *owd);
-void timely_owd_least(struct timely_owd *owd, u64 now_ns, u64 rtt_ns);
+void timely_owd_add_rtt(struct timely_owd *owd, u64 now_ns, u64 rtt_ns);
 u64 timely_owd_rtt(struct timely_owd *owd, const struct timely_owd_signal *signal);
 enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 					    struct timely_timeline *timeline,

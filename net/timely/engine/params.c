@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TIMELY's parameters: their descriptions, named presets and checks.
+ * The parameters of tcp_timely: descriptions, presets and checks. params.h has the table.
  *
- * minRTT, alpha and beta belong together: a gradient is a difference of RTTs
- * over minRTT, so the same beta means ten times the decrease under a tenth of
- * the minRTT. Hence presets, each of one origin, instead of single defaults.
+ * minRTT, alpha and beta belong together: a gradient is a difference of RTTs divided by minRTT, so
+ * with a tenth of the minRTT the same beta decreases the rate ten times as much. Therefore each
+ * preset takes its values from one source.
  *
- * Pure, like rate.c.
+ * The engine knows no socket and no clock.
  */
 
 #include <linux/errno.h>
@@ -26,7 +26,15 @@ const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT] = {
 };
 EXPORT_SYMBOL_GPL(timely_param_descs);
 
-/* What all presets share, and what the sources leave open. */
+#define TIMELY_DEPRECATED_PARAM(old, field) \
+	[TIMELY_OLD_P_##old] = { #old, TIMELY_P_##field },
+
+const struct timely_deprecated_param timely_deprecated_params[TIMELY_OLD_P_COUNT] = {
+	TIMELY_DEPRECATED_PARAMS(TIMELY_DEPRECATED_PARAM)
+};
+EXPORT_SYMBOL_GPL(timely_deprecated_params);
+
+/* Values that all presets except the default share. Some are not given by the presets' sources. */
 #define TIMELY_COMMON							\
 	.t_low_ns = 50000,	/* paper 6, for 16 KB segments */	\
 	.rtt_ref_ns = 50000,	/* CoNEXT'16: about Tlow */		\
@@ -38,8 +46,8 @@ EXPORT_SYMBOL_GPL(timely_param_descs);
 	.loss_beta_ppm = 500000,					\
 	.loss_free_ppm = 20000		/* cables and line cards lose less */
 
-/* The paper's values (section 6) and, for the rates of a flow, which it does
- * not give, ones that do no harm.
+/* The values of the paper (section 6), and safe values for the lowest and first rate of a
+ * connection, which the paper does not give.
  */
 #define TIMELY_PAPER							\
 	TIMELY_COMMON,							\
@@ -51,22 +59,22 @@ EXPORT_SYMBOL_GPL(timely_param_descs);
 	.min_rate_kbps = 1000,						\
 	.first_rate_kbps = 500000
 
-/* Simulators and eRPC start at line rate, here 10 Gb/s, and count on a
- * backlog: no flow is application-limited.
+/* Simulators and eRPC start at the link rate, here 10 Gb/s, and assume that connections are never
+ * app-limited: app_limited_percent is 0.
  */
-#define TIMELY_LINE_RATE_START						\
+#define TIMELY_LINK_RATE_START						\
 	.first_rate_kbps = 10000000
 
 const struct timely_preset timely_presets[] = {
 	{
-		.name = "linux",
-		.doc = "steering, with what the path decides derived from it",
+		.name = "target_delay",
+		.doc = "the target-delay rule, parameters computed for each path",
 		.params = {
 			.min_rtt_ns = TIMELY_AUTO,
 			.t_low_ns = TIMELY_AUTO,
 			.t_high_ns = TIMELY_AUTO,
 			.rtt_ref_ns = TIMELY_AUTO,
-			.alpha_ppm = 875000,	/* for the other rules */
+			.alpha_ppm = 875000,	/* used by the other rules only */
 			.beta_ppm = TIMELY_AUTO,
 			.beta_high_ppm = 800000,
 			.delta_kbps = TIMELY_AUTO,
@@ -74,16 +82,16 @@ const struct timely_preset timely_presets[] = {
 			.hai_threshold = 5,
 			.hai_factor = 5,
 			.hai_below_t_low = 1,
-			.rule = TIMELY_RULE_STEER,
+			.rule = TIMELY_RULE_TARGET_DELAY,
 			.damp_ppm = 400000,
 			.rtt_ref_1g_ns = TIMELY_AUTO,
-			.rtt_noise_ns = TIMELY_AUTO,
+			.ack_aggregation_ns = TIMELY_AUTO,
 			.scale_decrease = 1,
 			.scale_step = 1,
 			.min_rate_kbps = TIMELY_AUTO,
 			.max_rate_kbps = TIMELY_AUTO,
 			.first_rate_kbps = TIMELY_AUTO,
-			.line_rate_kbps = TIMELY_AUTO,
+			.link_rate_kbps = TIMELY_AUTO,
 			.app_limited_percent = 80, /* paper 5 */
 			.loss_beta_ppm = 500000,
 			.loss_free_ppm = 20000,
@@ -102,7 +110,7 @@ const struct timely_preset timely_presets[] = {
 		.doc = "Algorithm 1 as HPCC's simulator and its descendants have it",
 		.params = {
 			TIMELY_COMMON,
-			TIMELY_LINE_RATE_START,
+			TIMELY_LINK_RATE_START,
 			.min_rtt_ns = 20000,
 			.t_high_ns = 500000,
 			.alpha_ppm = 875000,
@@ -119,7 +127,7 @@ const struct timely_preset timely_presets[] = {
 		.doc = "Algorithm 1 as eRPC has it (NSDI'19)",
 		.params = {
 			TIMELY_COMMON,
-			TIMELY_LINE_RATE_START,
+			TIMELY_LINK_RATE_START,
 			.min_rtt_ns = 2000,
 			.t_high_ns = 1000000,
 			.alpha_ppm = 460000,
@@ -176,15 +184,17 @@ const u32 timely_preset_count = sizeof(timely_presets) / sizeof(timely_presets[0
 EXPORT_SYMBOL_GPL(timely_preset_count);
 
 /**
- * timely_preset_find() - a preset by its name
- * @name: the name
+ * timely_preset_find() - find a preset by its name
+ * @name: name of the preset; TIMELY_DEPRECATED_PRESET is an old name of the default preset
  *
- * Return: the preset, NULL if there is none of that name.
+ * Return: the preset; NULL if no preset has that name.
  */
 const struct timely_preset *timely_preset_find(const char *name)
 {
 	u32 i;
 
+	if (!strcmp(name, TIMELY_DEPRECATED_PRESET))
+		return &timely_presets[0];
 	for (i = 0; i < timely_preset_count; i++)
 		if (!strcmp(timely_presets[i].name, name))
 			return &timely_presets[i];
@@ -193,11 +203,11 @@ const struct timely_preset *timely_preset_find(const char *name)
 EXPORT_SYMBOL_GPL(timely_preset_find);
 
 /**
- * timely_param_ref() - where a parameter is kept
+ * timely_param_ref() - get the address of a parameter
  * @params: the parameters
- * @index: enum timely_param_index
+ * @index: index of the parameter, enum timely_param_index
  *
- * Return: the parameter's place in @params.
+ * Return: the parameter in @params; NULL if there is no parameter @index.
  */
 u32 *timely_param_ref(struct timely_params *params, u32 index)
 {
@@ -212,11 +222,11 @@ u32 *timely_param_ref(struct timely_params *params, u32 index)
 EXPORT_SYMBOL_GPL(timely_param_ref);
 
 /**
- * timely_param_allowed() - is a value one that a parameter may have by itself
- * @index: enum timely_param_index
+ * timely_param_allowed() - check the value of a single parameter
+ * @index: index of the parameter, enum timely_param_index, below TIMELY_P_COUNT
  * @value: the value
  *
- * Return: whether it is in range, or TIMELY_AUTO where that is allowed.
+ * Return: true if the value is in the parameter's range, or is TIMELY_AUTO where that is allowed.
  */
 bool timely_param_allowed(u32 index, u32 value)
 {
@@ -229,12 +239,12 @@ bool timely_param_allowed(u32 index, u32 value)
 EXPORT_SYMBOL_GPL(timely_param_allowed);
 
 /**
- * timely_params_are_auto() - is any parameter left to be derived from the path
+ * timely_params_any_auto() - check whether any parameter is computed from the path
  * @params: the parameters
  *
- * Return: whether timely_tune() has anything to do.
+ * Return: true if a parameter is TIMELY_AUTO, which timely_tune() replaces by a computed value.
  */
-bool timely_params_are_auto(const struct timely_params *params)
+bool timely_params_any_auto(const struct timely_params *params)
 {
 	struct timely_params copy = *params;
 	u32 i;
@@ -244,22 +254,26 @@ bool timely_params_are_auto(const struct timely_params *params)
 			return true;
 	return false;
 }
-EXPORT_SYMBOL_GPL(timely_params_are_auto);
+EXPORT_SYMBOL_GPL(timely_params_any_auto);
 
-/* What is derived makes room for what is given. */
+/* Whether @low is not above @high. If one of them is TIMELY_AUTO they do not contradict:
+ * timely_tune() limits computed values by given values.
+ */
 static bool timely_in_order(u32 low, u32 high)
 {
 	return low == TIMELY_AUTO || high == TIMELY_AUTO || low <= high;
 }
 
 /**
- * timely_params_check() - are the parameters in range, and do they go together
+ * timely_params_check() - check ranges of parameters, and contradictions between parameters
  * @params: the parameters
- * @index: set to the first parameter that is wrong
+ * @index: set to the first wrong parameter, enum timely_param_index; undefined without an error
  *
- * Return: 0; -ERANGE if the parameter is out of its own range; -EINVAL if it
- * contradicts another: t_low_ns must be at most t_high_ns, and min_rate_kbps at
- * most max_rate_kbps. (first_rate_kbps is held between those two silently.)
+ * t_low_ns must not exceed t_high_ns, and min_rate_kbps must not exceed max_rate_kbps.
+ * first_rate_kbps may be anything: connections limit it to the rates from min_rate_kbps to
+ * max_rate_kbps.
+ *
+ * Return: 0; -ERANGE if parameter @index is out of its range; -EINVAL if it contradicts another.
  */
 int timely_params_check(const struct timely_params *params, u32 *index)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What TIMELY's modules share: the engines of net/timely/.
+ * The rate computation engine: computes the rate of a TCP connection from the RTTs of its completed
+ * segments. rate.c has TIMELY's rules and the losses that are tolerated, target_delay.c has the
+ * default rule, and params.h lists the parameters.
  *
- * The engines are pure. They know no socket, no packet and no clock: time is
- * an argument, so the same files run in the kernel, under KUnit and in a
- * user-space build under sanitizers.
+ * Like all engines in this directory, this engine knows no socket, packet or clock: time is an
+ * argument. The files also run under KUnit, and in a user-space build under sanitizers.
  */
 #ifndef _TIMELY_ENGINE_RATE_H
 #define _TIMELY_ENGINE_RATE_H
@@ -13,65 +14,75 @@
 
 #include "params.h"
 
-/* Rates are bytes per second with 16 fraction bits: 800 Gb/s needs 37 + 16
- * bits, and an additive step below one byte per second is not lost.
+/* Rates are bytes per second with 16 fraction bits: 800 Gb/s needs 37 + 16 bits, and additive steps
+ * below one byte per second are not lost.
  */
 #define TIMELY_RATE_SHIFT	16
 
 /**
- * enum timely_rule - by what the rate is computed
- * @TIMELY_RULE_GRADIENT: Algorithm 1
- * @TIMELY_RULE_PATCHED: patched TIMELY between the thresholds
- * @TIMELY_RULE_FAST: FAST TCP's equation, without thresholds
- * @TIMELY_RULE_STEER: a queueing delay is steered to (net/timely/engine/steer.c)
+ * enum timely_rule - the rule that computes a connection's rate
+ * @TIMELY_RULE_GRADIENT: Algorithm 1 of the TIMELY paper (SIGCOMM'15)
+ * @TIMELY_RULE_PATCHED: patched TIMELY (CoNEXT'16) between the thresholds Tlow and Thigh
+ * @TIMELY_RULE_FAST: the equation of FAST TCP, which has no thresholds
+ * @TIMELY_RULE_TARGET_DELAY: keeps a target queueing delay (net/timely/engine/target_delay.c)
  */
 enum timely_rule {
 	TIMELY_RULE_GRADIENT,
 	TIMELY_RULE_PATCHED,
 	TIMELY_RULE_FAST,
-	TIMELY_RULE_STEER,
+	TIMELY_RULE_TARGET_DELAY,
 };
 
 /**
- * struct timely_rate_law - parameters made ready for the hot path
+ * struct timely_rate_cfg - parameters prepared for the code that handles ACKs
  *
- * Made by timely_rate_law_init(), read-only afterwards and shared by all
- * flows: every division by a constant has become a multiplication.
+ * timely_rate_cfg_init() fills in the structure from struct timely_params. The code that handles
+ * ACKs only reads the structure, and multiplies by its reciprocals instead of dividing.
  *
  * @max_rate_fp: highest rate, bytes per second, Q16
  * @min_rate_fp: lowest rate, bytes per second, Q16
- * @step_fp: additive step of a whole segment, bytes per second, Q16
- * @inv_min_rtt: 2^56 / minRTT in ns
- * @inv_rtt_ref: 2^56 / RTTref in ns
+ * @step_fp: additive step of the rate for a whole segment (delta), bytes per second, Q16
+ * @inv_min_rtt: 2^56 / @min_rtt_ns
+ * @inv_rtt_ref: 2^56 / @rtt_ref_ns
  * @inv_segment: 2^32 / segment size in bytes
- * @min_rtt_ns: minRTT, divides the gradient, ns
+ * @min_rtt_ns: minRTT, the base RTT of the path: divides the gradient, ns
  * @t_low_ns: Tlow, ns
  * @t_high_ns: Thigh, ns
- * @alpha_q16: weight of a new RTT difference, Q16
- * @hai_threshold: completions until hyperactive increase, 0 for never
- * @hai_factor: steps a completion in hyperactive increase
- * @hai_count: what counts towards @hai_threshold, enum timely_hai_count
- * @hai_below_t_low: hyperactive increase below Tlow too
+ * @alpha_q16: weight of a new RTT difference in the average, Q16; FAST*: gamma
+ * @hai_threshold: completions until hyperactive increase, with the target-delay rule round
+ *	trips; 0 for never
+ * @hai_factor: additive steps per completion in hyperactive increase; target-delay rule:
+ *	multiple of @beta_q16 by which the rate grows per round trip
+ * @hai_count: which completions count towards @hai_threshold, enum timely_hai_count
+ * @hai_below_t_low: hyperactive increase below Tlow, too
  * @rule: enum timely_rule
- * @scale_decrease: scale the gradient zone's decrease by the time it covers
+ * @scale_decrease: scale the decrease between the thresholds by the time since the last
+ *	update; all other changes of Algorithm 1 are always scaled
  * @scale_step: scale the additive step by the bytes completed
- * @once_per_rtt: one update an RTT
- * @rtt_ref_ns: RTTref of the patched rule, ns
- * @beta_q16: decrease in the gradient zone, Q16
- * @beta_high_q16: decrease above Thigh, Q16
- * @loss_beta_q16: decrease at a loss, Q16
- * @first_rate_fp: rate of a new flow, bytes per second, Q16
- * @share_fp: what those who begin share, in the same unit; 0: each has @first_rate_fp
- * @flow_term: steering: what adds to RTTref at a rate of 1 as in @first_rate_fp, ns
+ * @once_per_rtt: ignore completions that come less than an RTT after the last update
+ * @rtt_ref_ns: RTTref of the patched rule; target-delay rule: minRTT plus the target delay of
+ *	a very fast connection, ns
+ * @beta_q16: factor of a decrease between the thresholds; target-delay rule: gain of the
+ *	error, Q16
+ * @beta_high_q16: factor of a decrease above Thigh, Q16
+ * @loss_beta_q16: share of the rate to subtract from the rate at a loss, Q16
+ * @first_rate_fp: rate of a new connection, bytes per second, Q16
+ * @share_fp: rate that the connections of this host share when messages start, bytes per
+ *	second, Q16; 0: each connection starts with @first_rate_fp. The caller sets @share_fp
+ *	after timely_rate_cfg_init()
+ * @flow_term: target-delay rule: a connection adds @flow_term / sqrt(rate) ns to @rtt_ref_ns,
+ *	with the rate in bytes per second, Q16
  * @inv_scale: 2^56 / @scale_ns
- * @scale_ns: steering: the time that its gains are for: minRTT, and more where RTTs
- *	have noise, ns
- * @least_shift: steering: 2^@least_shift completions are late; 0 without noise
- * @damp_q16: steering: part of the overload taken off at once, Q16
- * @fresh_ns: steering: added to the aim at the beginning of a message, ns
- * @lags: steering: new rates are not in force for what waits in the host; false unless set
+ * @scale_ns: target-delay rule: shortest round trip that changes of the rate are computed
+ *	for: minRTT, and more with ACK aggregation, ns
+ * @least_shift: target-delay rule: the recent minimum of the queueing delay rises to larger
+ *	delays within about 2^@least_shift completions; 0 without ACK aggregation
+ * @damp_q16: target-delay rule: gain of the gradient term, Q16
+ * @start_ns: target-delay rule: addition to the target delay at the start of a message, ns
+ * @lags: target-delay rule: new rates do not apply to packets that are queued in the host,
+ *	see enum timely_rate_lag. The caller sets @lags after timely_rate_cfg_init()
  */
-struct timely_rate_law {
+struct timely_rate_cfg {
 	u64 max_rate_fp;
 	u64 min_rate_fp;
 	u64 step_fp;
@@ -90,7 +101,7 @@ struct timely_rate_law {
 	   scale_decrease:1,
 	   scale_step:1,
 	   once_per_rtt:1;
-	/* 64 bytes: what follows is needed by some completions only */
+	/* End of the first 64 bytes: Algorithm 1 needs no other member if the RTT is below Tlow. */
 	u32 rtt_ref_ns;
 	u32 beta_q16;
 	u32 beta_high_q16;
@@ -101,16 +112,18 @@ struct timely_rate_law {
 	u64 inv_scale;
 	u32 scale_ns;
 	u32 damp_q16;
-	u32 fresh_ns;
+	u32 start_ns;
 	u8 least_shift;
 	bool lags;
 };
 
 /**
- * enum timely_hai_count - what counts towards hyperactive increase
- * @TIMELY_HAI_SMOOTHED: smoothed gradient below zero (Algorithm 1)
- * @TIMELY_HAI_RAW: difference of two RTTs below zero (authors' snippet)
- * @TIMELY_HAI_INCREASES: increases of any kind (simulators)
+ * enum timely_hai_count - which completions count towards hyperactive increase
+ * @TIMELY_HAI_SMOOTHED: completions with a smoothed gradient below zero (Algorithm 1)
+ * @TIMELY_HAI_RAW: completions with an RTT below the previous RTT (the paper authors' snippet)
+ * @TIMELY_HAI_INCREASES: completions that increase the rate (simulators)
+ *
+ * The target-delay rule counts the time with a short queue instead of completions.
  */
 enum timely_hai_count {
 	TIMELY_HAI_SMOOTHED,
@@ -119,10 +132,11 @@ enum timely_hai_count {
 };
 
 /**
- * enum timely_zone - which branch of Algorithm 1 an update took
+ * enum timely_zone - the branch of Algorithm 1 that an update took
  * @TIMELY_ZONE_NONE: none, the completion was skipped (once_per_rtt)
  * @TIMELY_ZONE_LOW: RTT below Tlow, additive increase
- * @TIMELY_ZONE_GRADIENT: in between, by the gradient
+ * @TIMELY_ZONE_GRADIENT: RTT between the thresholds, by the gradient or by patched TIMELY;
+ *	with FAST* and the target-delay rule, any update
  * @TIMELY_ZONE_HIGH: RTT above Thigh, multiplicative decrease
  */
 enum timely_zone {
@@ -133,18 +147,21 @@ enum timely_zone {
 };
 
 /**
- * struct timely_rate - rate computation state of one flow
+ * struct timely_rate - the rate engine's state of a connection
  * @rate_fp: the rate, bytes per second, Q16
- * @updated_ns: when the rate was last computed
- * @diff_fp: smoothed RTT difference, ns, Q8, signed
- * @low_ns: steering, which keeps no such average: for how long the queue was short
- * @least_ns: and about the least queue of late, where RTTs have noise, ns
- * @prev_rtt_ns: RTT of the previous completion, ns
+ * @updated_ns: when the rate was last computed, by the clock of timely_completion.now_ns
+ * @diff_fp: smoothed RTT difference, ns, Q8, signed; not for the target-delay rule
+ * @low_ns: target-delay rule: for how long the queueing delay has been below half of the
+ *	target delay, ns; each completion counts for one round trip at most
+ * @least_ns: target-delay rule: approximate recent minimum of the queueing delay, ns; only
+ *	with ACK aggregation
+ * @prev_rtt_ns: RTT of the previous completion, ns; 0 before the first
  * @hai: completions counted towards hyperactive increase
- * @seeded: @prev_rtt_ns and @updated_ns hold a sample
- * @fresh_kb: steering: so much more counts as the beginning of a message, KB
+ * @seeded: @prev_rtt_ns and @updated_ns are valid for the next gradient
+ * @start_kb: target-delay rule: how much more data counts as the start of a message, KB
  *
- * 32 bytes: it lives in icsk_ca_priv, of which there are 104.
+ * The size is 32 bytes because the state is a part of icsk_ca_priv, the 104 bytes that a socket has
+ * for its congestion control.
  */
 struct timely_rate {
 	u64 rate_fp;
@@ -159,14 +176,14 @@ struct timely_rate {
 	u32 prev_rtt_ns;
 	u8 hai;
 	u8 seeded;
-	u16 fresh_kb;
+	u16 start_kb;
 };
 
 /**
- * struct timely_loss - how many losses are to be put up with
- * @credit_q16: so many, Q16
- * @lost: packets lost by the last account
- * @delivered: and delivered
+ * struct timely_loss - losses of a connection that do not decrease its rate
+ * @credit_q16: number of packets that may still be lost without a decrease, Q16
+ * @lost: the connection's total of lost packets at the last check; wraps
+ * @delivered: the connection's total of delivered packets at the last check; wraps
  */
 struct timely_loss {
 	u32 credit_q16;
@@ -176,13 +193,13 @@ struct timely_loss {
 
 /**
  * struct timely_completion - a segment was acknowledged
- * @now_ns: when, on any clock that does not run backwards
- * @rtt_ns: its round trip, without its serialisation at the NIC
+ * @now_ns: time of the completion, by any clock that does not run backwards
+ * @rtt_ns: the segment's RTT without its serialization time at the NIC
  * @bytes: bytes completed since the last completion, at least 1
- * @may_rise: false while the application does not use the rate it has
- * @app_limited: what was completed was all that the application had to send
- * @delivered_fp: rate at which data arrived over the last round trip, bytes per second,
- *	Q16; 0 if not known; steering looks at it above Thigh
+ * @may_rise: the application uses enough of the connection's rate (app_limited_percent)
+ * @app_limited: the completed data were all that the application had to send at the time
+ * @delivered_fp: delivery rate over the last round trip, bytes per second, Q16; 0 if not
+ *	known; the target-delay rule uses it above Thigh
  */
 struct timely_completion {
 	u64 now_ns;
@@ -193,16 +210,16 @@ struct timely_completion {
 	u64 delivered_fp;
 };
 
-void timely_rate_law_init(struct timely_rate_law *law,
+void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 			  const struct timely_params *params);
-void timely_rate_init(struct timely_rate *r, const struct timely_rate_law *law);
+void timely_rate_init(struct timely_rate *r, const struct timely_rate_cfg *cfg);
 void timely_rate_reseed(struct timely_rate *r);
-void timely_rate_lose(struct timely_rate *r, const struct timely_rate_law *law);
-void timely_rate_begin(struct timely_rate *r, const struct timely_rate_law *law, u32 others);
+void timely_rate_loss(struct timely_rate *r, const struct timely_rate_cfg *cfg);
+void timely_rate_start(struct timely_rate *r, const struct timely_rate_cfg *cfg, u32 others);
 void timely_rate_restart(struct timely_rate *r,
-			 const struct timely_rate_law *law);
+			 const struct timely_rate_cfg *cfg);
 enum timely_zone timely_rate_update(struct timely_rate *r,
-				    const struct timely_rate_law *law,
+				    const struct timely_rate_cfg *cfg,
 				    const struct timely_completion *c);
 
 u32 timely_loss_share_q16(u32 ppm);
@@ -211,8 +228,8 @@ bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
 			 u32 delivered);
 
 /**
- * timely_rate_Bps() - the rate in whole bytes per second
- * @r: the flow's state
+ * timely_rate_Bps() - get the rate in whole bytes per second
+ * @r: the connection's state
  *
  * Return: bytes per second.
  */
@@ -222,13 +239,13 @@ static inline u64 timely_rate_Bps(const struct timely_rate *r)
 }
 
 /**
- * timely_rate_age_ns() - the time since the rate was last computed
- * @r: the flow's state
- * @now_ns: the present time, on the clock of struct timely_completion
+ * timely_rate_age_ns() - get the time since the rate was last computed
+ * @r: the connection's state
+ * @now_ns: current time, by the clock of timely_completion.now_ns
  *
- * A caller's clock may be coarser than that of completions, and then be behind it.
+ * The caller may use a cached time, which can be older than the last completion.
  *
- * Return: ns; 0 if @now_ns is before the last computation.
+ * Return: the time, ns; 0 if @now_ns is before the last computation.
  */
 static inline u64 timely_rate_age_ns(const struct timely_rate *r, u64 now_ns)
 {

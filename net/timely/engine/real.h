@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Software stamps of the real-time clock, told by CLOCK_MONOTONIC.
+ * Converts driver timestamps from the real-time clock to CLOCK_MONOTONIC. The engine knows no
+ * clock, socket or lock; net/ipv4/tcp_timely_realtime.c reads the clocks and locks the state.
  *
- * Drivers stamp packets by the real-time clock, which can be set. A stamp does not tell
- * whether it was taken before the clock was set or after. One that may be of either is not
- * used: an arrival that is told is right.
+ * Drivers timestamp packets with the real-time clock, which can be set. A timestamp does not show
+ * whether it was taken before or after the clock was set. A timestamp that may be from either time
+ * is not used, so that every arrival time is right.
  *
- * Two changes of the clock between two looks at it are seen as one. A stamp may then be off by
- * the first of them, if that was undone by the second or the packet waited for both; the same
- * goes for a packet that waited for longer than from one change to the next.
- *
- * Pure: no clock, no socket, no lock.
+ * There is one exception: two changes of the clock between two calls of timely_real_update() count
+ * as one, or as none if the second change undoes the first. The arrival time of a packet that was
+ * timestamped between the two changes may then be wrong by the second change.
  */
 #ifndef _TIMELY_ENGINE_REAL_H
 #define _TIMELY_ENGINE_REAL_H
@@ -18,14 +17,14 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
-/* A packet does not wait longer for its socket. A stamp that says so is wrong. */
+/* Longest time that a packet may wait for its socket. Timestamps older than this are not used. */
 #define TIMELY_REAL_WAIT_MAX_NS	NSEC_PER_SEC
 
 /**
- * struct timely_real - the real-time clock beside CLOCK_MONOTONIC
- * @offset_ns: how far it is ahead
- * @before_ns: how far it was ahead before it was last set
- * @set_ns: when that was noticed, CLOCK_MONOTONIC; 0 for never
+ * struct timely_real - the real-time clock relative to CLOCK_MONOTONIC
+ * @offset_ns: real-time clock minus CLOCK_MONOTONIC, ns
+ * @before_ns: @offset_ns before the real-time clock was last set
+ * @set_ns: when timely_real_update() last detected a setting, CLOCK_MONOTONIC; 0 for never
  */
 struct timely_real {
 	u64 offset_ns;
@@ -34,9 +33,9 @@ struct timely_real {
 };
 
 /**
- * timely_real_init() - the clock as it is now
- * @real: filled in
- * @offset_ns: how far it is ahead of CLOCK_MONOTONIC
+ * timely_real_init() - initialise the state for a real-time clock that was not set yet
+ * @real: the state
+ * @offset_ns: real-time clock minus CLOCK_MONOTONIC now, ns
  */
 static inline void timely_real_init(struct timely_real *real, u64 offset_ns)
 {
@@ -46,14 +45,14 @@ static inline void timely_real_init(struct timely_real *real, u64 offset_ns)
 }
 
 /**
- * timely_real_look() - has the clock been set?
- * @real: brought up to date
- * @offset_ns: how far it is ahead of CLOCK_MONOTONIC now
- * @now_ns: CLOCK_MONOTONIC, not before @offset_ns was read
+ * timely_real_update() - detect that the real-time clock was set
+ * @real: the state
+ * @offset_ns: real-time clock minus CLOCK_MONOTONIC now, ns
+ * @now_ns: CLOCK_MONOTONIC, read after @offset_ns
  *
- * Return: true if it has.
+ * Return: true if the clock was set since the last call.
  */
-static inline bool timely_real_look(struct timely_real *real, u64 offset_ns, u64 now_ns)
+static inline bool timely_real_update(struct timely_real *real, u64 offset_ns, u64 now_ns)
 {
 	if (real->offset_ns == offset_ns)
 		return false;
@@ -64,22 +63,25 @@ static inline bool timely_real_look(struct timely_real *real, u64 offset_ns, u64
 }
 
 /**
- * timely_real_arrival_ns() - when did a packet arrive?
- * @real: the clock, up to date
- * @stamp_ns: the packet's stamp, real-time clock
- * @now_ns: CLOCK_MONOTONIC
+ * timely_real_arrival_ns() - convert a packet's driver timestamp to CLOCK_MONOTONIC
+ * @real: the current state
+ * @timestamp_ns: driver timestamp of the packet, real-time clock
+ * @now_ns: current time, CLOCK_MONOTONIC
  *
- * Return: CLOCK_MONOTONIC, not after @now_ns; 0 if the stamp does not tell.
+ * Return: time of arrival, CLOCK_MONOTONIC, not after @now_ns; 0 if the timestamp is ambiguous, in
+ * the future or older than TIMELY_REAL_WAIT_MAX_NS.
  */
-static inline u64 timely_real_arrival_ns(const struct timely_real *real, u64 stamp_ns, u64 now_ns)
+static inline u64 timely_real_arrival_ns(const struct timely_real *real, u64 timestamp_ns,
+					 u64 now_ns)
 {
-	u64 arrived_ns = stamp_ns - real->offset_ns;
-	u64 before_ns = stamp_ns - real->before_ns;
+	u64 arrived_ns = timestamp_ns - real->offset_ns;
+	u64 before_ns = timestamp_ns - real->before_ns;
 
 	if (now_ns - arrived_ns > TIMELY_REAL_WAIT_MAX_NS || arrived_ns < real->set_ns)
 		return 0;
-	/* The clock was set back: the stamp may be of the time before. A leap second leaves no
-	 * doubt.
+	/* If the clock was set back, a timestamp may be from before or after the setting. If the
+	 * clock was set back by a second or more, as for a leap second, a timestamp from before
+	 * would be older than any packet waits, so the timestamp must be from after the setting.
 	 */
 	if (before_ns <= real->set_ns && now_ns - before_ns < TIMELY_REAL_WAIT_MAX_NS)
 		return 0;

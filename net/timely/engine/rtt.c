@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The RTT measurement engine (paper, section 3.1):
+ * The RTT measurement engine: computes the RTT of a pacing segment ("segment" for short), and
+ * estimates how much ACK aggregation adds to the RTTs of a path. TIMELY (SIGCOMM'15), section 3.1:
  *
- *	RTT = t_completion - t_send - segment / NIC line rate
+ *	RTT = t_completion - t_send - segment / NIC link rate
  *
- * t_completion is when the ACK arrived: by the NIC's stamp, told in the host's
- * time by clock.c; else by the driver's; else when TCP processed it. t_send is
- * when the segment was handed to the device, so that a queue in the NIC is part
- * of the signal (section 5) and the pacing of the qdisc is not.
+ * t_completion is the arrival of the ACK: the hardware timestamp, converted to the host's time by
+ * clock.c; else the driver timestamp; else the time at which TCP processed the ACK. t_send is the
+ * time at which the segment was passed to the device. So the RTT includes a queue in the NIC
+ * (section 5), but not the pacing of the qdisc.
  *
- * A completion is an ACK that finishes a segment. A receiver acknowledges a
- * burst in pieces, and the RTTs of the pieces rise with their place in it: a
- * gradient that no queue has. Under SACK it is the confirmation of a segment's
- * last packet, of which it is known when it left. Where ACKs never meet the end of
- * one, what they confirm of it is told as a segment (timely_piece()).
+ * An ACK completes a segment if it acknowledges the segment's last packet. A receiver acknowledges
+ * a segment in several ACKs, whose RTTs grow with the position in the segment. This gradient is not
+ * caused by a queue, so the earlier ACKs give no RTT. With SACK, the confirmation of a segment's
+ * last packet completes the segment, if the departure of that packet is known. If ACKs never end at
+ * the end of a segment, the part that they confirm counts as a segment (timely_within_segment() of
+ * net/ipv4/tcp_timely.c).
  *
- * The paper has ACKs made by the NIC; ours are made by TCP, which may keep one
- * back for a lone packet. Its wait is not the network's: such ACKs are refused
- * where they can be told, as TCP flags only those of less than an MSS.
+ * In the paper, the NIC makes the ACKs. Here TCP makes them and may delay the ACK of a single
+ * packet. This delay is not caused by the network, so such ACKs give no RTT where they can be
+ * recognised. TCP itself recognises only delayed ACKs of a packet shorter than an MSS.
  *
- * Pure: no socket, no packet, no clock, no floating point.
+ * The engine knows no socket, packet or clock, and uses no floating point.
  */
 
 #include <linux/export.h>
@@ -28,53 +30,59 @@
 
 #include "rtt.h"
 
-/* The noise is known of so many RTTs at least, and an average of so many. */
-#define NOISE_SAMPLES_MIN	8
-#define NOISE_SAMPLES_MAX	64
+/* Number of RTTs before ACK aggregation is estimated, and largest number of RTTs averaged. */
+#define ACK_AGG_SAMPLES_MIN	8
+#define ACK_AGG_SAMPLES_MAX	64
 
-/* It is noise if its mean is longer than the queue that flows steer to, times so many eighths;
- * and no more if it is shorter than so many. Of less steering takes no harm, and flows that know of
- * noise take more than others.
+/* A path has ACK aggregation if the aggregation's mean is at least 12/8 of the target delay, until
+ * the mean is below 9/8. Less aggregation does not harm the target-delay rule, so the rule should
+ * not allow for it: flows that allow for aggregation take a larger share of a link than other
+ * flows.
  */
-#define NOISE_BEGINS		12
-#define NOISE_ENDS		9
+#define ACK_AGG_BEGINS		12
+#define ACK_AGG_ENDS		9
 
-/* Where rates come late, as under fq, queues are longer and the pull is weaker: noise of a
- * fifth of the queue has one flow take the line already, as of ACKs that come together the falls
- * count for more than the rise before them. To be told from messages' bursts, so little noise
- * takes more RTTs.
+/* Where new rates take effect late, as under fq, queues are longer and the rule reacts more weakly.
+ * There, aggregation of only a fifth of the target delay lets one flow take over the link: when
+ * several ACKs arrive together, the RTT rises once and then falls from ACK to ACK, and the falls
+ * raise the rate by more than the rise lowered it. More RTTs are needed to distinguish so little
+ * aggregation from bursts of messages.
  */
-#define NOISE_LAG_SHARE		5
-#define NOISE_LAG_SAMPLES_MIN	48
+#define ACK_AGG_LAG_SHARE		5
+#define ACK_AGG_LAG_SAMPLES_MIN	48
 
-/* Of two values from 0 to N, evenly, the difference is a third of N on average, of the
- * larger of two such differences .4: N / 2, the mean, is so many quarters of that.
+/* Assume that aggregation adds values distributed evenly from 0 to N to RTTs: their mean is N / 2.
+ * The mean difference of two values is N / 3, and the mean of the larger of two such differences is
+ * 0.4 N. jump_ns is about 0.4 N, so the mean of the aggregation is 5/4 of jump_ns.
  */
-#define NOISE_MEAN_QUARTERS	5
+#define ACK_AGG_MEAN_QUARTERS	5
 
-/* A queue lasts as long, and RTTs within it are much the same. */
-#define NOISE_APART_NS		250000U
+/* RTTs of a path that are measured within this time of each other are compared: the queue is the
+ * same, so without ACK aggregation these RTTs are nearly equal.
+ */
+#define ACK_AGG_APART_NS		250000U
 
-#define NOISE_MOST_NS		1000000000U
+/* In averages, a time above one second counts as one second, so that differences fit in 32 bits. */
+#define ACK_AGG_MOST_NS		1000000000U
 
 /**
- * timely_rtt_refusal() - why an ACK gives no RTT, before times are looked at
- * @ack: what is known of it
+ * timely_rtt_refusal() - check whether an ACK can give an RTT, without computing the RTT
+ * @ack: the ACK
  *
- * Return: the reason, or TIMELY_RTT_COUNTER_COUNT if there is none.
+ * Return: the reason why the ACK gives no RTT; TIMELY_RTT_COUNTER_COUNT if there is no such reason.
  */
 enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack)
 {
 	if (!ack->new)
 		return TIMELY_RTT_nothing_new;
-	/* Karn; and in recovery an ACK may cover what was sent twice and falls
-	 * back to the timestamp option, with milliseconds.
+	/* Karn's rule: an ACK of data that were sent twice gives no RTT. In recovery, an ACK may
+	 * cover such data, too, and TCP's RTT is then from timestamp options, in milliseconds.
 	 */
 	if (ack->retransmitted)
 		return TIMELY_RTT_retransmitted;
 	if (ack->recovery)
 		return TIMELY_RTT_recovery;
-	/* When it was planned to be may be later than it was. */
+	/* scheduled_ns is no substitute for the departure: the segment may have left earlier. */
 	if (ack->skipped)
 		return TIMELY_RTT_partial;
 	if (timely_seq_after(ack->end_seq, ack->una) && !ack->sent_ns)
@@ -87,47 +95,51 @@ enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack)
 }
 EXPORT_SYMBOL_GPL(timely_rtt_refusal);
 
-static u32 noise_apart(u32 a, u32 b)
+static u32 ack_agg_jump(u32 a, u32 b)
 {
 	return max(a, b) - min(a, b);
 }
 
-static u32 noise_average(u32 mean, u32 value, u32 samples)
+/* Average of @samples values: @value is the newest, @mean is the average of the other values. */
+static u32 ack_agg_average(u32 mean, u32 value, u32 samples)
 {
-	return mean + ((s32)min(value, NOISE_MOST_NS) - (s32)mean) / (s32)samples;
+	return mean + ((s32)min(value, ACK_AGG_MOST_NS) - (s32)mean) / (s32)samples;
 }
 
 /**
- * timely_noise_add() - learn of one more RTT
- * @noise: the path's; zero to begin with
- * @late: an RTT of one of its flows, late in a drain
+ * timely_ack_agg_add() - add an RTT to the estimate of ACK aggregation
+ * @ack_agg: the path's estimate; initially all zero
+ * @sample: an RTT of one of the path's flows, late in a base-RTT probe
  *
- * While flows drain, a queue is short, and as it comes and goes by and by, RTTs that follow
- * each other are nearly the same. Those to a receiver that holds ACKs jump by all that it
- * holds them. A flow's own segments may come in step with what lets ACKs go, and always wait
- * as long; other flows' wait differently then: what counts is the larger jump, from the
- * flow's RTT before and from the path's.
+ * In a probe, the queue is short and changes slowly, so successive RTTs are nearly equal. RTTs to a
+ * receiver that delays ACKs differ by up to the delay. A flow's segments may be in phase with the
+ * event that releases ACKs, so that all its ACKs wait for the same time; ACKs of other flows then
+ * wait for other times. So the larger of two differences counts: from the flow's previous RTT, and
+ * from the path's previous RTT.
  *
- * A queue's length does not matter: messages make long ones, drain or not, and what was
- * taken for noise would be steered to. (Means, medians and quartiles of RTTs were tried.)
+ * The queueing delay itself is not used, because bursts of messages make long queues even in a
+ * probe. If a queue were taken for aggregation, flows would keep that queue. (Means, medians and
+ * quartiles of RTTs were tried.)
  */
-void timely_noise_add(struct timely_noise *noise, const struct timely_late *late)
+void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_probe_sample *sample)
 {
-	u32 jump_ns = noise_apart(late->late_ns, late->before_ns);
-	u32 due_ns = late->rates_lag ? late->due_ns / NOISE_LAG_SHARE : late->due_ns;
+	u32 jump_ns = ack_agg_jump(sample->probe_queue_ns, sample->before_ns);
+	u32 due_ns = sample->rates_lag ? sample->due_ns / ACK_AGG_LAG_SHARE : sample->due_ns;
 	u64 mean_ns;
 
-	if (late->now_ns - noise->seen_ns < NOISE_APART_NS)
-		jump_ns = max(jump_ns, noise_apart(late->late_ns, noise->late_ns));
-	noise->seen_ns = late->now_ns;
-	noise->late_ns = late->late_ns;
-	noise->samples = min(noise->samples + 1, NOISE_SAMPLES_MAX);
-	noise->jump_ns = noise_average(noise->jump_ns, jump_ns, noise->samples);
-	noise->due_ns = noise_average(noise->due_ns, due_ns, noise->samples);
-	mean_ns = (u64)noise->jump_ns * NOISE_MEAN_QUARTERS / 4;
-	if (noise->samples < (late->rates_lag ? NOISE_LAG_SAMPLES_MIN : NOISE_SAMPLES_MIN) ||
-	    mean_ns * 8 < (u64)noise->due_ns * (noise->mean_ns ? NOISE_ENDS : NOISE_BEGINS))
+	if (sample->now_ns - ack_agg->seen_ns < ACK_AGG_APART_NS)
+		jump_ns = max(jump_ns,
+			      ack_agg_jump(sample->probe_queue_ns, ack_agg->probe_queue_ns));
+	ack_agg->seen_ns = sample->now_ns;
+	ack_agg->probe_queue_ns = sample->probe_queue_ns;
+	ack_agg->samples = min(ack_agg->samples + 1, ACK_AGG_SAMPLES_MAX);
+	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
+	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
+	mean_ns = (u64)ack_agg->jump_ns * ACK_AGG_MEAN_QUARTERS / 4;
+	if (ack_agg->samples <
+	    (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN) ||
+	    mean_ns * 8 < (u64)ack_agg->due_ns * (ack_agg->mean_ns ? ACK_AGG_ENDS : ACK_AGG_BEGINS))
 		mean_ns = 0;
-	noise->mean_ns = mean_ns;
+	ack_agg->mean_ns = mean_ns;
 }
-EXPORT_SYMBOL_GPL(timely_noise_add);
+EXPORT_SYMBOL_GPL(timely_ack_agg_add);

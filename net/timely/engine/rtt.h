@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The RTT measurement engine: an ACK in, a completion or nothing out. See
- * net/timely/engine/rtt.c.
+ * The RTT measurement engine: computes the RTT of the pacing segment ("segment" for short) that an
+ * ACK completes, and estimates ACK aggregation. rtt.c explains both. net/ipv4/tcp_timely.c fills in
+ * struct timely_ack, and passes the RTT to the rate engine (rate.h).
  */
 #ifndef _TIMELY_ENGINE_RTT_H
 #define _TIMELY_ENGINE_RTT_H
@@ -13,67 +14,69 @@
 
 #include "rate.h"
 
-/* The longest RTT there is: what exceeds it is a wrong stamp. */
+/* Longest credible RTT. A longer RTT means that a timestamp is wrong. */
 #define TIMELY_RTT_MAX_NS	(10ULL * NSEC_PER_SEC)
 
-/* What becomes of an ACK, X(name, doc): first the RTTs by what ended them, then
- * the reasons for none. Each is a counter, and a result of
- * timely_rtt_measure(); the last ones only count.
+/* Results of an ACK, X(name, description). Each is a counter, and users read the descriptions.
+ *
+ * hardware to tcp: the ACK gave an RTT; the name says which time is the RTT's end. nothing_new to
+ * too_long: the reason why the ACK gave no RTT. These are also the return values of
+ * timely_rtt_measure(). clock_unsure and the following ones are counters only.
  */
 #define TIMELY_RTT_COUNTERS(X)						\
-	X(hardware, "RTTs that ended with a NIC's stamp")		\
-	X(driver, "RTTs that ended when the driver passed the ACK on")	\
+	X(hardware, "RTTs that ended at a hardware timestamp")		\
+	X(driver, "RTTs that ended at a driver timestamp")		\
 	X(tcp, "RTTs that ended when TCP processed the ACK")		\
-	X(nothing_new, "ACKs that complete nothing")			\
-	X(partial, "ACKs that finish no segment, or one whose departure was not noted")	\
-	X(retransmitted, "ACKs of what was sent twice")			\
-	X(recovery, "ACKs in or just after loss recovery")		\
-	X(delayed, "ACKs the receiver may have kept back")		\
-	X(doubtful, "ACKs whose hardware stamp contradicts the NIC's clock line") \
-	X(negative, "RTTs that would have ended before they began")	\
-	X(too_long, "RTTs above ten seconds")				\
-	X(clock_unsure, "hardware stamps not used, the NIC's clock line being unsure") \
-	X(nic_unknown, "hardware stamps not used, their NIC being unknown")	\
-	X(driver_unsure, "driver's stamps not used, as the real-time clock has just been set") \
-	X(real_set, "times that the real-time clock was found to have been set") \
-	X(drains_apart, "paths whose RTTs ceased to fall in drains: hosts' clocks differ")
+	X(nothing_new, "ACKs of nothing new, or for which TCP has no RTT")	\
+	X(partial, "ACKs that complete no segment, or one whose departure time is not known")	\
+	X(retransmitted, "ACKs of retransmitted data")			\
+	X(recovery, "ACKs during or just after loss recovery")		\
+	X(delayed, "ACKs that the receiver may have delayed")		\
+	X(doubtful, "ACKs whose hardware timestamp contradicts the NIC's clock mapping") \
+	X(negative, "ACKs that seem to arrive before their segment departed")	\
+	X(too_long, "RTTs above ten seconds, not used")			\
+	X(clock_unsure, "hardware timestamps not used: the NIC's clock mapping is not sure") \
+	X(nic_unknown, "hardware timestamps not used: their NIC is not known")	\
+	X(driver_unsure, "driver timestamps not used: the real-time clock was just set") \
+	X(real_set, "how often the real-time clock was found to have been set")	\
+	X(probes_apart, "paths whose RTTs ceased to fall in base-RTT probes: hosts' clocks differ")
 
 #define TIMELY_RTT_ENUM(name, doc)	TIMELY_RTT_##name,
 
-/* What became of an ACK, and the index of its counter. */
+/* The result of an ACK, and the index of its counter. */
 enum timely_rtt_result {
 	TIMELY_RTT_COUNTERS(TIMELY_RTT_ENUM)
 	TIMELY_RTT_COUNTER_COUNT
 };
 
 /**
- * struct timely_ack - what is known of an ACK
- * @now_ns: when TCP processes it, CLOCK_MONOTONIC
- * @arrived_ns: when it arrived, by a stamp; 0 if there is none
- * @sent_ns: when the segment was handed to the device; 0 if that was not seen
- * @scheduled_ns: when TCP had planned it to be
- * @source: what @arrived_ns is from: TIMELY_RTT_hardware, _driver; or
- *	TIMELY_RTT_doubtful if the stamp is not to be believed
- * @una: everything before is acknowledged
- * @end_seq: end of what was sent last of what this ACK is the first to confirm,
- *	by acknowledgment or SACK
- * @delivered: packets delivered so far
- * @mss: bytes of a packet
- * @segment_bytes: of the segment that ends at @end_seq: on the wire if @sent_ns
- *	is known, else the most there can be
+ * struct timely_ack - what is known about an ACK
+ * @now_ns: when TCP processes the ACK, CLOCK_MONOTONIC
+ * @arrived_ns: when the ACK arrived, by a timestamp, CLOCK_MONOTONIC; 0 for none
+ * @sent_ns: when the segment was passed to the device, CLOCK_MONOTONIC; 0 if not recorded
+ * @scheduled_ns: when TCP had scheduled the segment to leave, CLOCK_MONOTONIC
+ * @source: if @arrived_ns is not 0, its source: TIMELY_RTT_hardware or TIMELY_RTT_driver.
+ *	TIMELY_RTT_doubtful if the hardware timestamp contradicts the clock mapping: no RTT
+ * @una: all data before this sequence number are acknowledged
+ * @end_seq: end of the newest data that this ACK is the first to confirm, by acknowledgment or SACK
+ * @delivered: packets of the connection delivered so far, including those that this ACK confirms
+ * @mss: payload bytes of a packet
+ * @segment_bytes: length of the segment that ends at @end_seq: the length on the wire if
+ *	@sent_ns is known, else the largest possible length
  * @in_flight: packets in flight before the ACK
- * @acked: packets that it is the first to confirm
- * @ns_per_byte_q16: serialisation at the NIC's line rate, Q16; 0: not known
- * @least_ns: for an ACK that waited for its socket, which a NIC's stamp cannot be checked by:
- *	the path's base RTT; 0: not known, or it did not wait
- * @tail_limit_ns: an ACK of the last that was in flight, an MSS at most, that took
- *	longer may have been waiting for the receiver's timer
- * @new: it confirms something, and TCP has an RTT for it
- * @skipped: when it was handed to the device is one of the times not noted
- * @retransmitted: that was sent more than once
- * @recovery: TCP repairs losses, now or at the previous ACK
- * @delayed: TCP takes it for a delayed ACK
- * @sacked: packets are confirmed by SACK beyond @una
+ * @acked: packets that this ACK is the first to confirm
+ * @ns_per_byte_q16: serialization time of a byte at the link rate, ns, Q16; 0 if not known
+ * @least_ns: base RTT of the path if the ACK has a hardware timestamp and waited for its socket:
+ *	an RTT shorter than this shows that the timestamp is wrong; 0: no such check
+ * @tail_limit_ns: longest RTT that an ACK gives if the receiver may have delayed it, see
+ *	timely_rtt_lone()
+ * @new: the ACK confirms new data, and TCP has an RTT of these data
+ * @skipped: the qdisc sent the segment but had no room to record the departure. (If departures are
+ *	not recorded at all, @sent_ns is 0 and @skipped is false.)
+ * @retransmitted: the confirmed data were sent more than once
+ * @recovery: TCP repairs losses now, or did so at the previous ACK
+ * @delayed: TCP regards the ACK as delayed
+ * @sacked: SACK confirms packets beyond @una
  */
 struct timely_ack {
 	u64 now_ns;
@@ -100,8 +103,8 @@ struct timely_ack {
 };
 
 /**
- * struct timely_rtt - RTT measurement state of one flow
- * @seq: everything before has been counted as completed
+ * struct timely_rtt - the RTT measurement engine's state of a connection
+ * @seq: all data before this sequence number have been counted as completed
  * @delivered: packets delivered when @seq was reached
  */
 struct timely_rtt {
@@ -110,17 +113,19 @@ struct timely_rtt {
 };
 
 /**
- * struct timely_noise - what receivers of a path add to RTTs by holding ACKs
- * @seen_ns: time of the last RTT
- * @late_ns: what that was beyond the path's base
- * @jump_ns: by how much RTTs differ from those just before, on average
- * @due_ns: the queue that flows steer to, or what counts of it, on average
- * @samples: RTTs that the averages are of
- * @mean_ns: of the noise; 0 while it is not known from a queue
+ * struct timely_ack_agg - estimate of what ACK aggregation adds to the RTTs of a path
+ * @seen_ns: time of the last RTT that was added to the estimate, CLOCK_MONOTONIC
+ * @probe_queue_ns: the last RTT that was added, minus the base RTT of the path
+ * @jump_ns: average difference of successive RTTs
+ * @due_ns: average target delay of the connections, to compare @mean_ns with; of connections
+ *	whose new rates do not apply to queued packets, a fifth of the target delay
+ * @samples: number of RTTs in the averages @jump_ns and @due_ns, at most 64
+ * @mean_ns: mean of what ACK aggregation adds; 0 if there is none, or too little to be
+ *	distinguished from a queue
  */
-struct timely_noise {
+struct timely_ack_agg {
 	u64 seen_ns;
-	u32 late_ns;
+	u32 probe_queue_ns;
 	u32 jump_ns;
 	u32 due_ns;
 	u32 samples;
@@ -128,35 +133,37 @@ struct timely_noise {
 };
 
 /**
- * struct timely_late - an RTT that was measured while the path's flows drain
- * @now_ns: when
- * @late_ns: what it is beyond the path's base RTT
- * @before_ns: and what the flow's one before was
- * @due_ns: the queue that the flow steers to
- * @rates_lag: new rates of the flow are not in force for what waits in the host
+ * struct timely_probe_sample - an RTT that was measured in a base-RTT probe
+ * @now_ns: time of the RTT, CLOCK_MONOTONIC
+ * @probe_queue_ns: the RTT minus the base RTT of the path
+ * @before_ns: the connection's previous RTT minus the base RTT of the path
+ * @due_ns: target delay of the connection
+ * @rates_lag: new rates of the connection do not apply to queued packets
  */
-struct timely_late {
+struct timely_probe_sample {
 	u64 now_ns;
-	u32 late_ns;
+	u32 probe_queue_ns;
 	u32 before_ns;
 	u32 due_ns;
 	bool rates_lag;
 };
 
 enum timely_rtt_result timely_rtt_refusal(const struct timely_ack *ack);
-void timely_noise_add(struct timely_noise *noise, const struct timely_late *late);
+void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_probe_sample *sample);
 
+/* Whether TCP sequence number @a is after @b; sequence numbers wrap. */
 static inline bool timely_seq_after(u32 a, u32 b)
 {
 	return (s32)(b - a) < 0;
 }
 
-/* What the path's base RTT and an RTT by a NIC's clock may be off by. */
+/* An RTT by a NIC's clock may be shorter than the base RTT of the path by this error of the NIC's
+ * clock mapping: a mapping with a larger error, above 2 us, is not sure (clock.c).
+ */
 #define TIMELY_RTT_LEAST_SLACK_NS	2000U
 
-/* Bytes completed since the last completion. Packets count where SACK confirmed
- * them out of order; the last of them may be short of an MSS, as the sequence
- * numbers tell.
+/* Bytes completed since the last completion. Data that SACK confirmed out of order are counted in
+ * packets; the last packet may be shorter than an MSS, which the sequence numbers show.
  */
 static inline u32 timely_rtt_bytes(const struct timely_rtt *rtt,
 				   const struct timely_ack *ack)
@@ -169,14 +176,16 @@ static inline u32 timely_rtt_bytes(const struct timely_rtt *rtt,
 	return clamp_t(u64, delivered, 1, U32_MAX);
 }
 
-/* Bytes of the segment whose round trip it is, of which @bytes were completed. */
+/* Bytes of the segment that the RTT belongs to. @bytes: result of timely_rtt_bytes(), used if the
+ * segment's departure was not recorded.
+ */
 static inline u32 timely_rtt_segment(const struct timely_ack *ack, u32 bytes)
 {
 	return ack->sent_ns ? ack->segment_bytes : min(bytes, ack->segment_bytes);
 }
 
-/* Had the receiver less than two packets' worth to acknowledge, and no more to
- * expect? Then it may have waited for its timer.
+/* Whether the receiver had less than two packets to acknowledge and no other packet was in flight,
+ * so that the receiver may have delayed the ACK until its delayed-ACK timer expired.
  */
 static inline bool timely_rtt_lone(const struct timely_ack *ack, u32 bytes)
 {
@@ -185,16 +194,16 @@ static inline bool timely_rtt_lone(const struct timely_ack *ack, u32 bytes)
 }
 
 /**
- * timely_rtt_measure() - make a completion of an ACK
- * @rtt: the flow's state; brought up to date if the ACK is one
- * @ack: what is known of the ACK
- * @completion: on success its now_ns, rtt_ns and bytes
+ * timely_rtt_measure() - measure an RTT from an ACK
+ * @rtt: the connection's state; updated if there is an RTT
+ * @ack: the ACK
+ * @completion: now_ns, rtt_ns and bytes are set if there is an RTT; else unchanged
  *
- * RTTs are between 0 and TIMELY_RTT_MAX_NS, of which rtt_ns holds what fits.
- * Inline, as it is on the path of each ACK.
+ * RTTs are from 0 to TIMELY_RTT_MAX_NS. RTTs above U32_MAX ns (4.3 s) are stored as U32_MAX. The
+ * function is inline because it runs for each ACK.
  *
- * Return: TIMELY_RTT_hardware, _driver or _tcp, the source of t_completion; or
- * the reason why there is none.
+ * Return: TIMELY_RTT_hardware, TIMELY_RTT_driver or TIMELY_RTT_tcp, the source of the RTT's end; or
+ * the reason why there is no RTT.
  */
 static inline enum timely_rtt_result
 timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
@@ -219,7 +228,9 @@ timely_rtt_measure(struct timely_rtt *rtt, const struct timely_ack *ack,
 
 	serialisation_ns = (u64)timely_rtt_segment(ack, bytes) * ack->ns_per_byte_q16 >> 16;
 	rtt_ns -= min(rtt_ns, serialisation_ns);
-	/* By a NIC's clock that was set back an ACK arrives earlier than it did. */
+	/* If the NIC's clock was set back, an ACK seems to arrive too early, and the RTT is shorter
+	 * than the base RTT.
+	 */
 	if (rtt_ns + TIMELY_RTT_LEAST_SLACK_NS < ack->least_ns)
 		return TIMELY_RTT_doubtful;
 	completion->now_ns = ack->now_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Parameters that nobody gave: derived from what a connection knows of its path.
+ * Computes parameters with the value "auto" (params.h) from what a connection knows about its path.
+ * See net/timely/engine/tune.c.
  */
 #ifndef _TIMELY_ENGINE_TUNE_H
 #define _TIMELY_ENGINE_TUNE_H
@@ -8,60 +9,65 @@
 #include <linux/minmax.h>
 #include <linux/types.h>
 
-#include "drain.h"
+#include "probe_rtt.h"
 #include "params.h"
 
-/* A round trip counts towards the path's for one to two times this, so that two
- * drains are always among them: one alone may show nothing but others' segments.
+/* Half of the window of the base RTT's minimum filter: an RTT counts for one to two times this
+ * long. The window always includes two base-RTT probes (probe_rtt.h), because in a single probe all
+ * RTTs of a connection may include a wait behind segments of other connections.
  */
-#define TIMELY_BASE_HALF_NS	(2 * TIMELY_DRAIN_PERIOD_NS)
+#define TIMELY_BASE_HALF_NS	(2 * TIMELY_PROBE_RTT_PERIOD_NS)
 
-/* A segment takes a flow 2^-12 s, 244 us, at most: one that has little of a line has shorter
- * ones, down to two packets, or delayed ACKs would set its pace. A thousand flows' bursts
- * are a queue of half the length then, and each hears of it twice as often.
+/* A segment is at most what a connection sends at its rate in 2^-12 s, 244 us, but at least two
+ * packets. So slow connections have shorter segments: with longer segments, delayed ACKs would
+ * determine the rate of a slow connection. With segments half as long, a thousand connections
+ * also make half the queue, and each connection measures the queue twice as often.
  */
 #define TIMELY_SEGMENT_SHIFT	12
 #define TIMELY_SEGMENT_PACKETS	2
 
-/* What so many new flows may send is the line. */
+/* A new connection starts at the link rate divided by this number. */
 #define TIMELY_FIRST_SHARE	20
 
 /**
- * enum timely_lateness - when what waits in the host leaves
- * @TIMELY_ON_TIME: at its flow's rate of then: the qdisc "timely"
- * @TIMELY_LATE: at the rate of when it was queued: TCP's own pacing
- * @TIMELY_LATE_BY_SLACK: and later by the slack of fq's timer
+ * enum timely_rate_lag - whether a new rate applies to packets that are queued in the host
+ * @TIMELY_ON_TIME: yes: queued packets leave at the present rate, with the qdisc timely
+ * @TIMELY_RATE_LAG: no: queued packets leave at the rate at which they were queued, with TCP's
+ *	internal pacing
+ * @TIMELY_RATE_LAG_SLACK: no, and packets leave up to the slack of a timer later, with the
+ *	qdisc fq
  */
-enum timely_lateness {
+enum timely_rate_lag {
 	TIMELY_ON_TIME,
-	TIMELY_LATE,
-	TIMELY_LATE_BY_SLACK,
+	TIMELY_RATE_LAG,
+	TIMELY_RATE_LAG_SLACK,
 };
 
 /**
- * struct timely_path - what a connection knows of its path
- * @base_rtt_ns: the least round trip of late, 0 if none is known
- * @noise_ns: what its receivers add to round trips, on average
- * @line_kbps: of the device that it leaves by, 0 if not known
- * @likely_kbps: of a device that most of such connections leave by in the end, 0 if not
- *	known: a measure where @line_kbps is 0, but no limit
- * @mss: bytes of payload in a packet
- * @late: when what waits in the host leaves
+ * struct timely_path - what a connection knows about its path
+ * @base_rtt_ns: base RTT; 0 if not known
+ * @ack_agg_ns: mean of what ACK aggregation adds to RTTs, ns; 0 for none or not known
+ * @link_kbps: link rate; 0 if not known
+ * @likely_kbps: the likely link rate, used where @link_kbps is 0; 0 if not known. Parameters
+ *	are computed from @likely_kbps, but it does not limit the rate
+ * @mss: payload bytes of a packet; 0 if not known
+ * @lag: whether a new rate applies to packets that are queued in the host
  */
 struct timely_path {
 	u32 base_rtt_ns;
-	u32 noise_ns;
-	u32 line_kbps;
+	u32 ack_agg_ns;
+	u32 link_kbps;
 	u32 likely_kbps;
 	u32 mss;
-	enum timely_lateness late;
+	enum timely_rate_lag lag;
 };
 
 void timely_tune(struct timely_params *params, const struct timely_path *path);
 u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes);
 
-/* How many packets make a segment, of a flow that sends @slice of them in 2^-12 s, and
- * of one that has the line? An even number: each second one is acknowledged.
+/* Number of packets of a segment, at most @most, for a connection that sends @slice packets in
+ * 2^-12 s. The result is even, because receivers acknowledge every second packet, except that an
+ * odd @most stays odd.
  */
 static inline u32 timely_segment_packets(u32 slice, u32 most)
 {

@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The timing wheel: what has to leave at a time, found in constant time.
+ * The timing wheel: finds in constant time which nodes are due.
  *
- * Time is cut into ticks of 2^shift ns, numbered from 0. A node due at d
- * belongs to the first tick that starts at d or after it, so that it never
- * leaves early, and less than a tick late.
+ * Time is divided into ticks of 2^shift ns. A node that is due at time d belongs to the first tick
+ * that starts at d or later, so the node never expires early, and less than a tick late.
  *
- * The near ring has a slot for each tick of the present block of 2048 ticks and
- * of the next one, the far ring a slot for each of the 2047 blocks after the
- * present. The next block's nodes move from the far ring to the near one while
- * the present block passes, a few with each call: spread all at once, those of
- * a million flows would keep everything waiting for milliseconds. So a node
- * moves once at most (Varghese and Lauck's hierarchical wheel; Carousel,
- * SIGCOMM'17, uses one level). What lies beyond waits in the last block and is
- * placed again from there. With ticks of 1 us the near ring reaches 2 to 4 ms,
- * the far one 4 s.
+ * The near ring has a slot for each tick of the present block of 2048 ticks and of the next block.
+ * The far ring has a slot for each of the 2047 blocks after the present one. The nodes of the next
+ * block move from the far ring to the near ring while the present block passes, one with each node
+ * that is added or expires: moving the nodes of a million flows at once would occupy the CPU for
+ * milliseconds. Nodes that are due beyond the far ring are in its last block, and are placed again
+ * when that block is next. All other nodes move at most once (the hierarchical wheel of Varghese
+ * and Lauck; Carousel, SIGCOMM'17, uses one level). With ticks of 1 us, the near ring covers 2 to
+ * 4 ms and the far ring 4 s.
  *
- * A ring is indexed by the low bits of tick or block number: since only what
- * lies within one turn of the present is put there, a slot never holds two
- * ticks. A bit for each slot, and one for each word of those, find the next
- * slot in use in a few instructions however far away it is.
+ * The low bits of a tick or block number are the index in a ring. A ring has only ticks or blocks
+ * less than the ring's size away from the present one, so a slot never has nodes of two ticks or
+ * blocks. Bitmaps show which slots are used, with a bit for each slot and a bit for each word of
+ * those bits. So the next used slot is found in a few instructions at any distance.
  */
 
 #include <linux/bitops.h>
@@ -33,19 +31,21 @@
 #define WHEEL_NEAR_MASK	(TIMELY_WHEEL_NEAR_SLOTS - 1)
 #define WHEEL_FAR_MASK	(TIMELY_WHEEL_SLOTS - 1)
 
+/* Tick and time of the next node in a wheel without nodes. */
 #define WHEEL_NEVER	(~0ULL)
 
-/* Nodes moved to the near ring with each call. A packet makes two calls, and
- * there are no more nodes than packets in the block: half of it suffices.
+/* Number of nodes moved to the near ring when a node is added or expires. A node is added once,
+ * expires once and moves at most once. So half a move per call would suffice on average. Nodes
+ * still in the far ring when their block becomes the present block are moved together.
  */
 #define WHEEL_MOVES	1
 
 /**
- * struct wheel_ring - either of the rings
+ * struct wheel_ring - one of the two rings
  * @full: a bit for each word of @bits that is not 0
  * @bits: a bit for each slot that is not empty
- * @slots: lists of nodes
- * @words: of @bits, a power of two
+ * @slots: the slots, each a list of nodes
+ * @words: number of words of @bits, a power of two; a word has 64 bits
  */
 struct wheel_ring {
 	u64 *full;
@@ -68,8 +68,8 @@ static struct wheel_ring wheel_far(struct timely_wheel *w)
 	};
 }
 
-/* The first word after another, round the ring and up to itself, that is not 0;
- * @ring->words if there is none.
+/* Index of the first nonzero word of the ring's bits after @word. The search goes around the ring
+ * and ends with @word itself. Return: the number of words if all are zero.
  */
 static u32 wheel_next_word(struct wheel_ring ring, u32 word)
 {
@@ -86,8 +86,8 @@ static u32 wheel_next_word(struct wheel_ring ring, u32 word)
 	return ring.words;
 }
 
-/* Slots from @from on, round the ring, until one that is in use; as many as the
- * ring has if none is.
+/* Number of slots from slot @from to the first slot with nodes, 0 if @from has nodes. The search
+ * goes around the ring. Return: the number of all slots if no slot has nodes.
  */
 static u32 wheel_distance(struct wheel_ring ring, u32 from)
 {
@@ -103,8 +103,8 @@ static u32 wheel_distance(struct wheel_ring ring, u32 from)
 	       __ffs64(ring.bits[next]);
 }
 
-/* The first tick at which there is something to do: a node, or a block of them
- * that must have been moved by then.
+/* The first tick at which there is something to do: a node is due, or a block begins whose nodes
+ * must have moved to the near ring. Return: WHEEL_NEVER if the wheel is empty.
  */
 static u64 wheel_find(struct timely_wheel *w)
 {
@@ -118,6 +118,7 @@ static u64 wheel_find(struct timely_wheel *w)
 	return tick;
 }
 
+/* Put a node at the head of a slot's list. */
 static void wheel_link(struct wheel_ring ring, u32 slot,
 		       struct timely_wheel_node *node)
 {
@@ -134,7 +135,7 @@ static void wheel_link(struct wheel_ring ring, u32 slot,
 	*head = node;
 }
 
-/* If this is a slot of the ring it is empty now. */
+/* Clear the bits of a slot that became empty. If @head is not a slot of this ring, do nothing. */
 static void wheel_emptied(struct wheel_ring ring, struct timely_wheel_node **head)
 {
 	unsigned long offset = (unsigned long)head - (unsigned long)ring.slots;
@@ -147,7 +148,7 @@ static void wheel_emptied(struct wheel_ring ring, struct timely_wheel_node **hea
 		ring.full[slot / 64 / 64] &= ~BIT_ULL(slot / 64 % 64);
 }
 
-/* Put a node where its time belongs, seen from the present tick. */
+/* Put a node into the slot of the tick or block in which the node is due. */
 static void wheel_place(struct timely_wheel *w, struct timely_wheel_node *node)
 {
 	u64 width = BIT_ULL(w->shift);
@@ -167,7 +168,10 @@ static void wheel_place(struct timely_wheel *w, struct timely_wheel_node *node)
 	w->next_tick = min(w->next_tick, tick);
 }
 
-/* Move up to @count nodes of a block to slots of their own. */
+/* Move up to @count nodes of a block from the far ring to the near ring. The block must be the
+ * present or the next block. Nodes due beyond the far ring go to the last block of the far ring
+ * again.
+ */
 static void wheel_spread(struct timely_wheel *w, u64 block, u32 count)
 {
 	struct timely_wheel_node **slot = &w->far[block & WHEEL_FAR_MASK];
@@ -175,17 +179,17 @@ static void wheel_spread(struct timely_wheel *w, u64 block, u32 count)
 
 	while (count-- && (node = *slot)) {
 		timely_wheel_del(w, node);
-		/* Where the next call starts, or the next turn of this loop. */
+		/* The next call or loop iteration starts with this node. */
 		prefetchw(*slot);
 		wheel_place(w, node);
 	}
 }
 
 /**
- * timely_wheel_init() - make an empty wheel
+ * timely_wheel_init() - initialise an empty wheel
  * @w: the wheel
- * @shift: log2 of a slot's width in ns, TIMELY_WHEEL_MIN_SHIFT to _MAX_SHIFT
- * @now_ns: the time
+ * @shift: log2 of a tick's length in ns, TIMELY_WHEEL_MIN_SHIFT to TIMELY_WHEEL_MAX_SHIFT
+ * @now_ns: current time
  */
 void timely_wheel_init(struct timely_wheel *w, u8 shift, u64 now_ns)
 {
@@ -197,10 +201,10 @@ void timely_wheel_init(struct timely_wheel *w, u8 shift, u64 now_ns)
 EXPORT_SYMBOL_GPL(timely_wheel_init);
 
 /**
- * timely_wheel_add() - put in a node
+ * timely_wheel_add() - add a node
  * @w: the wheel
  * @node: a node that is in no wheel
- * @due_ns: its time; what is past comes out at once
+ * @due_ns: when the node is due; with a past time, the node is due at once
  */
 void timely_wheel_add(struct timely_wheel *w, struct timely_wheel_node *node,
 		      u64 due_ns)
@@ -212,9 +216,9 @@ void timely_wheel_add(struct timely_wheel *w, struct timely_wheel_node *node,
 EXPORT_SYMBOL_GPL(timely_wheel_add);
 
 /**
- * timely_wheel_del() - take out a node before its time
+ * timely_wheel_del() - remove a node, whether it is due or not
  * @w: the wheel
- * @node: a node in it
+ * @node: a node in the wheel
  */
 void timely_wheel_del(struct timely_wheel *w, struct timely_wheel_node *node)
 {
@@ -226,16 +230,17 @@ void timely_wheel_del(struct timely_wheel *w, struct timely_wheel_node *node)
 		node->next->pprev = pprev;
 		return;
 	}
-	/* The last of its list; if it was the first too, a slot is empty now. */
+	/* The node was the last of its list. If it was also the first, the list's slot is empty. */
 	wheel_emptied(wheel_near(w), pprev);
 	wheel_emptied(wheel_far(w), pprev);
 }
 EXPORT_SYMBOL_GPL(timely_wheel_del);
 
 /**
- * timely_wheel_expire_slow() - timely_wheel_expire(), where there may be one
+ * timely_wheel_expire_slow() - the part of timely_wheel_expire() for wheels in which a node may be
+ * due
  * @w: the wheel
- * @now_ns: the time
+ * @now_ns: current time
  *
  * Return: a node that is due, or NULL.
  */
@@ -263,15 +268,15 @@ struct timely_wheel_node *timely_wheel_expire_slow(struct timely_wheel *w,
 EXPORT_SYMBOL_GPL(timely_wheel_expire_slow);
 
 /**
- * timely_wheel_next_ns() - when to ask timely_wheel_expire() again
+ * timely_wheel_next_ns() - get the time at which timely_wheel_expire() must be called next
  * @w: the wheel
  *
- * Return: when the next node comes out, or a far block has to be spread, which
- * is never later; all ones if the wheel is empty.
+ * Return: when the next node expires, or earlier if a block must be moved to the near ring before;
+ * U64_MAX if the wheel is empty.
  */
 u64 timely_wheel_next_ns(struct timely_wheel *w)
 {
-	/* What is noted is right while there is a node to show for it. */
+	/* next_tick is right if its near slot has a node; else that node was deleted or moved. */
 	if (w->next_tick - w->tick >= TIMELY_WHEEL_SLOTS ||
 	    !w->near[w->next_tick & WHEEL_NEAR_MASK])
 		w->next_tick = wheel_find(w);

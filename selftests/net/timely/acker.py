@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""On-Ramp's receiver, for acker.sh: its netlink families, frames that it should or
-should not answer, and what it answers.
+"""Helpers for acker.sh, which tests On-Ramp's receiver: netlink requests, frames that the
+receiver should or should not answer, and a parser of its OR-ACKs.
 
-A packet socket in h1 sends frames made by hand, a tap on the same device sees
-what comes back: each frame's answer can be told.
+A packet socket in h1 sends hand-made frames, and a tap on the same device receives the
+OR-ACKs, so each frame's answer is known.
 """
 
 import errno
@@ -23,7 +23,7 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
 
 def uapi_attributes():
-	"""TIMELY_A_*, numbered as in the header."""
+	"""Numbers of the attributes TIMELY_A_*, read from the header."""
 	header = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 			      "../../../include/uapi/linux/timely.h")
 	with open(header, encoding="ascii") as file:
@@ -65,7 +65,7 @@ class Family:
 		self.id, = struct.unpack("=H", answer[1])
 
 	def ask(self, command, body=b""):
-		"""The attributes of each answer."""
+		"""Send a request. Returns the attributes of each answer, or raises Refused."""
 		self.seq += 1
 		message = struct.pack("=BBH", command, 1, 0) + body
 		self.sock.send(struct.pack("=IHHII", 16 + len(message), self.id, 5,
@@ -87,7 +87,7 @@ class Family:
 				return answers
 
 	def refused(self, command, body=b""):
-		"""The error, and its words."""
+		"""The errno and the message of a request, or (0, "") if it succeeds."""
 		try:
 			self.ask(command, body)
 		except Refused as refused:
@@ -120,7 +120,7 @@ def packed(address):
 
 
 def rule(prefix, first=None, last=None):
-	"""A rule's attributes; ADDRESS/LENGTH."""
+	"""The attributes of a rule; PREFIX is ADDRESS/LENGTH."""
 	address, _, length = prefix.partition("/")
 	body = attr(A["RULE_PREFIX"], packed(address)) + u8("RULE_LENGTH", int(length))
 	if first is not None:
@@ -172,7 +172,7 @@ def without_rules(ns="h2"):
 
 
 def forget(ns="h2"):
-	"""Other rules: all flows are new."""
+	"""Change the rules, so that the receiver treats all flows as new."""
 	if os.path.exists("/run/netns/" + ns):
 		add("192.0.2.0/24", 1, ns=ns)
 		delete("192.0.2.0/24", 1, ns=ns)
@@ -189,7 +189,7 @@ def with_key(number, secret, ns="h2"):
 
 
 def counters(ns="h2"):
-	"""sent, send_errors, send_limited and all that."""
+	"""On-Ramp's counters: sent, send_errors, send_limited and others."""
 	found = {}
 	for kind, data in Family("timely", ns).ask(ONRAMP_GET)[0]:
 		if kind == A["COUNTER"]:
@@ -225,7 +225,7 @@ def frame(packet, vlan=None, destination=ETHERNET_TO_H2[:6]):
 
 
 def tcp(data=1460, sport=1000, dport=2000, seq=1, flags=ACK, options=b""):
-	"""DATA is how many bytes; nobody looks at the checksum."""
+	"""A TCP segment with DATA bytes; its checksum stays 0."""
 	return struct.pack(">HHIIBBHHH", sport, dport, seq & 0xffffffff, 1,
 			   (20 + len(options)) // 4 << 4, flags, 100, 0, 0) + options + bytes(data)
 
@@ -238,10 +238,10 @@ def segment(*words, **more):
 	return frame(v4(6, tcp(*words, **more)))
 
 
-# ---- what comes back ----
+# ---- answers ----
 
 class Answer:
-	"""An OR-ACK as a tap sees it."""
+	"""An OR-ACK, parsed from a frame that a tap received."""
 
 	def __init__(self, packet):
 		self.at = packet.at
@@ -267,7 +267,7 @@ class Answer:
 			struct.unpack(">HBBBBHHHIQIQ", wire)
 
 	def tag_of(self, secret):
-		"""What it must be, of the data's addresses and the OR-ACK itself."""
+		"""The right tag, computed from the data's addresses and the OR-ACK itself."""
 		text = struct.pack(">H", socket.AF_INET6 if self.six else socket.AF_INET)
 		text += self.daddr.ljust(16, b"\0") + self.saddr.ljust(16, b"\0") + self.wire[:28]
 		return siphash(secret, text)
@@ -279,21 +279,21 @@ def siphash(secret, text):
 	v = [k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d,
 	     k0 ^ 0x6c7967656e657261, k1 ^ 0x7465646279746573]
 
-	def turn(value, bits):
+	def rotate(value, bits):
 		return (value << bits | value >> (64 - bits)) & mask
 
 	def rounds(count):
 		for _ in range(count):
 			v[0] = (v[0] + v[1]) & mask
-			v[1] = turn(v[1], 13) ^ v[0]
-			v[0] = turn(v[0], 32)
+			v[1] = rotate(v[1], 13) ^ v[0]
+			v[0] = rotate(v[0], 32)
 			v[2] = (v[2] + v[3]) & mask
-			v[3] = turn(v[3], 16) ^ v[2]
+			v[3] = rotate(v[3], 16) ^ v[2]
 			v[0] = (v[0] + v[3]) & mask
-			v[3] = turn(v[3], 21) ^ v[0]
+			v[3] = rotate(v[3], 21) ^ v[0]
 			v[2] = (v[2] + v[1]) & mask
-			v[1] = turn(v[1], 17) ^ v[2]
-			v[2] = turn(v[2], 32)
+			v[1] = rotate(v[1], 17) ^ v[2]
+			v[2] = rotate(v[2], 32)
 
 	end = len(text) & ~7
 	words = [*struct.unpack(f"<{end // 8}Q", text[:end]),
@@ -308,7 +308,7 @@ def siphash(secret, text):
 
 
 def is_orack(packet):
-	"""Only UDP to the port; what else there is ARP or IPv6's own."""
+	"""UDP to On-Ramp's port? Other frames are ARP or IPv6 neighbour discovery."""
 	data = packet.data[14:]
 	kind, = struct.unpack_from(">H", packet.data, 12)
 	if kind == 0x0800 and len(data) >= 28 and data[9] == 17:
@@ -319,7 +319,7 @@ def is_orack(packet):
 
 
 class Wire:
-	"""h1's end: frames out, OR-ACKs in."""
+	"""h1's device: sends frames and receives OR-ACKs."""
 
 	def __init__(self, ns="h1", dev="eth0"):
 		with inside(ns):
@@ -335,7 +335,7 @@ class Wire:
 		return [Answer(packet) for packet in packets if is_orack(packet)]
 
 	def ask(self, *frames):
-		"""The OR-ACKs that all of them bring."""
+		"""Send the frames, and return the OR-ACKs that answer them."""
 		for one in frames:
 			self.sock.send(one)
 		return self.answers()
@@ -345,7 +345,7 @@ class Wire:
 
 
 def ports():
-	"""New source ports, for flows nobody has seen."""
+	"""Source ports that were not used before, for new flows."""
 	number = 10000
 	while True:
 		number = number + 1 if number < 60000 else 10000

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp's receiver: which packets it answers, when, with what; its rules; that
-# it stops at once and leaves nothing.
+# On-Ramp's receiver (timely_acker): which packets the receiver answers, when, and with which
+# OR-ACK; its rules and settings; and its removal under load. Topology: h1 -- h2, a veth pair; the
+# last case: test NICs.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 . "$here/hw_lib.sh"
 
-# packets() with acker.py's words as well, and no flow that was seen before. (What a
-# pipe leads to is a shell of its own, which would keep the variables.)
+# Run the Python lines on standard input with acker.py imported; all flows are new to the receiver.
+# (Not a pipe into packets, which would set the results in a subshell.)
 acker() {
 	{
 		echo "from acker import *"
@@ -23,7 +24,8 @@ load_acker() {
 	must insmod "$modules/timely_acker.ko"
 }
 
-# All checksums are made before the wire, where a tap sees them.
+# hosts [LINE]: offloads are off, so that a tap sees complete checksums. LINE is Python code that
+# runs afterwards.
 hosts() {
 	pair_up 1 9000
 	for end in 1 2; do
@@ -44,11 +46,12 @@ hosts() {
 	EOF
 }
 
+# all_right: the Python lines have found no error, by result(bad=...)
 all_right() {
 	expect bad -eq 0
 }
 
-# ---- what an OR-ACK says ----
+# ---- contents of OR-ACKs, and when they are sent ----
 
 the_first_packets_of_a_flow() {
 	acker <<-'EOF'
@@ -80,7 +83,7 @@ the_first_packets_of_a_flow() {
 	expect sent -eq 10
 }
 
-one_for_ten_packets() {
+one_or_ack_for_ten_packets() {
 	acker <<-'EOF'
 		wire = Wire()
 		bad = 0
@@ -91,7 +94,8 @@ one_for_ten_packets() {
 		    bad += seqs != want
 		    if seqs != want:
 		        say(size, seqs)
-		# Each more than what an OR-ACK is due for.
+		# An OR-ACK is due for each packet, or after 10 MB; a flow's first ten packets are
+		# always answered.
 		set_acker(u32("ACKER_EVERY", 1500))
 		bad += wire.count(*(segment(1460, 7, seq=n) for n in range(50))) != 50
 		set_acker(u32("ACKER_EVERY", 10000000))
@@ -102,9 +106,9 @@ one_for_ten_packets() {
 	all_right
 }
 
-# What one poll brings of a flow is answered once, with the latest that is due; each
-# flow by itself.
-one_for_what_comes_at_once() {
+# Packets of a flow that arrive in one NAPI poll get one OR-ACK, for the last packet for which one
+# was due. Flows do not affect each other.
+one_or_ack_for_each_poll() {
 	must tc -n h1 qdisc replace dev eth0 root netem slot 2ms 2ms
 	acker <<-'EOF'
 		wire = Wire()
@@ -117,7 +121,8 @@ one_for_what_comes_at_once() {
 		forget()
 		before = counters()["sent"]
 		bad = 0
-		# The first packets of a flow are answered each; later the first and one of ten.
+		# Each of the first ten packets of a flow is answered; later the first after an idle
+		# time, and each tenth.
 		for first, last in (0, 14), (15, 34):
 		    for number in range(first, last + 1):
 		        for packet in (segment(1460, one, seq=number), segment(1460, other, seq=1000 + number),
@@ -142,17 +147,17 @@ one_for_what_comes_at_once() {
 	all_right
 }
 
-at_once_after_idleness() {
+first_packet_after_idle_time_is_answered() {
 	acker <<-'EOF'
 		wire = Wire()
 		port = next(fresh)
 		bad = wire.count(*(segment(1460, port, seq=n) for n in range(15))) != 10
 		time.sleep(0.002)
 		bad += wire.count(segment(1460, port, seq=100)) != 1
-		# And then as if it had just been answered.
+		# The count to the next OR-ACK starts at this packet.
 		bad += wire.count(*(segment(1460, port, seq=n) for n in range(9))) != 0
 		bad += wire.count(segment(1460, port, seq=200)) != 1
-		# What is resent is answered like any other.
+		# A retransmission is answered like any packet.
 		time.sleep(0.002)
 		bad += wire.count(segment(1460, port, seq=3)) != 1
 		result(bad=bad)
@@ -226,7 +231,7 @@ with_a_key() {
 		    if a.tag != a.tag_of(secret):
 		        say(f"key {a.key} tag {a.tag:x} must be {a.tag_of(secret):x}")
 		delete("fd07:2::/64")
-		# Neither a key nor leave to do without.
+		# Neither a key nor "unauthenticated": no OR-ACK can be sent.
 		without_key(False)
 		before = counters()
 		bad += wire.count(*(segment(100, next(fresh)) for n in range(5))) != 0
@@ -239,9 +244,10 @@ with_a_key() {
 	all_right
 }
 
-# ---- what is answered ----
+# ---- which packets are answered ----
 
-# The same to a sender that lies about its address: it gains nothing.
+# An OR-ACK is never larger than its packet, so a sender with a forged address gains no
+# amplification.
 never_larger_than_the_packet() {
 	acker <<-'EOF'
 		wire = Wire()
@@ -263,18 +269,18 @@ never_larger_than_the_packet() {
 	all_right
 }
 
-what_is_no_data_for_us() {
+packets_that_are_not_answered() {
 	acker <<-'EOF'
 		wire = Wire()
 		without_rules()
 		add("0.0.0.0/0")
 		add("::/0")
-		stamp = bytes([1, 1, 8, 10]) + bytes(8) + bytes([1, 1, 5, 26]) + bytes(24)
+		timestamps = bytes([1, 1, 8, 10]) + bytes(8) + bytes([1, 1, 5, 26]) + bytes(24)
 		good = tcp(100)
 		def t(**more):
 		    return tcp(100, next(fresh), **more)
 		cases = {
-		    "a pure ACK": v6(6, tcp(0, next(fresh), options=stamp)),
+		    "a pure ACK": v6(6, tcp(0, next(fresh), options=timestamps)),
 		    "a SYN with data": v4(6, t(flags=SYN)),
 		    "a reset with data": v4(6, t(flags=RST | ACK)),
 		    "a short data offset": v4(6, good[:12] + b"\x40" + good[13:]),
@@ -321,7 +327,7 @@ what_is_no_data_for_us() {
 		bad += got != 0
 		if got:
 		    say("another host's frame was answered")
-		# So that it is not all of them.
+		# Valid packets are still answered.
 		bad += wire.count(frame(v4(6, t())), frame(v6(6, t())), frame(v4(6, t(flags=FIN | ACK)))) != 3
 		result(bad=bad)
 	EOF
@@ -362,7 +368,7 @@ by_prefix_and_port() {
 		add("0.0.0.0/0")
 		check(1, new(), "all")
 		check(1, new(65535), "all ports")
-		# Flows that are under way hear of it.
+		# Changes of the rules apply to existing flows.
 		port = next(fresh)
 		check(1, v4(6, tcp(100, port)), "new")
 		delete("0.0.0.0/0")
@@ -394,7 +400,7 @@ on_a_vlan() {
 	all_right
 }
 
-# The packet comes by again at the bridge, with GRO or without.
+# A packet through a bridge is seen by the receiver's probe twice, but answered once.
 once_through_a_bridge() {
 	must ip -n h2 -batch - <<-EOF
 		link add br0 type bridge
@@ -448,7 +454,7 @@ once_through_an_ifb() {
 	all_right
 }
 
-# Connections over a veth with TSO: segments of many packets, and a right count.
+# TCP connections with TSO: GSO packets of many frames are counted correctly.
 real_connections() {
 	for end in 1 2; do
 		must ip netns exec h$end ethtool -K eth0 tx on gso on tso on
@@ -468,8 +474,8 @@ real_connections() {
 		    seqs = [a.seq for a in answers if a.sport == end]
 		    late = sum((b - a) & 0xffffffff > size for a, b in zip(seqs, seqs[1:]))
 		    say(len(seqs), "OR-ACKs for", size, "bytes,", late, "in wrong order")
-		    # Nothing is resent: each is of a later packet. There are 64 segments or
-		    # more, of which two may come in one poll.
+		    # Nothing is retransmitted, so each OR-ACK is for a later packet. There are 64
+		    # or more GSO packets, of which two may arrive in one poll.
 		    bad += not 32 <= len(seqs) <= 30 + size // 15000 or late != 0
 		result(bad=bad)
 	EOF
@@ -481,7 +487,7 @@ real_connections() {
 
 # ---- limits ----
 
-so_many_for_each_peer() {
+or_acks_to_each_peer_are_limited() {
 	acker <<-'EOF'
 		wire = Wire()
 		without_rules()
@@ -492,7 +498,7 @@ so_many_for_each_peer() {
 		before = counters()
 		set_acker(u32("ACKER_RATE", 1))
 		got = [wire.count(*flood(H1))]
-		# Of a peer that nobody has heard of nothing comes back, but it is sent.
+		# OR-ACKs to a peer that does not exist are sent as well, within the limit of this peer.
 		wire.count(*flood("10.7.2.9"))
 		after = counters()
 		say("sent", after["sent"] - before["sent"], "limited", after["send_limited"] - before["send_limited"],
@@ -501,7 +507,7 @@ so_many_for_each_peer() {
 		bad += after["send_limited"] - before["send_limited"] != 288
 		time.sleep(2.2)
 		bad += wire.count(*flood(H1)) != 2
-		# 1000 a second, and a new start.
+		# 1000 per second; a change of the rate refills the limit.
 		set_acker(u32("ACKER_RATE", 1000))
 		bad += wire.count(*flood(H1)) < 256
 		time.sleep(0.0505)
@@ -516,14 +522,14 @@ so_many_for_each_peer() {
 	all_right
 }
 
-# More flows than there is room for: more OR-ACKs than needed, all of them right.
+# More flows than the receiver's table has entries: more OR-ACKs than needed, but all are valid.
 many_flows() {
 	acker <<-'EOF'
 		wire = Wire()
 		flows = [next(fresh) for _ in range(5000)]
 		bad = 0
 		set_acker(u32("ACKER_RATE", 100000000))
-		for turn in range(3):
+		for repeat in range(3):
 		    answers = []
 		    for some in range(0, 5000, 200):
 		        answers += wire.ask(*(segment(100, port, seq=port) for port in flows[some:some + 200]))
@@ -537,11 +543,11 @@ many_flows() {
 
 # ---- clocks ----
 
-a_pretended_clock() {
+test_clock() {
 	acker <<-'EOF'
 		wire = Wire()
 		def error():
-		    """How much the answer's time is ahead of the clock: least and most."""
+		    """By how much the answer's time is ahead of the clock, ns: lower and upper bound."""
 		    before = time.clock_gettime_ns(REAL)
 		    a, = wire.ask(segment(100, next(fresh)))
 		    after = time.clock_gettime_ns(REAL)
@@ -570,7 +576,7 @@ a_pretended_clock() {
 	all_right
 }
 
-# ---- rules and settings, as they are asked for ----
+# ---- netlink requests for rules and settings ----
 
 refusals() {
 	acker <<-'EOF'
@@ -589,10 +595,11 @@ refusals() {
 		    ("offset", ACKER_SET, s64("ACKER_TEST_OFFSET_NS", -1 << 63), E.ERANGE, "-10^18 to 10^18"),
 		    ("drift", ACKER_SET, s32("ACKER_TEST_DRIFT_PPB", 1000001), E.ERANGE, "-1000000 to 1000000"),
 		    ("drift", ACKER_SET, s32("ACKER_TEST_DRIFT_PPB", -1 << 31), E.ERANGE, "-1000000 to 1000000"),
-		    ("half right", ACKER_SET, u32("ACKER_EVERY", 2000) + u32("ACKER_RATE", 0), E.ERANGE, ""),
+		    ("one of two values out of range", ACKER_SET,
+		     u32("ACKER_EVERY", 2000) + u32("ACKER_RATE", 0), E.ERANGE, ""),
 		    ("a rule in settings", ACKER_SET, u32("ACKER_EVERY", 2000) + bits, E.EINVAL, ""),
 		    ("settings in a rule", RULE_ADD, rule("10.7.2.0/24") + u32("ACKER_EVERY", 2000), E.EINVAL, ""),
-		    ("get with a wish", ACKER_GET, bits, E.EINVAL, ""),
+		    ("get with an attribute", ACKER_GET, bits, E.EINVAL, ""),
 		    ("no prefix", RULE_ADD, bits, E.EINVAL, "give RULE_PREFIX and RULE_LENGTH"),
 		    ("no length", RULE_ADD, prefix, E.EINVAL, "give RULE_PREFIX and RULE_LENGTH"),
 		    ("5 bytes", RULE_ADD, attr(A["RULE_PREFIX"], bytes(5)) + bits, E.EINVAL, "4 bytes for IPv4"),
@@ -607,19 +614,20 @@ refusals() {
 		    ("last without first", RULE_ADD, rule("10.7.2.0/24", 0, 9), E.EINVAL, "both 0 for all"),
 		    ("first without last", RULE_ADD, rule("10.7.2.0/24", 9, 0), E.EINVAL, "both 0 for all"),
 		    ("no such rule", RULE_DEL, rule("10.7.2.0/24"), E.ENOENT, "no such rule"),
-		    ("another's command", ONRAMP_GET, b"", E.EOPNOTSUPP, ""),
+		    ("a command of the family timely", ONRAMP_GET, b"", E.EOPNOTSUPP, ""),
 		]
 		bad = 0
 		def check(name, command, body, error, words):
 		    global bad
 		    got, said = family.refused(command, body)
 		    if got != error or words not in said:
-		        say(f"{name}: {errno.errorcode.get(got, got)} \"{said}\", not {errno.errorcode[error]}")
+		        say(f"{name}: {errno.errorcode.get(got, got)} \"{said}\",",
+		            f"expected {errno.errorcode[error]} \"{words}\"")
 		        bad += 1
 		for case in cases:
 		    check(*case)
 		if settings() != ((15000, 1000000, 0, 0), []):
-		    say("a refused request changed something:", settings())
+		    say("a refused request has changed settings or rules:", settings())
 		    bad += 1
 		add("10.7.2.0/24")
 		add("10.7.2.0/25")
@@ -639,7 +647,7 @@ refusals() {
 		bad += Wire().count(segment(100, next(fresh), 3), segment(100, next(fresh), 4)) != 1
 		set_acker(u32("ACKER_EVERY", 9000) + u32("ACKER_RATE", 77))
 		bad += settings()[0] != (9000, 77, 0, 0) or len(settings()[1]) != 256
-		# A namespace's rules and settings are its own.
+		# Other namespaces have their own rules and settings.
 		bad += settings("h1") != ((15000, 1000000, 0, 0), [])
 		without_rules()
 		set_acker(u32("ACKER_EVERY", 15000) + u32("ACKER_RATE", 1000000))
@@ -648,7 +656,7 @@ refusals() {
 	all_right
 }
 
-only_by_whom_it_may_be() {
+permissions() {
 	acker <<-'EOF'
 		family = Family()
 		os.seteuid(65534)
@@ -663,12 +671,12 @@ only_by_whom_it_may_be() {
 	all_right
 }
 
-# ---- coming and going ----
+# ---- changes and removal under load ----
 
-# h1 floods h2 while something happens.
+# flood(HAPPEN): h1 sends to h2, and between rounds the functions of the list HAPPEN are called.
 cat >"$work/flood.py" <<-'EOF'
 	def flood(happen, turns=100):
-	    """A hundred frames of new flows a turn, and between turns what happens."""
+	    """A hundred frames of new flows per round. Returns frames sent and answers."""
 	    wire = Wire()
 	    sent = answered = 0
 	    for _ in range(turns):
@@ -723,7 +731,7 @@ unload_under_load() {
 	all_right
 }
 
-# The namespace goes with OR-ACKs on their way; another goes on.
+# The receiver's namespace is deleted while OR-ACKs are being sent.
 namespaces_go_under_load() {
 	for _ in 1 2 3; do
 		flooded <<-'EOF'
@@ -746,10 +754,11 @@ is_gone() {
 	! ip netns list | grep -q "^$1"
 }
 
-# ---- hardware stamps ----
+# ---- hardware timestamps ----
 
-# h1's data through h2's NIC, which stamps: the OR-ACKs say when its log says.
-with_the_nics_stamps() {
+# Data from h1 through h2's test NIC, which has hardware timestamps: the times in OR-ACKs agree with
+# the NIC's log of arrivals.
+with_hardware_timestamps() {
 	is_loaded hwnic || must insmod "$modules/hwnic.ko"
 	load_acker
 	new_host h1
@@ -757,7 +766,7 @@ with_the_nics_stamps() {
 	cable h1 eth0 h2 eth0
 	address h1 eth0 1
 	address h2 eth0 2
-	stamps h2 eth0 all
+	timestamps h2 eth0 all
 	busy h2 eth0 20000 50000
 	truth_dir=$(in_ns h2 cat /sys/class/net/eth0/hwnic/truth_dir)
 	export truth_dir
@@ -770,11 +779,11 @@ with_the_nics_stamps() {
 		with inside("h1"):
 		    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		sock.bind(("", PORT))
-		hears = Receiver(sock)
+		or_acks = Receiver(sock)
 		transfers = [Transfer(6 << 20) for _ in range(8)]
 		flows = {t.sender.getsockname()[1] for t in transfers}
 		carry(*transfers, seconds=60)
-		# When a packet with this sequence number came: a full one's end less its data.
+		# Arrival times by sequence number: the log has the end of a full frame's data.
 		arrived = {}
 		with open(os.environ["truth_dir"] + "/truth", encoding="ascii") as file:
 		    for line in file:
@@ -784,7 +793,7 @@ with_the_nics_stamps() {
 		errors_ns = []
 		hardware = software = 0
 		packets = []
-		hears.drain(packets)
+		or_acks.drain(packets)
 		for packet in packets:
 		    fields = struct.unpack(">HBBBBHHHIQIQ", packet.data)
 		    mono = arrived.get((fields[5], fields[8]))
@@ -806,10 +815,10 @@ with_the_nics_stamps() {
 	must rmmod hwnic
 }
 
-run_cases hosts the_first_packets_of_a_flow one_for_ten_packets \
-	one_for_what_comes_at_once at_once_after_idleness ipv6 ecn_of_the_data \
+run_cases hosts the_first_packets_of_a_flow one_or_ack_for_ten_packets \
+	one_or_ack_for_each_poll first_packet_after_idle_time_is_answered ipv6 ecn_of_the_data \
 	udp_by_its_digest with_a_key never_larger_than_the_packet \
-	what_is_no_data_for_us by_prefix_and_port on_a_vlan once_through_a_bridge \
-	once_through_an_ifb real_connections so_many_for_each_peer many_flows \
-	a_pretended_clock refusals only_by_whom_it_may_be rules_come_and_go_under_load \
-	unload_under_load namespaces_go_under_load with_the_nics_stamps
+	packets_that_are_not_answered by_prefix_and_port on_a_vlan once_through_a_bridge \
+	once_through_an_ifb real_connections or_acks_to_each_peer_are_limited many_flows \
+	test_clock refusals permissions rules_come_and_go_under_load \
+	unload_under_load namespaces_go_under_load with_hardware_timestamps

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Allocations that fail, for alloc_faults.sh.
+"""Make allocations fail, one site after the other, for alloc_faults.sh.
 
-The kernel fails an allocation if the stack holds an address of one function: a function of
-the modules, or one that the modules call. The failure counters of debugfs give the exact
-number of failures, also for allocations with __GFP_NOWARN, of which the kernel's log says
-nothing. alloc_faults.sh runs each case's own lines with all of this imported. A case calls
-sweep() or burst() for each allocation site in SITES; report() compares the counts.
+The kernel's fault injection fails an allocation if the call stack has an address of one chosen
+function: a function of the modules, or one that the modules call. Its counters in debugfs
+give the exact number of failures, also for allocations with __GFP_NOWARN, which the kernel
+does not log. alloc_faults.sh runs each case's Python lines with this module imported. A case
+calls sweep() or burst() for each allocation site in SITES; report() checks that no site was
+forgotten.
 """
 
 import errno
@@ -20,12 +21,12 @@ from onramp_wire import TCA, TcpFlow, ctl, option
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBUG = "/sys/kernel/debug/"
 MODULES = ("timely", "tcp_timely", "sch_timely", "timely_acker")
-MANY = 1000000
-ALL = 1 << 64
-LIMITS_GET = 13
+MANY = 1000000		# failures: no limit
+ALL = 1 << 64		# one above the highest address
+LIMITS_GET = 13		# TIMELY_CMD_LIMITS_GET
 TEXT = "text"		# all functions of the modules
 
-# Allocation sites: source file, words of the line, the site's name in the counts.
+# Allocation sites: source file, part of the line, name of the site in the counts.
 SITES = (
 	("net/timely/tenant.c", "tenant->rtt = alloc_percpu", "tenant_net_init: counters"),
 	("net/timely/tenant.c", "budget = kzalloc", "tenant_net_init: budget"),
@@ -34,7 +35,7 @@ SITES = (
 	("net/timely/flow.c", "kmem_cache_zalloc(", "timely_flow_new"),
 	("net/timely/nic.c", "*nic = kzalloc(", "timely_nic_add: record"),
 	("net/timely/nic.c", "alloc_percpu(struct timely_clock_batch", "timely_nic_add: batches"),
-	("net/timely/nic.c", "xa_store(", "timely_nic_note_napis"),
+	("net/timely/nic_table.c", "xa_store(", "timely_nic_note_napis"),
 	("net/timely/link.c", "*link = kzalloc(", "timely_link_add"),
 	("net/timely/netlink.c", "genlmsg_new(GENLMSG_DEFAULT_SIZE", "tn_nic_get"),
 	("net/timely/netlink.c", "genlmsg_new(tn_counters_bytes(", "tn_rtt_get"),
@@ -45,36 +46,36 @@ SITES = (
 	("net/timely/peer.c", "clock = kmalloc(", "timely_peer_want_clock"),
 	("net/timely/peer.c", "*peers = kzalloc(", "peers_net_init"),
 	("net/timely/peer.c", "rhashtable_init(", "timely_peer_init: table"),
-	("net/timely/onramp_flow.c", "kmem_cache_zalloc(", "onramp_new"),
+	("net/timely/onramp_table.c", "kmem_cache_zalloc(", "timely_onramp_new"),
 	("net/timely/onramp_rtt.c", "tracepoint_probe_register(", "onramp_probe_join"),
 	("net/timely/onramp.c", "sock_create_kern(", "onramp_listen"),
 	("net/timely/onramp_net.c", "*new = kmalloc(", "timely_onramp_key_set"),
-	("net/timely/onramp_flow.c", "*walk = kzalloc(", "timely_onramp_walk_begin"),
+	("net/timely/onramp_table.c", "*walk = kzalloc(", "timely_onramp_walk_begin"),
 	("net/timely/onramp_net.c", "on->counters = alloc_percpu(", "onramp_net_init: counters"),
-	("net/timely/onramp_flow.c", "kmem_cache_create(", "timely_onramp_flows_init: cache"),
-	("net/timely/onramp_flow.c", "rhashtable_init(", "timely_onramp_flows_init: table"),
-	("net/sched/sch_timely.c", "page = kzalloc(PAGE_SIZE, GFP_ATOMIC", "tq_table_reserve"),
-	("net/sched/sch_timely.c", "*guest = kzalloc(", "tq_alloc_guest"),
-	("net/sched/sch_timely.c", "kmem_cache_zalloc(", "tq_alloc_flow"),
-	("net/sched/sch_timely.c", "skb_unclone(", "tq_own_gso_size"),
-	("net/sched/sch_timely.c", "__skb_gso_segment(", "tq_segment"),
-	("net/sched/sch_timely.c", "page = kzalloc(PAGE_SIZE, GFP_KERNEL", "tq_reserve_page"),
-	("net/sched/sch_timely.c", "kvcalloc(TQ_PAGES", "tq_reserve_buckets"),
-	("net/sched/sch_timely.c", "kvzalloc_node(sizeof(**wheel)", "tq_prepare: wheel"),
+	("net/timely/onramp_table.c", "kmem_cache_create(", "timely_onramp_flows_init: cache"),
+	("net/timely/onramp_table.c", "rhashtable_init(", "timely_onramp_flows_init: table"),
+	("net/sched/sch_timely_table.c", "page = kzalloc(PAGE_SIZE, GFP_ATOMIC", "tq_table_reserve"),
+	("net/sched/sch_timely_flow.c", "foreign = kzalloc(", "tq_alloc_foreign"),
+	("net/sched/sch_timely_flow.c", "kmem_cache_zalloc(", "tq_alloc_flow"),
+	("net/sched/sch_timely_split.c", "skb_unclone(", "tq_unshare_gso_size"),
+	("net/sched/sch_timely_split.c", "__skb_gso_segment(", "tq_segment"),
+	("net/sched/sch_timely_table.c", "page = kzalloc(PAGE_SIZE, GFP_KERNEL", "tq_reserve_page"),
+	("net/sched/sch_timely_table.c", "kvcalloc(TQ_PAGES", "tq_reserve_buckets"),
+	("net/sched/sch_timely_options.c", "kvzalloc_node(sizeof(**wheel)", "tq_prepare: wheel"),
 	("net/sched/sch_timely.c", "kmem_cache_create(", "tq_load: cache"),
-	("net/ipv4/tcp_timely.c", "tracepoint_probe_register(", "timely_join_tracepoint"),
-	("net/ipv4/tcp_timely_setting.c", "new = kzalloc(", "timely_net_change"),
-	("net/ipv4/tcp_timely_setting.c", "kmemdup(", "timely_net_init: setting"),
-	("net/ipv4/tcp_timely_setting.c", "kcalloc(", "timely_sysctl_table"),
-	("net/ipv4/tcp_timely_setting.c", "timely_register_sysctl(", "timely_net_init: sysctl"),
-	("net/ipv4/timely_acker.c", "alloc_skb(", "acker_build"),
-	("net/ipv4/timely_acker.c", "kvzalloc_node(", "acker_alloc_cpus"),
-	("net/ipv4/timely_acker.c", "tracepoint_probe_register(", "acker_join"),
+	("net/ipv4/tcp_timely_hooks.c", "tracepoint_probe_register(", "timely_hooks_join"),
+	("net/ipv4/tcp_timely_params.c", "new = kzalloc(", "timely_net_change"),
+	("net/ipv4/tcp_timely_params.c", "kmemdup(", "timely_net_init: setting"),
+	("net/ipv4/tcp_timely_params.c", "kcalloc(", "timely_sysctl_table"),
+	("net/ipv4/tcp_timely_params.c", "timely_register_sysctl(", "timely_net_init: sysctl"),
+	("net/ipv4/timely_acker_send.c", "alloc_skb(", "acker_build"),
+	("net/ipv4/timely_acker_cpu.c", "kvzalloc_node(", "acker_alloc_cpus"),
+	("net/ipv4/timely_acker_hooks.c", "tracepoint_probe_register(", "timely_acker_hooks_join"),
 	("net/ipv4/timely_acker_ctl.c", "*copy = kzalloc(", "acker_copy"),
 	("net/ipv4/timely_acker_ctl.c", "genlmsg_new(acker_answer_bytes(", "acker_get"),
 	("net/ipv4/timely_acker_ctl.c", "genl_register_family(", "acker_load"),
 )
-# An insertion allocates for tables that grow, which is work of the kernel's.
+# Name in the counts: insertions into rhashtables, where the kernel allocates when a table grows.
 GROWS = "rhashtable tables that grow"
 ALLOCATES = re.compile(r"\b(\w*(?:[mz]alloc|calloc|memdup|strdup|realloc|alloc_skb|alloc_percpu)\w*|"
 		       r"kmem_cache_create|alloc_\w*page\w*|skb_(?:\w*copy(?!_bits)\w*|\w*clone\w*)|"
@@ -82,11 +83,11 @@ ALLOCATES = re.compile(r"\b(\w*(?:[mz]alloc|calloc|memdup|strdup|realloc|alloc_s
 		       r"alloc_workqueue|sock_create_kern|tracepoint_probe_register|xa_store|"
 		       r"genl_register_family|timely_register_sysctl|alloc_netdev\w*)\(")
 
-# The debug kernel's kmemleak allocates what it can do without for each allocation.
+# kmemleak of the debug kernel makes an allocation of its own, which may fail, for each allocation.
 NOTES = "__alloc_object"
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 14, 1 << 14))
-# What the kernel says without memory, the last of them for a socket.
+# Errors of the kernel for lack of memory; ENFILE is that of sockets.
 WITHOUT_MEMORY = errno.ENOMEM, errno.ENOBUFS, errno.ENFILE
 counts_file = os.environ["TIMELY_WORK"] + "/alloc_faults.counts"
 
@@ -94,7 +95,7 @@ counts_file = os.environ["TIMELY_WORK"] + "/alloc_faults.counts"
 # ---- where allocations fail ----
 
 def symbols():
-	"""Functions' addresses, [first, last)."""
+	"""Addresses of functions by name, [first, end)."""
 	with open("/proc/kallsyms", encoding="ascii") as file:
 		lines = [line.split() for line in file]
 	found = sorted((int(words[0], 16), words[2], words[3][1:-1] if len(words) > 3 else "")
@@ -103,7 +104,7 @@ def symbols():
 	for (at, name, module), (end, _, _) in zip(found, found[1:] + [(found[-1][0] + 4096, "", "")]):
 		if at == end or name.endswith(".cold"):
 			continue
-		# What the compiler has made a variant of is what it was made of.
+		# Variants that the compiler has made (name.isra.0) count as the function itself.
 		ranges.setdefault(name.split(".")[0], (at, end))
 		if module in MODULES:
 			first, last = ranges.get(TEXT, (at, end))
@@ -115,12 +116,12 @@ known = {}
 
 
 def learn():
-	"""To be called again after modules were loaded."""
+	"""Read the addresses of functions; to be called again after modules were loaded."""
 	known.update(symbols())
 
 
 class Kind:
-	"""failslab or fail_page_alloc."""
+	"""One of the kernel's fault injectors: failslab or fail_page_alloc."""
 
 	def __init__(self, name):
 		self.directory = DEBUG + name + "/"
@@ -152,8 +153,9 @@ class Faults:
 		self.nth = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
 
 	def arm(self, where, but=None, nth=0, times=0, kinds=None):
-		"""Fail this task's NTH allocation, or the next so many TIMES of all tasks. A slab that
-		gets no large page takes a small one: to fail a page need not fail what asked."""
+		"""Fail this task's NTH allocation, or the next TIMES allocations of all tasks, with
+		function WHERE and without function BUT on the stack. A failed page allocation need
+		not fail its caller: a slab that gets no large page takes a small one."""
 		armed = kinds or ((self.slab, self.pages) if times else (self.slab,))
 		for kind in self.slab, self.pages:
 			kind.set(probability=0, times=times or MANY)
@@ -166,7 +168,7 @@ class Faults:
 			os.pwrite(self.nth, str(nth).encode(), 0)
 
 	def disarm(self):
-		"""How many allocations have failed."""
+		"""Stop, and return the number of allocations that have failed."""
 		os.pwrite(self.nth, b"0", 0)
 		for kind in self.slab, self.pages:
 			kind.set(probability=0)
@@ -183,7 +185,8 @@ def count(name, failures, attempts, refused):
 
 
 def attempt(operate, where, unchanged=None, may=WITHOUT_MEMORY, **how):
-	"""Failures, and the operation's error."""
+	"""Run an operation with failures. Returns the number of failures and the operation's
+	error. An operation that is refused must leave the value of unchanged() as it was."""
 	before = unchanged() if unchanged else None
 	faults.arm(where, **how)
 	try:
@@ -200,10 +203,11 @@ def attempt(operate, where, unchanged=None, may=WITHOUT_MEMORY, **how):
 
 def sweep(name, operate, where, but=NOTES, undo=None, unchanged=None, first=1, last=1000,
 	  lesser=False, kinds=None):
-	"""Fail the first, the second, the third allocation of an operation of this task until it
-	gets through without. The first failure must refuse it; later ones may be of the debug
-	kernel's own notes, of timers for one. LESSER: the first may succeed as well. Several
-	names are sites that allocate equally often, in this order."""
+	"""Repeat an operation of this task, with its first, second, third, ... allocation failed,
+	until it has fewer allocations. If the first one fails, the operation must be refused;
+	later ones may be the debug kernel's own, for example of timers. LESSER: the operation may
+	also succeed, with less service. Several NAMEs are sites that allocate equally often, in
+	this order."""
 	done = []
 	for nth in range(first, last + 1):
 		failures, error = attempt(operate, where, unchanged, but=but, nth=nth, kinds=kinds)
@@ -222,7 +226,8 @@ def sweep(name, operate, where, but=NOTES, undo=None, unchanged=None, first=1, l
 
 def burst(name, operate, where, but=NOTES, undo=None, unchanged=None, times=(1, 2, 3, 100),
 	  kinds=None):
-	"""As sweep(), for what happens in softirqs and works as well: the next so many fail."""
+	"""As sweep(), but also for allocations in softirqs and work items: the next 1, 2, 3 and
+	100 allocations fail (TIMES)."""
 	failed = refused = 0
 	for most in times:
 		failures, error = attempt(operate, where, unchanged, but=but, times=most, kinds=kinds)
@@ -233,7 +238,7 @@ def burst(name, operate, where, but=NOTES, undo=None, unchanged=None, times=(1, 
 	count(name, failed, len(times), refused)
 
 
-# ---- operations: their error, 0 if they succeed ----
+# ---- operations, which return an error or 0 ----
 
 def insmod(name, parameters=""):
 	file = os.open(f"{os.environ['TIMELY_MODULES']}/{name}.ko", os.O_RDONLY)
@@ -256,7 +261,7 @@ def loaded():
 
 
 def new_namespace():
-	"""It is gone when this task is home again."""
+	"""Create a network namespace, which is freed when this task returns to its own."""
 	failed = libc.unshare(0x40000000)
 	error = ctypes.get_errno() if failed else 0
 	setns(home)
@@ -270,7 +275,7 @@ def asked(family, command, body=b""):
 
 
 def dumped(family, command):
-	"""A dump's error may come with its end."""
+	"""A dump, whose error may be in its last message."""
 	def operate():
 		family.seq += 1
 		message = struct.pack("=BBH", command, 1, 0)
@@ -309,7 +314,7 @@ class Rtnetlink:
 		return operate
 
 	def plain(self, parent=0xffffffff):
-		"""Another qdisc instead."""
+		"""Replace the qdisc by pfifo."""
 		done = self.qdisc(b"", 0x500, parent, b"pfifo")()
 		assert not done, done
 
@@ -331,7 +336,7 @@ def sends(sock, data):
 
 
 def arrives(number=50, to=H2, size=1000):
-	"""All works: of new sockets each datagram arrives."""
+	"""Check that datagrams of NUMBER new sockets arrive."""
 	sink = Sink(addr=to, port=99)
 	senders = [source(to=to, port=99) for _ in range(number)]
 	for index, sender in enumerate(senders):
@@ -342,14 +347,14 @@ def arrives(number=50, to=H2, size=1000):
 	assert len(got) == number, f"{len(got)} of {number} datagrams arrive"
 
 
-# ---- memory of each processor ----
+# ---- percpu memory ----
 
 CHUNK = "pcpu_create_chunk"
 
 
 class Percpu:
-	"""Uses up the percpu memory that there is: each route takes 8 bytes. While it is used up
-	no more is made."""
+	"""Uses up the kernel's percpu memory by routes, which take 8 bytes each. Meanwhile the
+	kernel cannot allocate more chunks of it."""
 
 	def __init__(self):
 		self.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
@@ -378,15 +383,15 @@ class Percpu:
 		for _ in range(min(count, self.routes)):
 			assert not self.ask(25, 0, self.routes)
 			self.routes -= 1
-		# Routes are freed when RCU's readers have left.
+		# Routes are freed after an RCU grace period.
 		time.sleep(0.1)
 		faults.disarm()
 
 
-# ---- the list ----
+# ---- completeness of SITES ----
 
 def allocations():
-	"""(file, line) of all calls that allocate."""
+	"""(file, line) of all calls in the modules' sources that allocate."""
 	top = os.path.join(HERE, "../../..")
 	for pattern in "net/*/*.c", "net/*/*.h", "include/net/*.h", "compat-include/**/*.h":
 		for path in glob.glob(os.path.join(top, pattern), recursive=True):
@@ -399,7 +404,7 @@ def allocations():
 
 
 def report():
-	"""All calls that allocate are in the list, and each site in the list has failed."""
+	"""Check that all calls that allocate are in SITES, and that each site has failed."""
 	lines = list(allocations())
 	strangers = [line for path, line in lines
 		     if not any(path == file and words in line for file, words, _ in SITES)]

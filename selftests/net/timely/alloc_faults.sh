@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Each allocation of the modules fails in turn. An operation without memory is refused with
-# ENOMEM and changes nothing, or succeeds with less service, as documented; afterwards all
-# works. The last case prints how often each allocation site was failed, and fails if one
-# never was. Needs a kernel that fails allocations on request: the debug kernel.
+# Each allocation of the modules is made to fail. An operation without memory is refused with ENOMEM
+# and changes nothing, or succeeds with less service, as documented; afterwards everything works.
+# The last case prints how often each allocation site has failed, and fails if one never has. Needs
+# a kernel with fault injection: the debug kernel. Topology: h1 -- h2, a veth pair with four
+# transmit queues.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
@@ -19,7 +20,7 @@ kernel_can_fail_allocations() {
 	rm -f "$work/alloc_faults.counts"
 }
 
-# Lines of Python on standard input, with alloc_faults.py's words.
+# Run the Python lines on standard input, with alloc_faults.py imported.
 faults() {
 	{
 		echo 'from alloc_faults import *'
@@ -29,9 +30,10 @@ faults() {
 	packets <"$work/faults.plan"
 }
 
-# With a namespace more than the first one, so that what was done for one is undone. A module
-# has other addresses each time, so that functions of the kernel tell the sites apart. What
-# namespaces need is looked at below. The kernel leaks what sysfs_slab_add() had allocated.
+# With a second namespace, so that a failure in the second one must undo the first one. A module has
+# other addresses each time it is loaded, so sites are selected by functions of the kernel.
+# Allocations of namespaces are tested below. Without sysfs_slab_add(), where the kernel leaks
+# memory on failure.
 modules_load_or_do_not() {
 	must ip netns add h1
 	faults <<-'EOF'
@@ -43,7 +45,7 @@ modules_load_or_do_not() {
 		          lesser=True)
 		loads(("timely_flow_init: cache", "timely_onramp_flows_init: cache"), "__kmem_cache_create_args",
 		      but="sysfs_slab_add", lesser=True)
-		# A table that gets no memory is a smaller one.
+		# Without memory for its initial size, a table starts smaller.
 		loads(("timely_flow_init: table", "timely_onramp_flows_init: table", "timely_peer_init: table"),
 		      "rhashtable_init_noprof", lesser=True)
 		loads("timely_netlink_init", "genl_register_family", lesser=True)
@@ -51,7 +53,7 @@ modules_load_or_do_not() {
 		assert not insmod("timely")()
 		loads("tq_load: cache", "__kmem_cache_create_args", "sch_timely", but="sysfs_slab_add", lesser=True)
 		all_of("sch_timely")
-		loads("timely_join_tracepoint", "tracepoint_add_func", "tcp_timely")
+		loads("timely_hooks_join", "tracepoint_add_func", "tcp_timely")
 		all_of("tcp_timely")
 		loads("acker_load", "genl_register_family", "timely_acker", lesser=True)
 		all_of("timely_acker")
@@ -60,7 +62,8 @@ modules_load_or_do_not() {
 	must ip netns del h1
 }
 
-# Percpu memory is made a chunk at a time, and only when there is no room in those that exist.
+# The kernel allocates a chunk of percpu memory only when existing chunks are full, so these are
+# used up first.
 modules_load_without_percpu_memory_or_do_not() {
 	must ip link set dummy0 up
 	faults <<-'EOF'
@@ -77,7 +80,8 @@ modules_load_without_percpu_memory_or_do_not() {
 		rmmod("timely")
 		percpu.give(1 << 20)
 		assert len(refused) >= 2, refused
-		# Of two allocations the first one fails at first, and the second one at last.
+		# In the first attempt the first allocation fails, in the last refused one the
+		# second.
 		count("tenant_net_init: counters", refused[0], 1, 1)
 		count("timely's percpu memory", sum(refused[1:-1]), len(refused) - 2, len(refused) - 2)
 		count("onramp_net_init: counters", refused[-1], 1, 1)
@@ -121,10 +125,10 @@ requests_are_answered_or_refused() {
 		any_source = rule("0.0.0.0/0")
 		def forget_rule():
 		    acker.ask(RULE_DEL, any_source)
-		    # The probe leaves later.
+		    # The tracepoint's probe is removed some seconds later.
 		    time.sleep(6)
 		add_rule = asked(acker, RULE_ADD, any_source)
-		sweep("acker_join", add_rule, "acker_replace", but="__kvmalloc_node_noprof",
+		sweep("timely_acker_hooks_join", add_rule, "acker_replace", but="__kvmalloc_node_noprof",
 		      undo=forget_rule, unchanged=settings, lesser=True)
 		burst("acker_alloc_cpus", add_rule, "acker_replace", but="tracepoint_add_func",
 		      undo=forget_rule, unchanged=settings)
@@ -156,19 +160,21 @@ qdiscs_come_and_change_or_do_not() {
 		rt = Rtnetlink()
 		rt.plain()
 		large = rt.qdisc(option(TCA["BUCKETS_LOG"], "I", 12), 0x500)
-		held = option(TCA["ONRAMP"], "I", 50000) + option(TCA["ONRAMP_OWD"], "B", 1)
+		with_onramp = option(TCA["ONRAMP"], "I", 50000) + option(TCA["ONRAMP_OWD"], "B", 1)
 		kept = options_of()
 		sweep("tq_reserve_page", large, "tq_apply", but="__kvmalloc_node_noprof", undo=rt.plain,
 		      unchanged=kept, lesser=True)
 		# kvcalloc() falls back to memory of single pages once.
 		burst("tq_reserve_buckets", large, "tq_apply", undo=rt.plain, unchanged=kept, kinds=PAGES)
-		sweep("onramp_listen", rt.qdisc(held, 0x500), "onramp_listen", undo=rt.plain, unchanged=kept)
-		sweep("a qdisc", rt.qdisc(held, 0x500), TEXT, undo=rt.plain, unchanged=kept,
+		sweep("onramp_listen", rt.qdisc(with_onramp, 0x500), "onramp_listen", undo=rt.plain,
+		      unchanged=kept)
+		sweep("a qdisc", rt.qdisc(with_onramp, 0x500), TEXT, undo=rt.plain, unchanged=kept,
 		      kinds=SLAB + PAGES, lesser=True)
 		assert not rt.qdisc(b"", 0x500)()
 		slots = [rt.qdisc(option(TCA["SLOT"], "I", slot)) for slot in (2048, 1024)]
 		burst("tq_prepare: wheel", slots[0], "tq_apply", undo=slots[1], unchanged=kept)
-		sweep("a change", rt.qdisc(held + option(TCA["SLOT"], "I", 4096) + option(TCA["BUCKETS_LOG"], "I", 13)),
+		sweep("a change", rt.qdisc(with_onramp + option(TCA["SLOT"], "I", 4096) +
+		                           option(TCA["BUCKETS_LOG"], "I", 13)),
 		      TEXT, undo=rt.qdisc(option(TCA["SLOT"], "I", 1024) + option(TCA["ONRAMP"], "I", 0)),
 		      unchanged=kept, kinds=SLAB + PAGES, lesser=True)
 		arrives()
@@ -188,12 +194,12 @@ qdiscs_come_and_change_or_do_not() {
 	EOF
 }
 
-# The tracepoint is joined by work, which has nobody to refuse.
+# The tracepoint is joined in a work item, which cannot refuse an operation: RTTs are used later.
 rtts_are_seen_later() {
 	faults <<-'EOF'
 		rt = Rtnetlink()
-		held = option(TCA["ONRAMP"], "I", 1000000) + option(TCA["ONRAMP_OWD"], "B", 2)
-		add_qdisc = rt.qdisc(held, 0x500)
+		with_onramp = option(TCA["ONRAMP"], "I", 1000000) + option(TCA["ONRAMP_OWD"], "B", 2)
+		add_qdisc = rt.qdisc(with_onramp, 0x500)
 		def operate():
 		    error = add_qdisc()
 		    time.sleep(0.5)
@@ -209,7 +215,7 @@ rtts_are_seen_later() {
 		    time.sleep(4)
 		    assert looked_up(), "no RTT is seen once there is memory again"
 		    rt.plain()
-		    # The probe leaves five seconds after the last qdisc.
+		    # The probe is removed five seconds after the last qdisc.
 		    time.sleep(8)
 		burst("onramp_probe_join", operate, "onramp_probe_work", undo=gone, times=(1, 2, 3))
 	EOF
@@ -230,7 +236,8 @@ packets_go_with_less_service() {
 		rt = Rtnetlink()
 		rt.plain()
 		plain = rt.qdisc(b"", 0x500)
-		held = rt.qdisc(option(TCA["ONRAMP"], "I", 50000) + option(TCA["ONRAMP_OWD"], "B", 1), 0x500)
+		with_onramp = rt.qdisc(option(TCA["ONRAMP"], "I", 50000) +
+		                       option(TCA["ONRAMP_OWD"], "B", 1), 0x500)
 		sinks = {to: Sink(addr=to, port=98) for to in (H2, "10.7.2.3", "10.7.2.4", "10.7.2.5")}
 		def first(to=H2, ns="h1", count=1):
 		    def operate():
@@ -247,7 +254,7 @@ packets_go_with_less_service() {
 		sweep("tq_alloc_flow", first(), "tq_alloc_flow", lesser=True)
 		burst("tq_alloc_flow", first(count=20), "tq_alloc_flow")
 		say(stats()["allocation_errors"], "allocation errors,", stats()["drops"], "drops")
-		sweep("tq_alloc_guest", first(ns="mid"), "tq_alloc_flow", lesser=True)
+		sweep("tq_alloc_foreign", first(ns="mid"), "tq_alloc_flow", lesser=True)
 		result(errors=stats()["allocation_errors"])
 		arrives()
 		for times in 1, 3:
@@ -255,17 +262,17 @@ packets_go_with_less_service() {
 		    assert not rt.qdisc(option(TCA["BUCKETS_LOG"], "I", 3), 0x500)()
 		    burst("tq_table_reserve", first(count=700), "tq_add_flow", but="tq_alloc_flow", times=(times,))
 		rt.plain()
-		assert not held()
+		assert not with_onramp()
 		sweep("timely_flow_new", first(), "timely_flow_new", lesser=True)
-		sweep("onramp_new", first(), "timely_onramp_add", but="timely_peer_get", lesser=True)
+		sweep("timely_onramp_new", first(), "timely_onramp_add", but="timely_peer_get", lesser=True)
 		sweep("peer_alloc", first("10.7.2.3"), "timely_peer_get", lesser=True)
 		sweep("a new flow", first("10.7.2.4"), TEXT, kinds=SLAB + PAGES, lesser=True)
 		burst(GROWS, first(count=1000), "bucket_table_alloc", times=(3,))
 		arrives()
 
-		# OR-ACKs, sent and received.
+		# OR-ACKs are sent by the receiver and accepted by the sender.
 		add("0.0.0.0/0")
-		def told(to):
+		def answered(to):
 		    def operate():
 		        sock = source(to=to, port=98, rate=100000000)
 		        for index in range(40):
@@ -276,15 +283,15 @@ packets_go_with_less_service() {
 		        return 0
 		    return operate
 		before = counters("h2")["send_errors"]
-		burst("acker_build", told(H2), "acker_build")
+		burst("acker_build", answered(H2), "acker_build")
 		assert counters("h2")["send_errors"] > before, "OR-ACKs not sent are not counted"
-		sent, heard = counters("h2")["sent"], counters("h1")
-		burst("timely_peer_want_clock", told("10.7.2.5"), "timely_peer_want_clock", times=(2,))
-		sweep("a told flow", told("10.7.2.3"), TEXT, kinds=SLAB + PAGES, lesser=True)
+		sent = counters("h2")["sent"]
+		burst("timely_peer_want_clock", answered("10.7.2.5"), "timely_peer_want_clock", times=(2,))
+		sweep("a flow with OR-ACKs", answered("10.7.2.3"), TEXT, kinds=SLAB + PAGES, lesser=True)
 		assert counters("h2")["sent"] > sent, "no OR-ACK is sent when there is memory again"
 		without_rules()
 
-		# Connections.
+		# Connections of timely, and a connection that switches to timely
 		burst("timely_flow_new", lambda: TcpFlow(cc="timely").close() or 0, "timely_flow_new", times=(1, 2, 3))
 		flow = TcpFlow(cc="cubic")
 		def switch(cc):
@@ -309,7 +316,7 @@ packets_go_with_less_service() {
 }
 
 packets_leave_whole() {
-	# A copy of each packet, which waits elsewhere.
+	# Copies of all packets wait in another qdisc, so that their data is shared.
 	must ip -n h1 -batch - <<-EOF
 		link add away type dummy
 		link set away up
@@ -318,7 +325,7 @@ packets_leave_whole() {
 	faults <<-'EOF'
 		rt = Rtnetlink()
 		rt.plain()
-		assert not rt.qdisc(option(TCA["SEGMENT"], "I", 4200), 0x500)()
+		assert not rt.qdisc(option(TCA["SPLIT"], "I", 4200), 0x500)()
 		def carried():
 		    transfer = Transfer(1000000, rate=25000000)
 		    carry(transfer)
@@ -334,7 +341,7 @@ packets_leave_whole() {
 		tc("qdisc", "add", "dev", "eth0", "clsact")
 		tc("filter", "add", "dev", "eth0", "egress", "matchall", "action", "mirred", "egress", "mirror",
 		   "dev", "away")
-		burst("tq_own_gso_size", carried, "tq_dequeue", but="__skb_gso_segment")
+		burst("tq_unshare_gso_size", carried, "tq_dequeue", but="__skb_gso_segment")
 		tc("qdisc", "del", "dev", "eth0", "clsact")
 		say(stats()["segment_errors"], "packets left whole,", stats()["segmented"], "were split")
 		result(whole=stats()["segment_errors"], split=stats()["segmented"])
@@ -351,7 +358,7 @@ nics_are_known_later() {
 		def host(*words):
 		    done = subprocess.run(words, check=False, text=True, capture_output=True)
 		    assert not done.returncode, done.stderr
-		script = HERE + "/hw_stamps.py"
+		script = HERE + "/hw_timestamps.py"
 		def create():
 		    host("ip", "link", "add", "hw", "type", "hwnic")
 		    for end in "hw", "hwp":
@@ -375,7 +382,7 @@ nics_are_known_later() {
 		    create()
 		create()
 		burst("timely_link_add", up, "timely_link_event", undo=again)
-		burst("timely_nic_add: record", up, "timely_nic_look", but="timely_nic_note_napis", undo=again)
+		burst("timely_nic_add: record", up, "timely_nic_update", but="timely_nic_note_napis", undo=again)
 		burst("timely_nic_note_napis", up, "timely_nic_note_napis", undo=again)
 		host("ip", "link", "set", "dummy0", "up")
 		percpu = Percpu()
@@ -397,9 +404,9 @@ every_site_was_failed() {
 		report()
 	EOF
 	expect sites -ge 40
-	expect strangers -eq 0
-	expect gone -eq 0
-	expect never -eq 0
+	expect strangers -eq 0 "calls that allocate and are not in SITES of alloc_faults.py"
+	expect gone -eq 0 "entries of SITES that are not in the source"
+	expect never -eq 0 "entries of SITES that have not failed"
 }
 
 if [ -e $injection/fail_page_alloc/require-start ]; then

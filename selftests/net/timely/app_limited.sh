@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Section 5 of the paper: the rate may rise only while the application uses more
-# than 80 % of it, so that one that does not cannot flood the path when it does.
+# App-limited connections: the rate rises only while the application uses more than 80 % of it
+# (TIMELY, section 5). Otherwise an application could flood the path with an unused rate later.
+# Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -13,8 +14,8 @@ hosts() {
 	h1_qdisc fq
 }
 
-# uses KBPS FIRST_KBPS LIMIT_KBPS EVERY...: however the application cuts its data,
-# the rate must not rise above a quarter more than it sends, or where it began.
+# uses KBPS FIRST_KBPS LIMIT_KBPS EVERY...: an application writes KBPS in parts every EVERY
+# seconds, from a first rate of FIRST_KBPS. The rate must stay below LIMIT_KBPS for each EVERY.
 uses() {
 	kbps=$1
 	first=$2
@@ -34,26 +35,26 @@ uses() {
 	done
 }
 
-rate_stays_near_what_is_sent() {
+rate_stays_near_the_applications_rate() {
 	uses 50000 60000 70000 0.00005 0.0001 0.0005 0.002
 }
 
-rate_stays_at_the_first() {
+rate_stays_at_the_first_rate() {
 	uses 50000 500000 520000 0.0001 0.002
 }
 
-rate_reaches_the_line_with_a_backlog() {
+rate_reaches_the_link_rate_with_a_backlog() {
 	unload_timely
 	load_timely
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
-		0	reach line flow=a rate=9000000 within=0.11 every=0.002 last=1
+		0	reach link flow=a rate=9000000 within=0.11 every=0.002 last=1
 	EOF
-	expect line_us -gt 0 "9 Gbit/s not reached"
+	expect link_us -gt 0 "9 Gbit/s not reached"
 }
 
-# It does not take a backlog: who uses nine tenths of the rate may have more.
-rate_follows_who_uses_it() {
+# The rate also rises without a backlog, if the application uses more than 80 % of it.
+rate_follows_an_application_that_uses_it() {
 	unload_timely
 	load_timely first_rate_kbps=55000
 	traffic <<-EOF
@@ -64,5 +65,5 @@ rate_follows_who_uses_it() {
 	expect_near got 200000 5
 }
 
-run_cases hosts rate_stays_near_what_is_sent rate_stays_at_the_first \
-	rate_reaches_the_line_with_a_backlog rate_follows_who_uses_it
+run_cases hosts rate_stays_near_the_applications_rate rate_stays_at_the_first_rate \
+	rate_reaches_the_link_rate_with_a_backlog rate_follows_an_application_that_uses_it

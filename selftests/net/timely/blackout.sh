@@ -1,16 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A second of nothing in the middle of a transfer: how the retransmission timer backs off, how
-# connections spread, and how soon the rate is back. The guest's kernel has a jiffy of 10 ms
-# (CONFIG_HZ=100), and TCP's timer counts jiffies.
+# A path that carries nothing for a second in the middle of a transfer: how the retransmission
+# timer backs off, how retransmissions of many connections spread, and how soon the rate is back;
+# with and without linear_timeouts. Topology: h1 -- mid -- h2, 1 Gb/s. The guest's kernel has a
+# jiffy of 10 ms (CONFIG_HZ=100), the unit of TCP's timer.
 
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc
 
 jiffy_us=10000
-# TCP's least timer, by default
+# TCP's minimum retransmission timeout, by default
 rto_min_us=200000
 
 hosts() {
@@ -21,8 +22,8 @@ hosts() {
 
 set_h1() { must ip netns exec h1 sh -c "echo $2 >/proc/sys/net/ipv4/$1"; }
 
-# least_timer US [ROUTE-OPTION]...: of the IPv4 route, and of new sockets; of the IPv6 route where
-# the kernel has no such setting for sockets, before 6.11
+# least_timer US [ROUTE-OPTION]...: set TCP's minimum timeout of the IPv4 route and of new sockets.
+# Kernels before 6.11 have no setting for sockets: there it is set for the IPv6 route.
 least_timer() {
 	least_us=$1
 	shift
@@ -34,23 +35,23 @@ least_timer() {
 	fi
 }
 
-# With the setting, and a least timer of 25 ms: 20 timeouts that do not double a timer of at
-# least 50 ms bridge a second.
+# linear_timeouts 20 and a minimum timeout of 25 ms: 20 timeouts of 50 ms or more last for a
+# second.
 retry_often() {
 	set_h1 timely/linear_timeouts 20
 	least_timer 25000 rto_min 25ms
 }
 
-retry_as_ever() {
+retry_by_default() {
 	set_h1 timely/linear_timeouts 0
 	least_timer $rto_min_us
 }
 
-wire_light() { echo "tc -n mid qdisc change dev to2 root netem limit 10000 rate 1gbit delay 10us"; }
-wire_dark() { echo "$(wire_light) loss 100%"; }
+good_wire() { echo "tc -n mid qdisc change dev to2 root netem limit 10000 rate 1gbit delay 10us"; }
+lossy_wire() { echo "$(good_wire) loss 100%"; }
 
-# comes_back ADDRESS COMMAND-THAT-ENDS-IT COMMAND-THAT-RESUMES-IT: by TCP's own timer, which
-# waits for up to as long again, and a quarter, as the silence was
+# comes_back ADDRESS STOP-COMMAND RESUME-COMMAND: with TCP's own timer. A retransmission may come
+# up to 1.25 times the outage's length after its end.
 comes_back() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$1 cc=timely verify=1
@@ -63,7 +64,7 @@ comes_back() {
 	expect before -ge 800000
 	expect nothing -eq 0
 	expect again_began_us -gt 1110000
-	# A tail loss probe; 210, 420 to 525 and 840 to 1050 ms, with what the timers round up
+	# A tail loss probe, then timeouts after 210, 420 to 525 and 840 to 1050 ms, rounded up
 	expect again_began_us -le 2050000 "TCP did not try again"
 	expect again_us -gt 0 "the rate did not come back"
 	expect again_us -le 200000 "us after the first ACK"
@@ -71,8 +72,8 @@ comes_back() {
 	expect a_same -eq 1
 }
 
-# comes_back_soon ADDRESS COMMAND-THAT-ENDS-IT COMMAND-THAT-RESUMES-IT: with the setting,
-# 90 % of the rate are back within 200 ms after the end
+# comes_back_soon ADDRESS STOP-COMMAND RESUME-COMMAND: with linear_timeouts, 90 % of the goodput
+# is back within 200 ms after the end of the outage.
 comes_back_soon() {
 	retry_often
 	traffic <<-EOF
@@ -83,29 +84,29 @@ comes_back_soon() {
 		1.11	run $3
 		1.11	reach again flow=a rate=before*0.9 within=0.5 every=0.01 last=1
 	EOF
-	retry_as_ever
+	retry_by_default
 	expect before -ge 800000
 	expect nothing -eq 0
 	expect again_us -gt 0 "the rate did not come back"
-	expect again_us -le 200000 "us after the silence"
+	expect again_us -le 200000 "us after the outage"
 	expect a_done -eq 1
 	expect a_same -eq 1
 }
 
-after_all_is_lost() { comes_back $h2_v6 "$(wire_dark)" "$(wire_light)"; }
+after_all_is_lost() { comes_back $h2_v6 "$(lossy_wire)" "$(good_wire)"; }
 
 after_the_link_was_down() {
 	comes_back $h2_v4 "ip -n mid link set to2 down" "ip -n mid link set to2 up"
 }
 
-# Only ACKs are lost: data arrives, and nobody hears of it.
+# Only ACKs are lost: data arrives, but the sender does not know.
 after_no_ack_came() {
 	comes_back $h2_v4 \
 		"tc -n mid qdisc change dev to1 root netem limit 10000 delay 10us loss 100%" \
 		"tc -n mid qdisc change dev to1 root netem limit 10000 delay 10us"
 }
 
-soon_after_all_is_lost() { comes_back_soon $h2_v6 "$(wire_dark)" "$(wire_light)"; }
+soon_after_all_is_lost() { comes_back_soon $h2_v6 "$(lossy_wire)" "$(good_wire)"; }
 
 soon_after_the_link_was_down() {
 	comes_back_soon $h2_v4 "ip -n mid link set to2 down" "ip -n mid link set to2 up"
@@ -117,16 +118,16 @@ soon_after_no_ack_came() {
 		"tc -n mid qdisc change dev to1 root netem limit 10000 delay 10us"
 }
 
-# ---- what is sent into the silence ----
+# ---- retransmissions during an outage ----
 
-# silence CC FLOWS SECONDS: so many connections send a packet each, at once, into a wire that
-# loses all for so long. Sets
-#	arrived		connections whose data came in the end
-#	tries		retransmissions of the connection with the fewest, until then
-#	wait_1 ...	us from each packet of the first connection to the next
-#	share_1 ...	of all connections' first retransmissions, second, ...: the most, percent,
-#			that leave within 10 ms
-# There are no tail loss probes: each retransmission is a timeout's.
+# silence CC FLOWS SECONDS: FLOWS connections send one packet each, at the same time, into a link
+# that loses everything for SECONDS. Sets
+#	arrived		connections whose data has arrived after the outage
+#	tries		retransmissions during the outage of the connection with the fewest
+#	wait_1 ...	us from one packet of the first connection to its next
+#	share_1 ...	of the first (second, ...) retransmissions of all connections, percent: the
+#			largest share that leaves within 10 ms
+# Tail loss probes are off, so each retransmission follows a timeout.
 silence() {
 	tracing_up
 	set_h1 tcp_early_retrans 0
@@ -142,7 +143,7 @@ silence() {
 		    client.sendall(bytes(1000))
 		    server.recv(1000)
 		time.sleep(0.5)
-		subprocess.run("$(wire_dark)".split(), check=True)
+		subprocess.run("$(lossy_wire)".split(), check=True)
 		put("trace", "")
 		put("trace_clock", "mono")
 		put("buffer_size_kb", "16384")
@@ -152,7 +153,7 @@ silence() {
 		    client.sendall(bytes(1000))
 		time.sleep($3)
 		put("events/tcp/tcp_retransmit_skb/enable", "0")
-		subprocess.run("$(wire_light)".split(), check=True)
+		subprocess.run("$(good_wire)".split(), check=True)
 		arrived = 0
 		for client, server in pairs:
 		    server.settimeout(10)
@@ -178,8 +179,9 @@ silence() {
 	expect arrived -eq "$2"
 }
 
-# RFC 6298 5.5: the timer doubles at each timeout. The first doubling adds up to a quarter,
-# which the later ones double, too. The kernel rounds timers up, above 640 ms to 80 ms.
+# RFC 6298 5.5: the timer doubles at each timeout. The first doubling adds a random part of up to
+# a quarter, which later doublings double as well. The kernel rounds timers up, those above 640 ms
+# to a multiple of 80 ms.
 timer_doubles() {
 	for control in timely timely_patched; do
 		silence $control 1 4.5
@@ -189,7 +191,7 @@ timer_doubles() {
 			expect wait_$number -ge $least $control
 			least=$((2 * least))
 		done
-		# TCP's timer is the RTT more than its least: a jiffy.
+		# TCP's timer is its minimum plus the RTT, which is rounded up to a jiffy.
 		most=$(((rto_min_us + jiffy_us) * 5 / 4))
 		for number in 1 2 3 4; do
 			expect wait_$number -le $((most + 9 * jiffy_us)) $control
@@ -198,8 +200,9 @@ timer_doubles() {
 	done
 }
 
-# The setting is of timeouts after the first: that one always doubles the timer.
-timer_is_held() {
+# The first timeout always doubles the timer. With linear_timeouts=3 the next three timeouts do not;
+# later ones double it again.
+timer_does_not_double() {
 	set_h1 timely/linear_timeouts 3
 	silence timely 1 4.5
 	set_h1 timely/linear_timeouts 0
@@ -214,11 +217,11 @@ timer_is_held() {
 	expect wait_6 -ge $((2 * wait_2 - 2 * jiffy_us))
 }
 
-# Never sooner than twice the least timer, and no more than 20 of a second's.
-timer_is_held_above_the_route_s() {
+# Retransmissions are never closer than twice the minimum timeout, and at most 20 in a second.
+timer_stays_at_least_twice_the_minimum() {
 	retry_often
 	silence timely 1 1
-	retry_as_ever
+	retry_by_default
 	expect tries -ge 8
 	expect tries -le 21
 	expect wait_1 -ge 25000
@@ -228,8 +231,8 @@ timer_is_held_above_the_route_s() {
 	done
 }
 
-# Presets by name have no such setting.
-timer_of_presets_is_not_held() {
+# Congestion controls that are presets by name (timely_patched) ignore linear_timeouts.
+timer_of_presets_doubles() {
 	set_h1 timely/linear_timeouts 20
 	silence timely_patched 1 2
 	set_h1 timely/linear_timeouts 0
@@ -237,8 +240,8 @@ timer_of_presets_is_not_held() {
 	expect wait_3 -ge $((4 * rto_min_us))
 }
 
-# A thousand connections time out within a jiffy, and do not retransmit together from then on.
-# Others do, all of them.
+# A thousand connections have their first timeout within one jiffy. Their later retransmissions
+# are spread in time; those of cubic are not.
 a_thousand_spread() {
 	silence timely 1000 2.2
 	expect tries -ge 3
@@ -246,12 +249,12 @@ a_thousand_spread() {
 	expect share_3 -le 40 "% of the third retransmissions within 10 ms"
 	silence cubic 1000 2.2
 	expect tries -ge 3
-	expect share_2 -ge 90 "% of cubic's"
-	expect share_3 -ge 90 "% of cubic's"
+	expect share_2 -ge 90 "% of the second retransmissions of cubic"
+	expect share_3 -ge 90 "% of the third retransmissions of cubic"
 }
 
-# A SYN's timer is TCP's own: its tries are few, and a second apart.
-syns_are_tried_as_ever() {
+# Retransmissions of SYNs keep TCP's own timer: few, and a second apart.
+syns_are_retried_by_default() {
 	wire_to_h2 "rate 1gbit delay 10us loss 100%"
 	traffic <<-EOF
 		0	counters old ns=h1
@@ -266,9 +269,8 @@ syns_are_tried_as_ever() {
 	expect a_same -eq 1
 }
 
-# Nor is it ours where the congestion control is chosen while they are under way; and
-# a SYN that is lost sets no rate.
-syns_are_tried_as_ever_by_others() {
+# The same when a connection changes to timely during the handshake. A lost SYN sets no rate.
+syns_are_retried_by_default_after_a_switch() {
 	wire_to_h2 "rate 1gbit delay 10us loss 100%"
 	traffic <<-EOF
 		0	counters old ns=h1
@@ -289,7 +291,7 @@ syns_are_tried_as_ever_by_others() {
 	done
 }
 
-# A timeout while losses are being repaired begins a silence as any, and the timer doubles.
+# A timeout during loss recovery (TCP_CA_Recovery) starts the same back-off: the timer doubles.
 after_losses() {
 	netem="run tc -n mid qdisc change dev to2 root netem limit 10000 rate 1gbit delay 10us loss"
 	wire_to_h2 "rate 1gbit delay 10us"
@@ -302,26 +304,25 @@ after_losses() {
 		0.2	reach again flow=a rate=100000 within=1.5 every=0.01 acked=1 last=1
 		0.45	$netem 0%
 	EOF
-	# In recovery, or this shows nothing.
+	# The case is valid only in recovery.
 	expect quiet_ca_state -eq 3
-	# Retransmissions 200 ms into the silence and, doubled, 400 to 500 ms later
+	# Retransmissions 200 ms after the start of the outage and, doubled, 400 to 500 ms later
 	expect again_began_us -ge $((100000 + 3 * rto_min_us))
 	expect again_began_us -le $((100000 + rto_min_us + (rto_min_us + jiffy_us) * 5 / 2 + 50000))
 	expect a_done -eq 1
 	expect a_same -eq 1
 }
 
-# A router that has no way to the host says so for each retransmission, and TCP takes the
-# back-off of that one back (RFC 6069): without any setting, retransmissions come at TCP's
-# least timer then.
-after_a_router_said_so() {
+# A router without a route answers each retransmission by "ICMP unreachable". TCP then reverts
+# its back-off (RFC 6069), so retransmissions come at TCP's minimum timeout, without any setting.
+after_icmp_unreachable() {
 	known_hosts
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
-		0.1	run $(wire_dark)
+		0.1	run $(lossy_wire)
 		0.25	run ip -n mid route add unreachable $h2_v4
 		1.1	run ip -n mid route del unreachable $h2_v4
-		1.1	run $(wire_light)
+		1.1	run $(good_wire)
 		1.1	reach again flow=a rate=100000 within=1 every=0.01 last=1
 	EOF
 	echo $((1000000 / jiffy_us)) >/proc/sys/net/ipv4/route/error_cost
@@ -329,16 +330,16 @@ after_a_router_said_so() {
 	expect again_us -le $((rto_min_us + 5 * jiffy_us))
 }
 
-# So it is with the setting, where icsk_backoff has to agree with the timer.
-after_a_router_said_so_to_a_held_timer() {
+# The same with linear_timeouts: icsk_backoff has to agree with the timer.
+after_icmp_unreachable_with_linear_timeouts() {
 	known_hosts
 	set_h1 timely/linear_timeouts 20
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
-		0.1	run $(wire_dark)
+		0.1	run $(lossy_wire)
 		0.9	run ip -n mid route add unreachable $h2_v4
 		1.6	run ip -n mid route del unreachable $h2_v4
-		1.6	run $(wire_light)
+		1.6	run $(good_wire)
 		1.6	reach again flow=a rate=100000 within=1 every=0.01 last=1
 	EOF
 	echo $((1000000 / jiffy_us)) >/proc/sys/net/ipv4/route/error_cost
@@ -347,8 +348,8 @@ after_a_router_said_so_to_a_held_timer() {
 	expect again_us -le $((rto_min_us + 5 * jiffy_us))
 }
 
-# They know each other, whatever is lost; and routers answer each packet: nothing is charged to
-# the hosts that they answer. The kernel has one such charge for all namespaces, a second's jiffies.
+# Permanent neighbours, so that no ARP is lost, and no rate limit for ICMP errors. The kernel has
+# one error_cost, which limits these errors, for all namespaces: by default a second, in jiffies.
 known_hosts() {
 	wire_to_h2 "rate 1gbit delay 10us"
 	must ip netns exec mid sh -c "echo 0 >/proc/sys/net/ipv4/icmp_ratelimit"
@@ -359,9 +360,9 @@ known_hosts() {
 		lladdr "$(ip netns exec mid cat /sys/class/net/to2/address)"
 }
 
-# A receiver without room answers: its connection is in no silence, and no setting makes TCP ask
-# it more often. The receiver of 6.1 drops what it has no room for without an answer, and its
-# sender cannot tell that from a silence.
+# A receiver whose window is full still answers, so linear_timeouts does not make TCP's window
+# probes more frequent. The receiver of Linux 6.1 drops packets that do not fit without an answer,
+# which its sender cannot distinguish from an outage.
 while_the_receiver_has_no_room() {
 	wire_to_h2 "rate 1gbit delay 10us"
 	set_h1 timely/linear_timeouts 20
@@ -388,10 +389,11 @@ while_the_receiver_has_no_room() {
 	fi
 }
 
-# A link that goes down takes its IPv6 addresses along: what needs them comes first.
+# A link that goes down loses its IPv6 addresses, so the cases that need IPv6 come first.
 run_cases hosts after_all_is_lost soon_after_all_is_lost \
 	after_the_link_was_down after_no_ack_came soon_after_the_link_was_down soon_after_no_ack_came \
-	after_losses after_a_router_said_so after_a_router_said_so_to_a_held_timer \
-	timer_doubles timer_is_held timer_is_held_above_the_route_s timer_of_presets_is_not_held \
+	after_losses after_icmp_unreachable after_icmp_unreachable_with_linear_timeouts \
+	timer_doubles timer_does_not_double timer_stays_at_least_twice_the_minimum \
+	timer_of_presets_doubles \
 	a_thousand_spread while_the_receiver_has_no_room \
-	syns_are_tried_as_ever syns_are_tried_as_ever_by_others
+	syns_are_retried_by_default syns_are_retried_by_default_after_a_switch

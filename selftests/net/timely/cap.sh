@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# SO_MAX_PACING_RATE is an order.
+# SO_MAX_PACING_RATE limits the rate of a connection, over fq and without a qdisc.
+# Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -9,7 +10,7 @@ need_tools insmod rmmod ip tc
 
 hosts() {
 	hosts_up "rate 1gbit delay 10us"
-	# A rate that the path carries and that does not move by itself.
+	# A constant rate below the link rate.
 	load_timely $steady first_rate_kbps=500000
 }
 
@@ -27,7 +28,7 @@ caps_from_the_start() {
 	done
 }
 
-# The higher cap takes effect, and none at all leaves TIMELY's own rate.
+# A new cap takes effect at once; a cap above TIMELY's rate does not raise the rate.
 may_be_raised_and_lowered() {
 	for qdisc in fq noqueue; do
 		h1_qdisc $qdisc

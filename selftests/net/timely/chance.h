@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the fuzzers draw at random. The same seed in chance_state draws the same.
+ * Pseudo-random numbers for the fuzzers. chance_state is the seed: the same seed gives the same
+ * sequence.
  */
 #ifndef _TIMELY_CHANCE_H
 #define _TIMELY_CHANCE_H
@@ -10,7 +11,7 @@
 
 static __u64 chance_state;
 
-/* splitmix64 */
+/* 64 random bits, by the generator splitmix64 */
 static inline __u64 chance(void)
 {
 	__u64 z = chance_state += 0x9e3779b97f4a7c15ULL;

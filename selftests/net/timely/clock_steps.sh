@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# RTTs stay true and rates stay up whatever is done to the clocks of the sender's host: its
-# real-time clock, by which drivers stamp and drains begin, and its NIC's clock. Both are set
-# forth and back by 1 us to an hour, slewed by 500 ppm, and the kernel inserts and deletes leap
-# seconds; with base RTTs from 10 us to 2 ms. TIMELY_CLOCKS=full takes all values of all.
+# RTTs stay right and rates stay up while the clocks of the sender's host are changed: its real-time
+# clock, which driver timestamps and base-RTT probes use, and its NIC's clock. The clocks are set
+# forward and back by 1 us to an hour and slewed by 500 ppm, and the kernel inserts and deletes leap
+# seconds; with base RTTs from 10 us to 2 ms. TIMELY_CLOCKS=full tests more sizes and delays.
+# Topology: h1 == h2, a pair of test NICs (hw_lib.sh).
 
 . "$(dirname "$0")/hw_lib.sh"
 
@@ -20,14 +21,14 @@ else
 	nic_sizes="1000 3600000000000"
 	all_sizes=1000000
 fi
-# What the host sees packets late by, at most.
-noise=50000
+# ns: the longest random delay with which the host handles received packets
+jitter=50000
 
 hosts() {
 	# shellcheck disable=SC2086 # several arguments
 	load_hw $fixed
 	nics_up
-	busy h1 eth0 $noise
+	busy h1 eth0 $jitter
 	cat >"$work/steps.py" <<-'EOF'
 		# steps.py EVERY_SECONDS CLOCK[,CLOCK]... NS...: step the clocks by each, in turn;
 		# a clock is real, /dev/ptpN, or a file that takes the step
@@ -47,8 +48,9 @@ hosts() {
 	EOF
 	cat >"$work/adjtimex.py" <<-'EOF'
 		# adjtimex.py frequency PPM: slew the clocks
-		# adjtimex.py leap insert|delete: it comes at the end of a day, in about a second
-		# adjtimex.py leap none: none is to come; the kernel knows a second later
+		# adjtimex.py leap insert|delete: step the clock to one or two seconds before the
+		# end of a day, where the kernel inserts or deletes a second
+		# adjtimex.py leap none: no leap second; the kernel uses this after a second
 		import ctypes, struct, sys, time
 		ADJ_FREQUENCY, ADJ_STATUS, STA_INS, STA_DEL = 2, 16, 16, 32
 		libc = ctypes.CDLL(None, use_errno=True)
@@ -65,24 +67,26 @@ hosts() {
 		    insert = sys.argv[2] == "insert"
 		    day = 86400 * 10**9
 		    end = (time.clock_gettime_ns(time.CLOCK_REALTIME) // day + 2) * day
-		    # The kernel looks at the flag at the end of a second of the day before.
+		    # The kernel checks the flag at the start of each second, so it must be set a
+		    # second before the end of the day.
 		    time.clock_settime_ns(time.CLOCK_REALTIME, end - (1050 if insert else 2050) * 10**6)
 		    adjust(ADJ_STATUS, status=STA_INS if insert else STA_DEL)
 	EOF
 }
 
+# as_usual all|none: reset the settings of h1's NIC
 as_usual() {
-	stamps h1 eth0 "$1"
-	busy h1 eth0 $noise
+	timestamps h1 eth0 "$1"
+	busy h1 eth0 $jitter
 }
 
-# A base RTT of twice that.
+# delay NS: the delay of each direction; the base RTT is twice as long
 delay() {
 	knob h1 eth0 delay_ns "$1"
 	knob h2 eth0 delay_ns "$1"
 }
 
-# count NAME: sets $count to what module timely has counted
+# count NAME: set $count to a counter of timelyctl rtt
 count() {
 	must "$timelyctl" -j rtt
 	count=$("$python" -I -c '
@@ -90,7 +94,7 @@ import json, sys
 print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$work/must" "$1") || fail "no counter $1"
 }
 
-# both_ways SIZE...: forth and back again, back and forth
+# both_ways SIZE...: steps forward and back, then back and forward
 both_ways() {
 	signed=
 	for size; do
@@ -99,14 +103,13 @@ both_ways() {
 	echo "$signed"
 }
 
-# A script that has a clock stepped in the background.
-# stepping EVERY CLOCK NS...
+# stepping EVERY CLOCK NS...: create a script that starts steps.py in the background
 stepping() {
 	echo "ip netns exec h1 $python -I $work/steps.py $* >$work/stepped 2>&1 &" >"$work/stepping"
 }
 
-# Steps each @every s of @clock, while flows run; then judge.
-# while_stepping EVERY SECONDS CLOCK NS...
+# while_stepping EVERY SECONDS CLOCK NS...: step the clock every EVERY seconds while connections
+# run, then "judge"
 while_stepping() {
 	every=$1
 	seconds=$2
@@ -121,18 +124,18 @@ while_stepping() {
 	traffic <"$work/plan"
 	expect_flows_done
 	[ ! -s "$work/stepped" ] || fail "$(cat "$work/stepped")"
-	# What is sent after the flow's end comes without stamps.
+	# ACKs after the end of the flows have no timestamps.
 	until=$("$python" -I -c "print(int($seconds * 1000000 - 1000))")
 	judge until_us="$until"
 	expect unjoined -eq 0 "$*"
 }
 
-# RTTs that end with a driver's stamp end when the driver saw the ACK, and without one, not earlier.
+# expect_software WHY...: RTTs end when the driver or TCP received the ACK, never earlier.
 expect_software() {
 	expect software_min -ge -$exact "$*"
-	expect software_max -le $((noise + 2000)) "$*"
+	expect software_max -le $((jitter + 2000)) "$*"
 	[ -z "${tcp_min-}" ] || expect tcp_min -ge -$exact "$*"
-	[ -z "${tcp_max-}" ] || expect tcp_max -le $((noise + 2000)) "$*"
+	[ -z "${tcp_max-}" ] || expect tcp_max -le $((jitter + 2000)) "$*"
 	expect hardware -eq 0 "$*"
 }
 
@@ -147,9 +150,10 @@ the_real_clock_is_set() {
 			before=$count
 			# shellcheck disable=SC2046 # several
 			while_stepping 0.02 0.2 real $(both_ways "$size")
-			say "base RTT 2 x $delay ns, by $size ns: $driver_later RTTs by the driver's stamps, $tcp_later without"
+			say "base RTT 2 x $delay ns, by $size ns: $driver_later RTTs by driver timestamps, $tcp_later without"
 			expect_software "base RTT 2 x $delay ns, by $size ns"
-			# A clock that was set back by less than a second tells nothing for as long.
+			# After the clock was set back by less than a second, driver timestamps are
+			# not used for as long.
 			expect driver_later -ge $((measured * (size >= 10000000 && size < 1000000000 ? 50 : 90) / 100))
 			expect measured -ge 100
 			count real_set
@@ -159,8 +163,8 @@ the_real_clock_is_set() {
 	done
 }
 
-# A stamp is of no use for as long only as it takes to be sure.
-the_real_clock_is_set_always() {
+# A small step every 10 ms: driver timestamps are used again as soon as they are certain.
+the_real_clock_is_set_often() {
 	as_usual none
 	truth_types=R
 	total_kbps=1000000
@@ -198,7 +202,7 @@ leap_seconds() {
 		expect driver_later -ge $((measured * 95 / 100)) "$leap"
 		must "$python" -I "$work/adjtimex.py" leap none
 		sleep 1.1
-		# Once by hand, to the end of a day, and once by the kernel.
+		# The clock was set twice: by adjtimex.py, and by the kernel's leap second.
 		count real_set
 		count=$((count - before))
 		expect count -eq 2 "$leap"
@@ -228,10 +232,10 @@ slewing() {
 	done
 	unset total_kbps
 	count real_set
-	expect count -eq "$before" "slewing is no setting"
+	expect count -eq "$before" "slewing was counted as setting the clock"
 }
 
-# What the smallest and largest steps do to hardware stamps; hw_rtt has those between.
+# The smallest and largest steps of the NIC's clock; hw_rtt tests steps in between.
 the_nics_clock_is_stepped() {
 	as_usual all
 	truth_types=R
@@ -241,7 +245,7 @@ the_nics_clock_is_stepped() {
 			while_stepping 0.15 0.7 /sys/class/net/eth0/hwnic/phc_step_ns "$size" "-$size" "$size"
 			say "base RTT 2 x $delay ns, by $size ns: $error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
 			expect hardware -ge 200
-			# As hw_rtt has it.
+			# The limits of hw_rtt
 			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
 			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
 			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
@@ -249,23 +253,23 @@ the_nics_clock_is_stepped() {
 	done
 }
 
-# ptp_of NAMESPACE: sets $ptp
+# ptp_of NAMESPACE: set $ptp to the PTP device of eth0
 ptp_of() {
 	ptp=$(in_ns "$1" sh -c 'ls /sys/class/net/eth0/device/ptp')
 	[ -c "/dev/$ptp" ] || fail "no clock /dev/$ptp"
 	ptp=/dev/$ptp
 }
 
-# As what keeps the time of hosts does it: the PTP clocks of two hosts and the real-time clock are
-# set together, while both hosts send and their modules read the PTP clocks.
+# As time synchronization does: the PTP clocks of two hosts and the real-time clock are set at the
+# same time, while both hosts send and their modules read the PTP clocks.
 the_clocks_of_all_hosts_are_set() {
 	cross=1
 	# shellcheck disable=SC2086 # several arguments
 	reload_hw $fixed
 	must tc -n h2 qdisc replace dev eth0 root timely
 	as_usual all
-	stamps h2 eth0 all
-	busy h2 eth0 $noise -30000
+	timestamps h2 eth0 all
+	busy h2 eth0 $jitter -30000
 	ptp_of h1
 	clocks=real,$ptp
 	ptp_of h2
@@ -290,14 +294,15 @@ the_clocks_of_all_hosts_are_set() {
 			say "base RTT 2 x $delay ns, by $size ns: $error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
 			expect unjoined -eq 0 "by $size ns"
 			expect hardware -ge 200
-			# A step within the noise is found when the PTP clock is read next.
+			# A step within the host's random delay is found when the PTP clock is read
+			# next.
 			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
 			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
 			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
 		done
 	done
 	must tc -n h2 qdisc del dev eth0 root
-	stamps h2 eth0 none
+	timestamps h2 eth0 none
 	busy h2 eth0 0 0
 	cross=0
 	unset total_kbps
@@ -305,8 +310,8 @@ the_clocks_of_all_hosts_are_set() {
 
 # ---- rates ----
 
-# With the default parameters, which look for the base RTT.
-# rates_under CLOCK NS...: each 50 ms
+# rates_under CLOCK NS...: with default parameters, which probe the base RTT, the clock is stepped
+# every 50 ms
 rates_under() {
 	clock=$1
 	shift
@@ -327,14 +332,16 @@ rates_under() {
 	say "$clock: $before1 $before2 $before3 $before4 kbit/s before"
 	sum=$((before1 + before2 + before3 + before4))
 	for flow in 1 2 3 4; do
-		# On long paths rates are not equal yet, and change by themselves: a flow's is the
-		# least it had in 100 ms before, and of one that had more than its share the share.
+		# On long paths rates are not equal yet and change by themselves. The reference is
+		# the lowest rate of the flow in 100 ms before the steps, but at most its fair
+		# share.
 		rate=$((sum / 4))
 		for window in 0 1 2 3; do
 			eval "had=\$w${window}_$flow"
 			[ "$had" -ge "$rate" ] || rate=$had
 		done
-		# They may fall that far in one window by themselves, not in two and not by half.
+		# Rates may fall below 80 % in one window by themselves, not in two in a row, and
+		# never by half.
 		low=0
 		for window in 4 5 6 7 8; do
 			eval "got=\$w${window}_$flow"
@@ -343,11 +350,12 @@ rates_under() {
 			expect got -ge $((rate / 2)) "$clock $*: 100 ms of flow $flow"
 		done
 	done
-	# Of 10 Gb/s.
+	# The link has 10 Gb/s.
 	expect sum -ge 9000000 "kbit/s before the first step"
 }
 
-# Until a step is noticed, and while a line is learnt, RTTs end with other stamps.
+# Until a step is noticed, and while a clock mapping is learnt, RTTs end with other timestamps.
+# Rates must not fall.
 rates_stay_up() {
 	tc -n h1 qdisc del dev eth0 root
 	unload_timely
@@ -355,17 +363,17 @@ rates_stay_up() {
 	must insmod "$modules/tcp_timely.ko"
 	must insmod "$modules/sch_timely.ko"
 	must tc -n h1 qdisc replace dev eth0 root timely
-	knob h1 eth0 noise_ns 0
+	knob h1 eth0 jitter_ns 0
 	for delay in $delays; do
 		delay "$delay"
-		stamps h1 eth0 none
+		timestamps h1 eth0 none
 		rates_under real 1000 -1000 1000000 -1000000 500000000 -500000000 \
 			3600000000000 -3600000000000
-		stamps h1 eth0 all
+		timestamps h1 eth0 all
 		rates_under /sys/class/net/eth0/hwnic/phc_step_ns 1000 -1000 -1000000 1000000 \
 			500000000 -500000000 3600000000000 -3600000000000
 	done
 }
 
-run_cases hosts the_real_clock_is_set the_real_clock_is_set_always leap_seconds slewing \
-	the_nics_clock_is_stepped the_clocks_of_all_hosts_are_set rates_stay_up all_goes
+run_cases hosts the_real_clock_is_set the_real_clock_is_set_often leap_seconds slewing \
+	the_nics_clock_is_stepped the_clocks_of_all_hosts_are_set rates_stay_up remove_all

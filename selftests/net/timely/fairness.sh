@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Two flows, the second 200 ms late, through one bottleneck of 1 Gb/s and 100 us.
+# Two flows share a bottleneck fairly, though the second starts 200 ms later.
+# Topology: h1 -- mid -- h2, 1 Gb/s, RTT 100 us.
 
 . "$(dirname "$0")/lib.sh"
 

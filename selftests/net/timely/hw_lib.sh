@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What the tests of hardware stamps share, beside lib.sh: hosts with test NICs
-# (selftests/hwnic), and RTTs as the congestion control measured them beside what
-# the NICs know.
+# The library of the tests with hardware timestamps, on top of lib.sh: hosts with test NICs
+# (drivers/net/hwnic), and a comparison of the RTTs that tcp_timely has measured with the NICs' log
+# of true arrivals and departures.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -11,16 +11,17 @@ need_tools insmod rmmod ip tc ethtool
 export TC_LIB_DIR="$modules"
 timelyctl=$modules/timelyctl
 
-# An ACK is found this close to when it arrived, ns, but for one of a hundred: a line
-# just learnt has a tail of errors.
+# ns: largest errors of an ACK's arrival by a hardware timestamp: "exact" for 99 % of the ACKs,
+# "almost" for all. Shortly after it was learnt the clock mapping has larger errors.
 exact=1000
 almost=2000
-# The rate is what it is at first: RTTs are measured, they move nothing.
+# Parameters under which RTTs are measured but do not change the rate.
 fixed="$steady first_rate_kbps=9000000"
-# Reading of the NICs' PTP clocks: in virtual time a reading is exact.
+# 1: read the NICs' PTP clocks (cross-timestamps). In virtual time such a reading is exact, so most
+# tests do without.
 cross=0
 
-# load_hw [ARGUMENT...]: of tcp_timely
+# load_hw [NAME=VALUE...]: load all modules, with these parameters of tcp_timely
 load_hw() {
 	is_loaded hwnic || must insmod "$modules/hwnic.ko"
 	must insmod "$modules/timely.ko" cross_timestamps="$cross"
@@ -30,7 +31,7 @@ load_hw() {
 	echo 65536 >$tracing/buffer_size_kb
 }
 
-# The clock's line is learnt anew.
+# reload_hw [NAME=VALUE...]: reload the modules, so that clock mappings are learnt from the start
 reload_hw() {
 	must tc -n h1 qdisc del dev eth0 root
 	unload_timely
@@ -46,19 +47,19 @@ in_ns() {
 	ip netns exec "$ns" "$@"
 }
 
-# knob NAMESPACE DEVICE NAME VALUE
+# knob NAMESPACE DEVICE NAME VALUE: set a setting of a test NIC, see drivers/net/hwnic/README.md
 knob() {
 	# shellcheck disable=SC2016 # for the inner shell
 	must in_ns "$1" sh -c 'echo "$3" >"/sys/class/net/$1/hwnic/$2"' knob "$2" "$3" "$4"
 }
 
-# stamps NAMESPACE DEVICE all|none|ptp
-stamps() {
-	must in_ns "$1" "$python" -I "$here/hw_stamps.py" filter "$2" "$3"
+# timestamps NAMESPACE DEVICE all|none|ptp: which received packets get hardware timestamps
+timestamps() {
+	must in_ns "$1" "$python" -I "$here/hw_timestamps.py" filter "$2" "$3"
 }
 
-# A cable, its two ends, and addresses that nobody has to be asked for.
-# cable NAMESPACE1 DEVICE1 NAMESPACE2 DEVICE2
+# cable NAMESPACE1 DEVICE1 NAMESPACE2 DEVICE2: a pair of test NICs, connected with a delay of 5 us
+# in each direction
 cable() {
 	must ip link add hw type hwnic
 	must ip -batch - <<-EOF
@@ -71,11 +72,12 @@ cable() {
 		must in_ns "${cable_end% *}" sh -c "
 			echo 0 >/proc/sys/net/ipv6/conf/${cable_end#* }/accept_dad"
 	done
-	# Many interrupts make it slow; the ACKs' end keeps one for each.
+	# Fewer interrupts of the receiver make the test faster. The sender, which gets the ACKs,
+	# keeps one interrupt per packet.
 	must in_ns "$3" ethtool -C "$4" rx-usecs 8 rx-frames 0
 }
 
-# host NAMESPACE
+# new_host NAMESPACE
 new_host() {
 	must ip netns add "$1"
 	must in_ns "$1" sh -c '
@@ -85,7 +87,7 @@ new_host() {
 		ip link set lo up'
 }
 
-# address NAMESPACE DEVICE NUMBER [NET]: 10.7.NET.NUMBER, and up
+# address NAMESPACE DEVICE NUMBER [NET]: set the device up with the address 10.7.NET.NUMBER
 address() {
 	must ip -n "$1" -batch - <<-EOF
 		address add 10.7.${4:-2}.$3/24 dev $2
@@ -94,7 +96,7 @@ address() {
 	EOF
 }
 
-# h1 eth0 == eth0 h2
+# nics_up: two hosts with a pair of test NICs, h1 eth0 == eth0 h2; h1's has hardware timestamps
 nics_up() {
 	new_host h1
 	new_host h2
@@ -102,18 +104,18 @@ nics_up() {
 	address h1 eth0 1
 	address h2 eth0 2
 	must tc -n h1 qdisc replace dev eth0 root timely
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	sleep 2
 }
 
-# A busy host, whose NIC has a clock of its own.
-# busy NAMESPACE DEVICE [NOISE_NS [DRIFT_PPB]]
+# busy NAMESPACE DEVICE [JITTER_NS [DRIFT_PPB]]: the host handles received packets with a random
+# delay of up to JITTER_NS, and the NIC's clock drifts
 busy() {
-	knob "$1" "$2" noise_ns "${3:-50000}"
+	knob "$1" "$2" jitter_ns "${3:-50000}"
 	knob "$1" "$2" phc_drift_ppb "${4:-50000}"
 }
 
-# More than lib.sh knows of.
+# Remove all hosts, also those that hosts_down of lib.sh does not know.
 nics_down() {
 	hosts_down
 	for ns in h3 ns1 ns2; do
@@ -127,8 +129,8 @@ no_nic_left() {
 	[ ! -e "$1" ]
 }
 
-# The last case of a file.
-all_goes() {
+# The last case of each file: everything can be removed.
+remove_all() {
 	nics_down
 	unload_timely
 	must rmmod hwnic
@@ -136,7 +138,9 @@ all_goes() {
 
 # ---- measuring ----
 
-# watch_nics NAMESPACE DEVICE...: from now on; frames sent, T, fill the log
+# watch_nics NAMESPACE DEVICE [NAMESPACE DEVICE]...: start to record trace events and the logs of
+# these NICs. $truth_types, RT by default, selects received (R) and transmitted (T) frames; T fills
+# the log quickly.
 watch_nics() {
 	: >"$work/truths"
 	echo 0 >$tracing/tracing_on
@@ -153,7 +157,8 @@ watch_nics() {
 	echo 1 >$tracing/tracing_on
 }
 
-# judge [OPTION...]: of hw_stamps.py; sets what it prints as variables
+# judge [OPTION...]: stop recording, and compare trace events and logs. See "judge" in
+# hw_timestamps.py for options and for the results, which become variables.
 judge() {
 	echo 0 >$tracing/tracing_on
 	echo 0 >$tracing/events/timely/timely_rtt/enable
@@ -166,12 +171,12 @@ judge() {
 		cat "$dir/truth" >"$work/truth-$(basename "$dir")"
 		read -r lost <"$dir/truth_lost"
 		echo 0 >"$dir/truth_enable"
-		[ "$lost" -eq 0 ] || fail "the NIC's log was too short: $lost records lost"
+		[ "$lost" -eq 0 ] || fail "the NIC's log was too short: $lost entries lost"
 	done <"$work/truths"
 	judge_again "$@"
 }
 
-# The same trace and logs.
+# judge_again [OPTION...]: compare the same trace and logs with other options
 judge_again() {
 	if [ -e "$work/judged" ]; then
 		while IFS='=' read -r key _; do
@@ -179,35 +184,35 @@ judge_again() {
 		done <"$work/judged"
 	fi
 	# shellcheck disable=SC2086 # several
-	must "$python" -I "$here/hw_stamps.py" judge "$work/trace" "$@" $logs
+	must "$python" -I "$here/hw_timestamps.py" judge "$work/trace" "$@" $logs
 	cp "$work/must" "$work/judged"
 	# shellcheck disable=SC1091 # KEY=NUMBER lines
 	. "$work/judged"
 	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/judged"
 }
 
-# What must always hold of what was judged, whatever happened.
+# expect_truth WHY...: conditions that hold after every "judge"
 expect_truth() {
 	expect unjoined -eq 0 "RTTs of ACKs that never arrived: $*"
 	expect twice -eq 0 "RTTs of segments sent twice: $*"
 	expect error_max -le $almost "hardware RTTs: $*"
 	[ -z "${software_min-}" ] || expect software_min -ge -$exact "$*"
-	[ -z "${early_min-}" ] || expect early_min -ge -$exact "RTTs that begin too late: $*"
+	[ -z "${early_min-}" ] || expect early_min -ge -$exact "RTTs that start after the departure: $*"
 }
 
-# Hardware stamps are used, all but the first ones.
+# expect_hardware WHY...: nearly all RTTs end with a hardware timestamp, and are right
 expect_hardware() {
 	expect hardware_later -gt 200 "hardware RTTs: $*"
 	rest=$((measured - hardware_later))
-	expect rest -le $((measured / 100)) "RTTs without a hardware stamp: $*"
-	expect doubtful_later -le $((measured / 20)) "doubtful stamps: $*"
+	expect rest -le $((measured / 100)) "RTTs without a hardware timestamp: $*"
+	expect doubtful_later -le $((measured / 20)) "doubtful timestamps: $*"
 	expect error_p99 -le $exact "$*"
 	expect_truth "$*"
 }
 
-# Connections from h1 to h2, 4.4 Gb/s in all, which is an ACK each 13 us: one alone
-# would hide what its NIC is late by, as a flow's packets do not overtake each other.
-# plan_flows SECONDS [ADDRESS [COUNT [OPTION...]]]
+# plan_flows SECONDS [ADDRESS [COUNT [OPTION...]]]: lines of a plan with COUNT connections from h1,
+# 32 by default, of 4.4 Gb/s in all, which is an ACK every 13 us. A single connection would hide the
+# random delay of received packets, as packets of one flow do not overtake each other.
 plan_flows() {
 	flows_for=$1
 	flows_to=${2:-$h2_v4}
@@ -223,7 +228,7 @@ plan_flows() {
 	done
 }
 
-# Those of the plan have ended well.
+# The flows of the plan have ended without errors.
 expect_flows_done() {
 	flow=0
 	while [ $flow -lt "$flows_count" ]; do
@@ -232,6 +237,7 @@ expect_flows_done() {
 	done
 }
 
+# flows SECONDS [ADDRESS [COUNT [OPTION...]]]: run such connections
 flows() {
 	plan_flows "$@" >"$work/plan"
 	traffic <"$work/plan"
@@ -240,7 +246,7 @@ flows() {
 	expect_flows_done
 }
 
-# bonds MODE DEVICE...: they are bond0 in h1 and h2, which has the addresses
+# bonds MODE DEVICE...: bond the devices in h1 and h2 as bond0, which gets the addresses
 bonds() {
 	mode=$1
 	shift

@@ -1,15 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Devices of other network namespaces cost a host's NICs and connections nothing, and
-# connections that begin are counted for each line, whatever namespaces they are in.
+# Links of a host with network namespaces (pods). Events of other namespaces' devices must not cause
+# work for the host's NIC and connections, and connections that start are counted per link over all
+# namespaces. Topology: h1 == h2, test NICs; with pods as namespaces behind a bridge or router in
+# h1.
 
 . "$(dirname "$0")/hw_lib.sh"
 
 load() {
-	load_hw preset=linux
-	# The law of each connection, as it is derived.
-	echo 1 >$tracing/events/timely/timely_derived/enable
+	load_hw preset=target_delay
+	# An event each time a connection computes its path-dependent parameters.
+	echo 1 >$tracing/events/timely/timely_computed/enable
 }
 
 begin() {
@@ -18,7 +20,7 @@ begin() {
 	for ns; do new_host "$ns"; done
 }
 
-one_line() {
+one_link() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
 	address h1 eth0 1
@@ -28,45 +30,47 @@ one_line() {
 
 # ---- events of other devices ----
 
-# How often the driver of h1's NIC was asked, and how often h1's connection derived its law.
+# queries [DEVICE]: how often the driver of h1's NIC was asked so far
 queries() {
 	in_ns h1 cat "/sys/class/net/${1:-eth0}/hwnic/queries"
 }
 
-# quiet_during COMMAND...: while a connection of h1 is open; sets derived and queried
-quiet_during() {
+# count_during COMMAND...: run the command while a connection of h1 is open. Sets derived, how often
+# the connection computed its parameters, and queried, how often the NIC's driver was asked.
+count_during() {
 	before=$(queries)
 	echo >$tracing/trace
 	echo "$*" >"$work/during"
 	echo "(sh $work/during && : >$work/went-well) >/dev/null 2>&1 &" >"$work/background"
 	rm -f "$work/went-well"
-	# A connection looks at its path by itself as well, each eighth of a second.
+	# Without any event, a connection computes its parameters every eighth of a second.
 	traffic <<-END
 		0	flow flow from=h1 to=h2 addr=$h2_v4 cc=timely rate=100000
 		0.05	run sh $work/background
 		0.2	end
 	END
 	within_seconds 5 test -e "$work/went-well" || fail "failed: $*"
-	derived=$(grep -c timely_derived: $tracing/trace)
+	derived=$(grep -c timely_computed: $tracing/trace)
 	queried=$(($(queries) - before))
 }
 
-# usual is how many laws there are without any event: two more or less by when drains are.
-usual_laws() {
-	quiet_during true
+# Sets usual: how often a connection computes its parameters without any event, plus two, as
+# base-RTT probes may cause more.
+usual_count() {
+	count_during true
 	usual=$((derived + 2))
 }
 
-# In user and network namespaces of its own, as any user can have them.
-# tenant COMMAND...: of ip, in one batch
+# tenant: reads commands of ip from standard input. "sh $work/as-tenant" then runs them in new user
+# and network namespaces, as any user can.
 tenant() {
 	echo "unshare -Urn ip -batch $work/tenant" >"$work/as-tenant"
 	cat >"$work/tenant"
 }
 
 others_devices_ask_no_nic() {
-	one_line
-	usual_laws
+	one_link
+	usual_count
 	for kind in lo dummy veth; do
 		{
 			device=d0
@@ -82,17 +86,17 @@ others_devices_ask_no_nic() {
 				count=$((count + 1))
 			done
 		} | tenant
-		quiet_during sh -e "$work/as-tenant"
-		say "$kind up and down 1000 times: the NIC was asked $queried times, $derived laws"
+		count_during sh -e "$work/as-tenant"
+		say "$kind up and down 1000 times: NIC asked $queried times, parameters computed $derived times"
 		expect queried -eq 0 "$kind: the NIC's driver was asked"
-		expect derived -le "$usual" "$kind: laws were derived anew"
+		expect derived -le "$usual" "$kind: parameters were computed anew"
 	done
 }
 
-# Without hardware below a device no line changes.
-enslaving_changes_no_line() {
-	one_line
-	usual_laws
+# Enslaving a device without hardware below it changes no link rate.
+enslaving_changes_no_link_rate() {
+	one_link
+	usual_count
 	{
 		echo "link add br0 type bridge"
 		echo "link set br0 up"
@@ -105,14 +109,14 @@ enslaving_changes_no_line() {
 		done
 	} | tenant
 	echo "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sh -e $work/as-tenant; sleep .001; done" >"$work/often"
-	quiet_during sh -e "$work/often"
-	expect derived -le "$usual" "a dummy's bridge: laws were derived anew"
+	count_during sh -e "$work/often"
+	expect derived -le "$usual" "a dummy's bridge: parameters were computed anew"
 }
 
-# A tenant may have got a device above the host's NIC, and do with it as it likes.
-tenants_macvlan_changes_no_line() {
-	one_line
-	usual_laws
+# A tenant that has a macvlan above the host's NIC enslaves it repeatedly.
+tenants_macvlan_changes_no_link_rate() {
+	one_link
+	usual_count
 	must ip -n h1 link add link eth0 name mv0 type macvlan mode bridge
 	cat >"$work/enslave" <<-'END'
 		ip link add br0 type bridge
@@ -132,12 +136,12 @@ tenants_macvlan_changes_no_line() {
 		subprocess.check_call(["ip", "-n", "h1", "link", "set", "mv0", "netns", str(tenant.pid)])
 		assert not tenant.wait()
 	END
-	# (A bridge asks its ports for their speeds itself.)
-	quiet_during "$python" -I "$work/owner.py"
-	expect derived -le "$usual" "a tenant's macvlan: laws were derived anew"
+	# (queried is not checked: the bridge itself asks its ports for their speeds.)
+	count_during "$python" -I "$work/owner.py"
+	expect derived -le "$usual" "a tenant's macvlan: parameters were computed anew"
 }
 
-# The device of an event is looked at, and no other NIC.
+# Only the NIC of an event is asked, not the host's other NICs.
 only_the_devices_own_nic_is_asked() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
@@ -154,13 +158,13 @@ only_the_devices_own_nic_is_asked() {
 	sleep 0.1
 	asked0=$(($(queries eth0) - before0))
 	asked1=$(($(queries eth1) - before1))
-	expect asked0 -eq 0 "of eth0, which nothing happened to"
-	expect asked1 -ge 1 "of eth1"
+	expect asked0 -eq 0 "queries of eth0, which had no event"
+	expect asked1 -ge 1 "queries of eth1"
 }
 
-# ---- how many share a line ----
+# ---- connections that share a link ----
 
-# pods COUNT: h1, p1, p2 ...: each a namespace behind a veth, on a bridge with the host's NIC
+# pods COUNT: namespaces p1, p2, ..., each behind a veth; h1 bridges the veths to its NIC
 pods() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
@@ -201,8 +205,10 @@ pods_down() {
 	[ ! -s "$work/pods" ] || must ip -batch "$work/pods"
 }
 
-# Lines of Python: from_to(NAMESPACE, ADDRESS) is a connection; begin_message() lets a
-# connection that has rested begin with its part, and gives its rate. Sets what is result()ed.
+# Run the Python lines on standard input, with from_to(NAMESPACE, ADDRESS), a connection to h2;
+# rest(), which lets connections become idle; and begin_message(), which starts a message of an idle
+# connection and returns its rate, kbit/s. result() sets shell variables. calm() waits until no
+# base-RTT probe is near, as share.sh explains.
 messages() {
 	{
 		cat <<-'EOF'
@@ -226,7 +232,7 @@ messages() {
 			    client.send(bytes(65536), socket.MSG_DONTWAIT)
 			    return rate(client)
 			def rest(pairs):
-			    # A round trip is known, and nothing is under way.
+			    # Each connection measures an RTT; afterwards nothing is in flight.
 			    for client, server in pairs:
 			        calm()
 			        client.sendall(bytes(2896))
@@ -237,13 +243,13 @@ messages() {
 		cat
 	} >"$work/messages.py"
 	sockets <"$work/messages.py"
-	# Receivers that did not read reset connections: before their network goes, or senders
-	# would try for long.
+	# Receivers close with unread data, which resets the connections. Wait for that: without a
+	# link senders would retransmit for long.
 	sleep 1
 }
 
-# As a share of the line: what a connection of each pod begins with while all others send.
-hundred_pods_share_a_line() {
+# Connections of 100 pods start one after the other, each with its share of the link rate.
+hundred_pods_share_a_link() {
 	pods 100
 	messages <<-END
 		pairs = [from_to(f"p{pod}", "10.7.2.2") for pod in range(1, 101)]
@@ -251,15 +257,16 @@ hundred_pods_share_a_line() {
 		rates = [begin_message(client) for client, _ in pairs]
 		result(first_mbps=rates[0] / 1000, last_mbps=rates[-1] / 1000, sum_mbps=sum(rates) / 1000)
 	END
-	say "100 pods: the first begins at $first_mbps Mb/s, the last at $last_mbps, all of them at $sum_mbps"
+	say "100 pods: the first starts at $first_mbps Mb/s, the last at $last_mbps, all of them at $sum_mbps"
 	expect first_mbps -ge 4900
-	# One after another they begin with a half of the line, a third, and so on, but with a
-	# new connection's twentieth at least. By themselves they were fifty lines.
+	# They start with a half of the link rate, a third and so on, but at least with the
+	# twentieth of a new connection. Counted per namespace the sum would be fifty times the link
+	# rate.
 	expect last_mbps -le 510
 	expect sum_mbps -le 67000
 }
 
-# Twenty that send, and as many that begin: a new connection's twentieth each.
+# 20 connections send; 20 more start, each with a new connection's twentieth of the link rate.
 newcomers_see_the_other_pods() {
 	pods 20
 	messages <<-END
@@ -271,13 +278,13 @@ newcomers_see_the_other_pods() {
 		rates = [begin_message(client) for client, _ in more]
 		result(sum_mbps=sum(rates) / 1000)
 	END
-	say "20 more beside 20 pods: they begin at $sum_mbps Mb/s together"
+	say "20 more beside 20 pods: they start at $sum_mbps Mb/s together"
 	expect sum_mbps -ge 9500
 	expect sum_mbps -le 10100
 }
 
-# Without a bridge the host's routes decide, and it has one NIC.
-routed_pods_share_a_line() {
+# Pods behind h1 as a router, without a bridge. h1 has one NIC.
+routed_pods_share_a_link() {
 	attach=true
 	pods 20
 	attach=
@@ -302,14 +309,14 @@ routed_pods_share_a_line() {
 		rates = [begin_message(client) for client, _ in pairs]
 		result(first_mbps=rates[0] / 1000, last_mbps=rates[-1] / 1000, sum_mbps=sum(rates) / 1000)
 	END
-	say "20 routed pods: the first begins at $first_mbps Mb/s, the last at $last_mbps, all of them at $sum_mbps"
+	say "20 routed pods: the first starts at $first_mbps Mb/s, the last at $last_mbps, all of them at $sum_mbps"
 	expect first_mbps -ge 4900
 	expect last_mbps -le 510
 	expect sum_mbps -le 27000
 }
 
-# Lines are told apart, though their connections are of one namespace; and a VLAN is no
-# line of its own.
+# Connections of one namespace by different NICs are counted apart. A VLAN shares the link of its
+# NIC.
 two_nics_do_not_share() {
 	begin h1 h2
 	for net in 2 3; do
@@ -332,14 +339,14 @@ two_nics_do_not_share() {
 		result(last_mbps=last / 1000, first_mbps=first / 1000, second_mbps=second / 1000)
 	END
 	expect last_mbps -ge 1090
-	expect last_mbps -le 1120 "the eighth of a line"
-	expect first_mbps -ge 4900 "the first of the other line"
+	expect last_mbps -le 1120 "a ninth of the link rate"
+	expect first_mbps -ge 4900 "the first on the other link"
 	expect second_mbps -ge 3300 "the second, on a VLAN"
 	expect second_mbps -le 3400 "the second, on a VLAN"
 }
 
-# Links go while connections are counted on them.
-lines_go_under_senders() {
+# A NIC is removed while connections are counted on its link.
+links_go_under_senders() {
 	pods 3
 	messages <<-END
 		import subprocess
@@ -348,7 +355,7 @@ lines_go_under_senders() {
 		for client, _ in pairs:
 		    begin_message(client)
 		subprocess.check_call("ip -n h1 link del eth0".split())
-		# Nobody answers a FIN any more, which would be repeated for long.
+		# Reset instead of FIN: FINs would be retransmitted for long.
 		for client, server in pairs:
 		    for sock in client, server:
 		        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
@@ -358,8 +365,8 @@ lines_go_under_senders() {
 	expect gone -eq 1
 	pods_down
 	nics_down
-	# The next one's line is counted from nothing.
-	one_line
+	# The count of a new link starts at 0.
+	one_link
 	messages <<-END
 		pairs = [from_to("h1", "10.7.2.2")]
 		rest(pairs)
@@ -368,7 +375,7 @@ lines_go_under_senders() {
 	expect first_mbps -ge 4900
 }
 
-run_cases load others_devices_ask_no_nic enslaving_changes_no_line \
-	tenants_macvlan_changes_no_line only_the_devices_own_nic_is_asked \
-	hundred_pods_share_a_line newcomers_see_the_other_pods routed_pods_share_a_line \
-	two_nics_do_not_share lines_go_under_senders all_goes
+run_cases load others_devices_ask_no_nic enslaving_changes_no_link_rate \
+	tenants_macvlan_changes_no_link_rate only_the_devices_own_nic_is_asked \
+	hundred_pods_share_a_link newcomers_see_the_other_pods routed_pods_share_a_link \
+	two_nics_do_not_share links_go_under_senders remove_all

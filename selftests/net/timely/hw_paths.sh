@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The stamp of an ACK, and which NIC it is from, arrive at TCP whatever lies
-# between.
+# The hardware timestamp of an ACK, and the NIC it is from, reach TCP over VLANs, bridges, bonds,
+# containers and after renaming; and with GRO, data in both directions and a busy socket.
+# Topology: h1 == h2, test NICs; for containers h1 -- mid == h2.
 
 . "$(dirname "$0")/hw_lib.sh"
 
@@ -13,14 +14,14 @@ load() {
 	load_hw $fixed
 }
 
-# IPv4 and IPv6 at once, as long as a clock needs and then some.
-# both_families SECONDS [NET]
+# both_families SECONDS [NET]: lines of a plan with connections over IPv4 and IPv6
 both_families() {
 	plan_flows "$1" 10.7.${2:-2}.2 16
 	plan_flows "$1" fd07:${2:-2}::2 16 | sed 's/ f\([0-9]\)/ g\1/'
 }
 
-# carried TEXT NAMESPACE DEVICE...: the NICs that stamp
+# carried TEXT NAMESPACE DEVICE...: hardware timestamps of these NICs are used, once the clock
+# mapping is known
 carried() {
 	text=$1
 	shift
@@ -48,10 +49,10 @@ by_itself() {
 	cable h1 eth0 h2 eth0
 	address h1 eth0 1
 	address h2 eth0 2
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0
 	h1_timely
-	carried "no way at all" h1 eth0
+	carried "without other devices" h1 eth0
 }
 
 over_a_vlan() {
@@ -62,11 +63,11 @@ over_a_vlan() {
 		must ip -n h$end link add link eth0 name eth0.7 type vlan id 7
 		address h$end eth0.7 $end
 	done
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0
 	h1_timely
 	carried "VLAN" h1 eth0
-	# What the VLAN says of itself is what its NIC says.
+	# timelyctl works beside the VLAN, which passes its NIC's capabilities on.
 	must in_ns h1 "$timelyctl" nic
 }
 
@@ -78,20 +79,20 @@ through_a_bridge() {
 	must ip -n h1 link set eth0 up
 	address h1 br0 1
 	address h2 eth0 2
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0
 	h1_timely
 	carried "bridge" h1 eth0
 }
 
-# Two NICs, two clocks.
+# bond_up MODE: two NICs with different clocks, bonded
 bond_up() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
 	cable h1 eth1 h2 eth1
 	bonds "$1" eth0 eth1
 	for device in eth0 eth1; do
-		stamps h1 $device all
+		timestamps h1 $device all
 		h1_timely $device
 	done
 	busy h1 eth0 50000 40000
@@ -101,7 +102,7 @@ bond_up() {
 over_a_bond_with_a_spare() {
 	bond_up active-backup
 	carried "bond, active-backup" h1 eth0 h1 eth1
-	# The other one takes over, and its clock is not known yet.
+	# The other NIC takes over; its clock mapping is not known yet.
 	watch_nics h1 eth0 h1 eth1
 	{
 		both_families 0.3
@@ -115,7 +116,7 @@ over_a_bond_with_a_spare() {
 	expect_truth "while the spare took over"
 }
 
-# What is out of order is taken for lost, and little is measured.
+# Packets arrive out of order and are taken for lost, so few RTTs are measured.
 over_a_bond_that_alternates() {
 	bond_up balance-rr
 	sleep 2
@@ -128,15 +129,15 @@ over_a_bond_that_alternates() {
 	expect_truth "bond, balance-rr"
 }
 
-# The NIC is the machine's, the connection a container's: h1 eth0 == to1 mid to2 == eth0 h2
-# container_up routed|bridged
+# container_up routed|bridged: the connection is a container's (h1), the NIC is its host's (mid):
+# h1 eth0 -- to1 mid to2 == eth0 h2
 container_up() {
 	begin h1 h2 mid
 	must ip -batch - <<-EOF
 		link add eth0 netns h1 type veth peer name to1 netns mid
 	EOF
 	cable mid to2 h2 eth0
-	stamps mid to2 all
+	timestamps mid to2 all
 	busy mid to2
 	if [ "$1" = bridged ]; then
 		must ip -n mid link add br0 type bridge forward_delay 0
@@ -177,7 +178,7 @@ into_a_container_bridged() {
 	carried "bridged over veth with GRO" mid to2
 }
 
-# With a second NIC whose clock is known too, and one that does not stamp.
+# With a second NIC of the host, whose clock mapping is known as well, and NICs without timestamps.
 into_a_container_beside_other_nics() {
 	container_up routed
 	must in_ns h1 ethtool -K eth0 gro on
@@ -185,7 +186,7 @@ into_a_container_beside_other_nics() {
 	cable mid to3 h3 eth0
 	address mid to3 1 3
 	address h3 eth0 2 3
-	stamps mid to3 all
+	timestamps mid to3 all
 	busy mid to3 40000 -60000
 	cable h2 eth5 h3 eth5
 	must ip -n h3 route add default via 10.7.3.1
@@ -208,13 +209,13 @@ renamed_and_moved() {
 	cable h1 eth0 h2 eth0
 	address h1 eth0 1
 	address h2 eth0 2
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0
 	h1_timely
 	carried "before" h1 eth0
-	# A name is only a name: nothing is learnt anew.
+	# Renaming does not discard the clock mapping.
 	if kernel_before 6.2; then
-		# Such kernels rename no device that is up.
+		say "not renamed under traffic: this kernel cannot rename a device that is up"
 		must ip -n h1 link set eth0 down
 		must ip -n h1 link set eth0 name nic7
 		must ip -n h1 address flush dev nic7
@@ -236,19 +237,19 @@ renamed_and_moved() {
 	must ip -n h1 link set nic7 netns h3 name eth0
 	address h3 eth0 1
 	must tc -n h3 qdisc replace dev eth0 root timely
-	stamps h3 eth0 all
+	timestamps h3 eth0 all
 	sender=h3
 	carried "moved" h3 eth0
 }
 
-# Merged packets have the stamp of one of them.
+# Data in both directions, with and without GRO. Packets that GRO has merged have one timestamp.
 with_data_both_ways() {
 	total_kbps=1500000
 	begin h1 h2
 	cable h1 eth0 h2 eth0
 	for end in 1 2; do
 		address h$end eth0 $end
-		stamps h$end eth0 all
+		timestamps h$end eth0 all
 		busy h$end eth0 5000 $((end * 30000))
 		must tc -n h$end qdisc replace dev eth0 root timely
 	done
@@ -270,14 +271,14 @@ with_data_both_ways() {
 	done
 }
 
-# A system call that keeps the socket for a millisecond of virtual time: what is
-# asked for is loaded under the socket's lock, and the loader is slow.
+# ACKs that wait for their socket in its backlog. A system call owns the socket for a millisecond of
+# virtual time: it makes the kernel call modprobe, here a slow script, under the socket's lock.
 while_the_socket_is_owned() {
 	begin h1 h2
 	cable h1 eth0 h2 eth0
 	address h1 eth0 1
 	address h2 eth0 2
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	h1_timely
 	printf '#!/bin/sh\nsleep 0.001\n' >"$work/slow-modprobe"
 	chmod +x "$work/slow-modprobe"
@@ -303,7 +304,7 @@ while_the_socket_is_owned() {
 			            sent += client.send(bytes(65536))
 			    except BlockingIOError:
 			        pass
-			    # Some of what is under way is acknowledged meanwhile.
+			    # ACKs of data in flight arrive during the system call.
 			    time.sleep(0.00002)
 			    try:
 			        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"nosuch")
@@ -322,13 +323,13 @@ while_the_socket_is_owned() {
 	judge
 	expect hardware -gt 100
 	expect late_max -ge 500000 "ns: no ACK waited for its socket"
-	expect rtt_max -le 500000 "ns: an ACK's wait is in its RTT"
+	expect rtt_max -le 500000 "ns: an RTT includes the wait of its ACK"
 	expect doubtful -le $((acks / 50)) "ACKs that waited for their socket"
 	expect_truth "backlog"
 	expect error_max -le $exact
 }
 
-# The stamp is noted for those who asked: others pass, and nothing is counted.
+# Connections with other congestion controls have no trace events and are not counted.
 other_congestion_controls_pass() {
 	must in_ns h1 "$timelyctl" -j rtt
 	cp "$work/must" "$work/before"
@@ -347,4 +348,4 @@ other_congestion_controls_pass() {
 run_cases load by_itself over_a_vlan through_a_bridge over_a_bond_with_a_spare \
 	over_a_bond_that_alternates into_a_container_routed into_a_container_bridged \
 	into_a_container_beside_other_nics renamed_and_moved with_data_both_ways \
-	while_the_socket_is_owned other_congestion_controls_pass all_goes
+	while_the_socket_is_owned other_congestion_controls_pass remove_all

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# RTTs that end with the NIC's stamp are true, whatever the host is busy with and
-# whatever happens to the clocks.
+# RTTs that end with a hardware timestamp are right: on a busy host, with delayed ACKs, losses and
+# two NICs, and when clocks are stepped or drift. Topology: h1 == h2, test NICs; for losses
+# h1 == mid == h2.
 
 . "$(dirname "$0")/hw_lib.sh"
 
@@ -13,15 +14,15 @@ hosts() {
 	busy h1 eth0
 }
 
-# What each case starts from, whatever became of the one before.
+# The state from which each case starts.
 as_usual() {
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0
 }
 
 learns_within_100_ms() {
 	as_usual
-	knob h1 eth0 noise_ns 100000
+	knob h1 eth0 jitter_ns 100000
 	for cross in 1 0; do
 		rm -f "$work/sure"
 		for _ in 1 2 3; do
@@ -33,15 +34,16 @@ learns_within_100_ms() {
 			expect sure_us -ge 0 "hardware RTTs were never used, cross_timestamps=$cross"
 			echo "$sure_us" >>"$work/sure"
 			expect_hardware "cross_timestamps=$cross"
-			# How good lines are on average is the lab's business.
+			# (The lab measures the average error of clock mappings.)
 			expect error_p99 -le 800 "cross_timestamps=$cross"
-			# The host's noise was there, and is not in the RTTs.
+			# The host's random delay was there, but is not in the RTTs.
 			expect late_max -ge 90000
 			expect rtt_max -le 60000
-			# A segment is handed over just before it leaves.
+			# The qdisc hands a segment over just before it leaves.
 			expect early_min -le 1000
 		done
-		# Stamps are late at random: half of the time, and never by much.
+		# The time depends on the random delays: 100 ms for half of the runs, 130 ms for
+		# all.
 		{ read -r _; read -r median_us; read -r longest_us; } <<-EOF
 			$(sort -n "$work/sure")
 		EOF
@@ -50,10 +52,10 @@ learns_within_100_ms() {
 	done
 }
 
-without_stamps_there_are_none() {
+no_hardware_rtts_without_timestamps() {
 	as_usual
 	for filter in none ptp; do
-		stamps h1 eth0 $filter
+		timestamps h1 eth0 $filter
 		watch_nics h1 eth0
 		flows 0.03
 		judge until_us=29000
@@ -61,17 +63,17 @@ without_stamps_there_are_none() {
 		expect hardware -eq 0 "$filter"
 		expect doubtful -eq 0 "$filter"
 		expect driver_later -ge $((measured - measured / 50)) "$filter"
-		# When the driver had it: late by the noise, and by no more.
+		# The driver's timestamp is late by the random delay, and by no more.
 		expect software_min -ge -$exact "$filter"
 		expect software_max -ge 45000 "$filter"
 		expect software_max -le 52000 "$filter"
 	done
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 }
 
-line_rate_is_subtracted() {
+serialization_is_subtracted() {
 	as_usual
-	knob h1 eth0 noise_ns 0
+	knob h1 eth0 jitter_ns 0
 	for mbps in 1000 25000 100000 10000; do
 		must in_ns h1 ethtool -s eth0 speed $mbps duplex full autoneg off
 		watch_nics h1 eth0
@@ -79,20 +81,20 @@ line_rate_is_subtracted() {
 		flows 0.03 $h2_v4 4
 		judge until_us=29000
 		expect measured -gt 50
-		# What TCP counts is the segment without its headers.
-		expect line_all_max -le $((8000000 / mbps)) "ps a byte at $mbps Mb/s"
-		expect line_all_min -ge $((8000000 * 94 / 100 / mbps - 1)) "ps a byte at $mbps Mb/s"
+		# TCP counts a segment without its headers.
+		expect serial_all_max -le $((8000000 / mbps)) "ps per byte at $mbps Mb/s"
+		expect serial_all_min -ge $((8000000 * 94 / 100 / mbps - 1)) "ps per byte at $mbps Mb/s"
 	done
-	must in_ns h1 "$timelyctl" nic set eth0 line-rate 40gbit
+	must in_ns h1 "$timelyctl" nic set eth0 link-rate 40gbit
 	watch_nics h1 eth0
 	flows 0.03 $h2_v4 4
 	judge until_us=29000
-	expect line_all_max -le 200 "ps a byte at 40 Gb/s, told"
-	expect line_all_min -ge 187 "ps a byte at 40 Gb/s, told"
-	must in_ns h1 "$timelyctl" nic set eth0 line-rate auto
+	expect serial_all_max -le 200 "ps per byte at 40 Gb/s, set by the user"
+	expect serial_all_min -ge 187 "ps per byte at 40 Gb/s, set by the user"
+	must in_ns h1 "$timelyctl" nic set eth0 link-rate auto
 }
 
-not_used_when_told_not_to() {
+not_used_when_switched_off() {
 	as_usual
 	must in_ns h1 "$timelyctl" nic set eth0 hardware off
 	watch_nics h1 eth0
@@ -105,12 +107,12 @@ not_used_when_told_not_to() {
 	expect_truth
 }
 
-# A receiver that waits for more to acknowledge is not the network.
+# An RTT with a delayed ACK is not used.
 delayed_acks_are_not_counted() {
 	as_usual
 	watch_nics h1 eth0
 	sockets <<-'EOF'
-		# Small writes, which leave as packets of their own; odd packets.
+		# Writes that leave as single packets or odd numbers of packets.
 		TAILS = ([1448], [100], [2 * 1448], [3 * 1448], [3 * 1448 + 100], [100] * 2,
 			 [100] * 3, [1448, 100], [100, 1448], [11 * 1448 + 1])
 		client, server = connect("10.7.2.2")
@@ -168,40 +170,42 @@ half_closed_connections_work() {
 	expect eof -eq 1
 	expect half_sent -gt 1000000
 	expect half_lost -eq 0
-	# No packet is seen before TCP processes it: stamps of earlier ones must not count.
+	# After the FIN, packets do not pass the tracepoint before TCP processes them. Timestamps of
+	# earlier packets must not be used.
 	expect tcp_later -gt 50
-	expect hardware_later -eq 0 "RTTs that ended with an earlier packet's stamp"
+	expect hardware_later -eq 0 "RTTs that ended with an earlier packet's timestamp"
 	expect tcp_min -ge -$exact
 	expect_truth
 }
 
 # ---- clocks ----
 
-# What a plan runs: notes when it is, then turns the knob.
-turn_knob() {
-	cat >"$work/turn" <<-'EOF'
+# Create a script for plans: "run ... sh $work/step NAME VALUE FILE" appends the time to FILE and
+# writes a setting of the NIC.
+write_step_script() {
+	cat >"$work/step" <<-'EOF'
 		cd /sys/class/net/eth0/hwnic
 		cat phc_now >>"$3"
 		echo "$2" >"$1"
 	EOF
 }
 
-# steps_plan PLAN KNOB VALUE...: one each 150 ms
+# steps_plan NAME VALUE...: a plan that sets the setting to the next value every 150 ms
 steps_plan() {
 	steps_knob=$1
 	shift
 	steps_at=200
 	for value; do
-		echo "0.$steps_at run ip netns exec h1 sh $work/turn $steps_knob $value $work/steps"
+		echo "0.$steps_at run ip netns exec h1 sh $work/step $steps_knob $value $work/steps"
 		steps_at=$((steps_at + 150))
 	done
 	[ $steps_at -le 950 ] || fail "too many steps for a second"
 	plan_flows 0.$steps_at
 }
 
-# Each is noticed; and afterwards the clock is known again.
+# steps NAME VALUE...: each step of the NIC's clock is noticed, and then the clock is learnt again.
 steps() {
-	turn_knob
+	write_step_script
 	rm -f "$work/steps"
 	truth_types=R
 	watch_nics h1 eth0
@@ -217,7 +221,7 @@ steps() {
 		expect noticed_us -ge 0 "step $1"
 		expect noticed_us -le 10000 "step $1"
 		expect back_us -ge 0 "step $1"
-		# 100 ms, and what passes until the next segment is acknowledged.
+		# 100 ms, and the time until the next segment is ACKed.
 		expect back_us -le 120000 "step $1"
 		shift
 	done <"$work/steps"
@@ -225,11 +229,10 @@ steps() {
 	say "$error_wrong of $hardware RTTs off by more than 1 us, at most $error_max ns"
 }
 
-# RTTs by the clock as it was before would be off by the step. A line just learnt
-# may be off by a little more than usual.
-none_by_the_old_clock() {
-	# Of stamps alone the new line is learnt in some 40 ms. Just then it may be
-	# some us off for a while; the old clock would be off by the step.
+# RTTs that use the old clock mapping would be wrong by the step.
+no_rtts_by_the_old_clock() {
+	# From timestamp pairs alone, the new mapping is learnt within about 40 ms. At first it may
+	# be wrong by some us.
 	expect error_max -le 10000 "RTTs by the old clock"
 	expect error_wrong -le $((hardware / 20)) "RTTs off by more than 1 us"
 }
@@ -237,39 +240,39 @@ none_by_the_old_clock() {
 a_step_of_the_nic_is_noticed() {
 	as_usual
 	steps phc_step_ns 1000000000 -1000000000 1000000 -1000000
-	none_by_the_old_clock
+	no_rtts_by_the_old_clock
 	steps phc_step_ns 300000 -300000 100000000 -100000000
-	none_by_the_old_clock
+	no_rtts_by_the_old_clock
 }
 
 a_restart_of_the_nic_is_noticed() {
 	as_usual
 	steps phc_set_ns 0 1 4000000000000000000 1700000000000000000
-	none_by_the_old_clock
+	no_rtts_by_the_old_clock
 }
 
-# No single packet shows a step that is smaller than what the host is late by.
-a_step_within_the_noise_is_noticed() {
+# A step smaller than the host's random delay, which no single packet shows.
+a_step_within_the_random_delay_is_noticed() {
 	as_usual
 	steps phc_step_ns 20000 50000 -50000
 	expect error_wrong -le 300
 }
 
-# One that only makes all packets seem a little later may as well be the host's
-# doing: it does no more harm than it is large, and readings of the clock tell.
+# A small step back looks like a larger delay of the host. RTTs are wrong by no more than the step,
+# until the PTP clock is read.
 a_small_step_is_found_by_reading_the_clock() {
 	as_usual
 	cross=1
-	knob h1 eth0 noise_ns 100000
+	knob h1 eth0 jitter_ns 100000
 	# shellcheck disable=SC2086 # several arguments
 	reload_hw $fixed
-	turn_knob
+	write_step_script
 	truth_types=R
 	total_kbps=2000000
 	watch_nics h1 eth0
 	{
 		plan_flows 0.7
-		echo "0.3 run ip netns exec h1 sh $work/turn phc_step_ns -20000 $work/steps"
+		echo "0.3 run ip netns exec h1 sh $work/step phc_step_ns -20000 $work/steps"
 	} >"$work/plan"
 	traffic <"$work/plan"
 	expect_flows_done
@@ -304,10 +307,10 @@ drift_that_changes_is_followed() {
 	done
 }
 
-# The clock that drivers stamp by.
+# Steps of the real-time clock, which driver timestamps use.
 the_real_clock_may_be_set() {
 	as_usual
-	stamps h1 eth0 none
+	timestamps h1 eth0 none
 	cat >"$work/set-clock.py" <<-'EOF'
 		import sys, time
 		time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_REALTIME) + int(sys.argv[1]))
@@ -323,7 +326,7 @@ the_real_clock_may_be_set() {
 	} >"$work/plan"
 	traffic <"$work/plan"
 	expect_flows_done
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	judge until_us=89000
 	expect driver_later -ge $((measured * 9 / 10))
 	expect software_min -ge -$exact
@@ -332,7 +335,7 @@ the_real_clock_may_be_set() {
 	expect hardware -eq 0
 }
 
-# ... is not the one that hardware stamps are told in.
+# Steps of the real-time clock have no effect on hardware timestamps.
 the_real_clock_does_not_matter() {
 	as_usual
 	watch_nics h1 eth0
@@ -356,7 +359,7 @@ two_nics_two_clocks() {
 	address h1 eth1 1 3
 	address h2 eth1 2 3
 	must tc -n h1 qdisc replace dev eth1 root timely
-	stamps h1 eth1 all
+	timestamps h1 eth1 all
 	busy h1 eth1 30000 -80000
 	sleep 2
 	watch_nics h1 eth0 h1 eth1
@@ -367,12 +370,12 @@ two_nics_two_clocks() {
 	} >"$work/plan"
 	traffic <"$work/plan"
 	expect_flows_done
-	# Each clock has half of the packets to be learnt by.
+	# Each clock mapping is learnt from half of the packets.
 	judge after_us=150000 until_us=249000
 	expect_hardware
 }
 
-# A connection whose ACKs come through one and then the other.
+# The ACKs of connections change from one NIC to the other.
 from_nic_to_nic() {
 	watch_nics h1 eth0 h1 eth1
 	{
@@ -394,11 +397,11 @@ from_nic_to_nic() {
 
 # ---- long paths ----
 
-# With the default parameters, on 2 ms of 10 Gb/s: more segments are in flight than departures
-# are remembered, and the qdisc sends earlier than TCP has planned, as rates rise.
+# With default parameters, 10 Gb/s and a base RTT of 2 ms: more segments are in flight than
+# departure times are stored, and the qdisc sends earlier than TCP has planned, as rates rise.
 rtts_of_long_paths_begin_at_departures() {
 	as_usual
-	knob h1 eth0 noise_ns 0
+	knob h1 eth0 jitter_ns 0
 	knob h1 eth0 delay_ns 1000000
 	knob h2 eth0 delay_ns 1000000
 	must tc -n h1 qdisc del dev eth0 root
@@ -414,7 +417,7 @@ rtts_of_long_paths_begin_at_departures() {
 	judge until_us=590000
 	unset total_kbps
 	expect measured -ge 5000
-	expect rtt_min -ge $((2000000 - exact)) "RTTs that begin too late"
+	expect rtt_min -ge $((2000000 - exact)) "RTTs that start after the departure"
 	knob h1 eth0 delay_ns 5000
 	knob h2 eth0 delay_ns 5000
 	# shellcheck disable=SC2086 # several arguments
@@ -423,7 +426,7 @@ rtts_of_long_paths_begin_at_departures() {
 
 # ---- losses ----
 
-# h1 eth0 == to1 mid to2 == eth0 h2
+# A path with losses: h1 eth0 == to1 mid to2 == eth0 h2; mid has a netem.
 a_lossy_path() {
 	nics_down
 	for ns in h1 h2 mid; do new_host $ns; done
@@ -436,16 +439,15 @@ a_lossy_path() {
 	must ip -n h1 route add 10.7.2.0/24 via 10.7.1.1
 	must ip -n h2 route add 10.7.1.0/24 via 10.7.2.1
 	must in_ns mid sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward'
-	# Single packets are lost.
+	# Without GRO single frames are lost.
 	must in_ns mid ethtool -K to1 gro off
 	must tc -n h1 qdisc replace dev eth0 root timely
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 	busy h1 eth0 50000 -30000
 	sleep 2
 }
 
-# Connections begin before what happens to them.
-# under TEXT COMMAND...
+# under TEXT COMMAND...: connections, and a command that changes the netem after they have started
 under() {
 	text=$1
 	shift
@@ -459,7 +461,7 @@ under() {
 	traffic <"$work/plan"
 	expect_flows_done
 	judge after_us=100000 until_us=149000
-	say "$text: $measured RTTs, $sacked by SACK, $retransmitted of what was sent twice, $recovery in recovery"
+	say "$text: $measured RTTs, $sacked by SACK; not used: $retransmitted of retransmissions, $recovery in recovery"
 	expect hardware_later -gt 50 "$text"
 	expect_truth "$text"
 }
@@ -479,11 +481,10 @@ under_loss_and_reordering() {
 	under "ACKs lost and out of order" "$netem delay 40us 30us loss 2%"
 }
 
-run_cases hosts learns_within_100_ms without_stamps_there_are_none line_rate_is_subtracted \
-	not_used_when_told_not_to delayed_acks_are_not_counted half_closed_connections_work \
-	a_step_of_the_nic_is_noticed a_restart_of_the_nic_is_noticed \
-	a_step_within_the_noise_is_noticed a_small_step_is_found_by_reading_the_clock \
-	drift_that_changes_is_followed \
-	the_real_clock_may_be_set the_real_clock_does_not_matter \
-	two_nics_two_clocks from_nic_to_nic rtts_of_long_paths_begin_at_departures \
-	a_lossy_path under_loss_and_reordering all_goes
+run_cases hosts learns_within_100_ms no_hardware_rtts_without_timestamps \
+	serialization_is_subtracted not_used_when_switched_off delayed_acks_are_not_counted \
+	half_closed_connections_work a_step_of_the_nic_is_noticed a_restart_of_the_nic_is_noticed \
+	a_step_within_the_random_delay_is_noticed a_small_step_is_found_by_reading_the_clock \
+	drift_that_changes_is_followed the_real_clock_may_be_set the_real_clock_does_not_matter \
+	two_nics_two_clocks from_nic_to_nic rtts_of_long_paths_begin_at_departures a_lossy_path \
+	under_loss_and_reordering remove_all

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# NICs, modules and connections come and go in any order, and nothing stays.
+# NICs, modules, links and namespaces are removed in any order, while connections use hardware
+# timestamps, and nothing is left. Topology: h1 == h2, test NICs.
 
 . "$(dirname "$0")/hw_lib.sh"
 
@@ -14,8 +15,7 @@ load() {
 	busy h1 eth0
 }
 
-# A plan with 8 connections of two families, and what else is on standard input.
-# churn SECONDS
+# churn SECONDS: 8 connections over IPv4 and IPv6, and more lines of a plan from standard input
 churn() {
 	{
 		plan_flows "$1" $h2_v4 4
@@ -25,7 +25,7 @@ churn() {
 	traffic <"$work/plan"
 }
 
-# Each connection still delivers what it was given.
+# All connections have delivered their data.
 all_done() {
 	for flow in f0 f1 f2 f3 g0 g1 g2 g3; do
 		expect ${flow}_done -eq 1 "$*"
@@ -44,9 +44,8 @@ refused_under_traffic() {
 	all_done
 }
 
-# The stamps are noted at a tracepoint: it is joined while the module is there, and
-# the congestion control works when it comes again.
-again_and_again() {
+# The module reads timestamps at a tracepoint, which it joins again each time it is loaded.
+loaded_again_and_again() {
 	for _ in 1 2 3; do
 		# shellcheck disable=SC2086 # several arguments
 		reload_hw $fixed
@@ -59,8 +58,8 @@ again_and_again() {
 	done
 }
 
-# Nobody calls what is gone.
-others_go_on_without_the_module() {
+# After unloading, the kernel does not call the module at its tracepoint.
+other_congestion_controls_go_on_without_the_modules() {
 	must tc -n h1 qdisc del dev eth0 root
 	churn_as=cubic
 	churn 0.1 <<-EOF
@@ -74,49 +73,48 @@ others_go_on_without_the_module() {
 	h1_qdisc timely
 }
 
-# Drivers' stamps are turned on for sockets that need them, and off again: a
-# packet socket that did not ask sees packets as the driver left them.
-drivers_stamps_are_off_again() {
-	cat >"$work/stamped.py" <<-'EOF'
+# Driver timestamps (the kernel's netstamp) are enabled while sockets need them, and disabled again.
+driver_timestamps_are_off_again() {
+	cat >"$work/timestamp.py" <<-'EOF'
 		import socket, struct, sys, time
-		# A clock that stands still between arrival and the read tells: without
-		# stamps the kernel takes the time when it is asked, after the wait.
+		# Does a packet on lo get a timestamp at its arrival? If not, the kernel takes the
+		# time of the read, 10 ms later.
 		rx = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		rx.bind(("127.0.0.1", 0))
 		tx = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		tx.sendto(b"x", rx.getsockname())
 		sent = time.clock_gettime_ns(time.CLOCK_REALTIME)
 		time.sleep(0.01)
-		# From here on stamps are wanted; the packet is older.
+		# This enables timestamps for later packets only.
 		rx.setsockopt(socket.SOL_SOCKET, 35, 1) # SO_TIMESTAMPNS
 		_, ancillary, _, _ = rx.recvmsg(16, 256)
 		seconds, ns = struct.unpack("qq", ancillary[0][2])
 		late = seconds * 10**9 + ns - sent
-		print(f"stamped_late_us={late // 1000}")
+		print(f"timestamp_late_us={late // 1000}")
 	EOF
-	echo "$python -I $work/stamped.py >$work/stamped" >"$work/look"
+	echo "$python -I $work/timestamp.py >$work/timestamp" >"$work/look"
 	for wanted in before during after; do
 		if [ $wanted = during ]; then
-			stamps h1 eth0 none
+			timestamps h1 eth0 none
 			churn 0.05 <<-EOF
 				0.02 run sh $work/look
 			EOF
-			stamps h1 eth0 all
+			timestamps h1 eth0 all
 		else
 			sh "$work/look"
 		fi
 		# shellcheck disable=SC1091 # a KEY=NUMBER line
-		. "$work/stamped"
-		say "$wanted: the packet's stamp is $stamped_late_us us after it was sent"
+		. "$work/timestamp"
+		say "$wanted: the packet's timestamp is $timestamp_late_us us after it was sent"
 		if [ $wanted = during ]; then
-			expect stamped_late_us -le 1000 "drivers do not stamp while sockets need it"
+			expect timestamp_late_us -le 1000 "no driver timestamps while sockets need them"
 		else
-			expect stamped_late_us -ge 9000 "drivers stamp though nobody needs it: $wanted"
+			expect timestamp_late_us -ge 9000 "driver timestamps though no socket needs them: $wanted"
 		fi
 	done
 }
 
-switched_away_and_back() {
+congestion_control_switches() {
 	for step in 2 3 4 5 6 7 8 9; do
 		for flow in f0 f1 g0 g1; do
 			echo "0.0${step}0 set $flow cc=cubic"
@@ -147,7 +145,7 @@ link_down_and_up() {
 	all_done
 	judge
 	expect_truth "link down and up"
-	# And what was learnt before is not needed.
+	# Hardware timestamps are used again on a new clock mapping.
 	sleep 1
 	watch_nics h1 eth0
 	churn 0.15 </dev/null
@@ -171,7 +169,7 @@ cross_timestamps_come_and_go() {
 	echo 0 >$switch
 }
 
-# Connections lose their NIC, with stamps on their way.
+# The NIC of connections is removed while packets with timestamps are being received.
 the_nic_goes_under_traffic() {
 	for how in "ip -n h1 link del eth0" "ip -n h2 link del eth0"; do
 		churn 0.3 <<-EOF
@@ -202,7 +200,7 @@ namespaces_go_under_traffic() {
 	expect_truth
 }
 
-# The test NIC's own module, while TIMELY holds its PTP clock.
+# The test NIC's module is unloaded while TIMELY uses its PTP clock.
 the_driver_goes() {
 	churn 0.15 <<-EOF
 		0.1 run rmmod hwnic
@@ -215,27 +213,27 @@ the_driver_goes() {
 	all_done
 }
 
-# TIMELY goes while NICs are there, and comes when they are there.
+# TIMELY's modules are unloaded and loaded while the NICs exist.
 modules_in_any_order() {
 	for _ in 1 2 3; do
 		must tc -n h1 qdisc del dev eth0 root
 		unload_timely
-		stamps h1 eth0 none
-		stamps h1 eth0 all
+		timestamps h1 eth0 none
+		timestamps h1 eth0 all
 		# shellcheck disable=SC2086 # several arguments
 		load_hw $fixed
 		h1_qdisc timely
 	done
-	# With nothing else: a second device, never used.
+	# Also with a second NIC that was never used.
 	cable h1 eth1 h2 eth1
 	address h1 eth1 1 3
-	stamps h1 eth1 all
+	timestamps h1 eth1 all
 	must tc -n h1 qdisc del dev eth0 root
 	unload_timely
 }
 
-run_cases load refused_under_traffic again_and_again \
-	others_go_on_without_the_module drivers_stamps_are_off_again \
-	switched_away_and_back link_down_and_up cross_timestamps_come_and_go \
+run_cases load refused_under_traffic loaded_again_and_again \
+	other_congestion_controls_go_on_without_the_modules driver_timestamps_are_off_again \
+	congestion_control_switches link_down_and_up cross_timestamps_come_and_go \
 	the_nic_goes_under_traffic namespaces_go_under_traffic the_driver_goes \
-	modules_in_any_order all_goes
+	modules_in_any_order remove_all

@@ -1,26 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The test NIC against its own word: line and cable to the nanosecond, rings,
-# moderation, noise, stamps and clocks. Only where something happens in a host does
-# the guest's clock matter, which shows steps of 256 ns and lets a timer be half a
-# microsecond late.
+# The test NIC itself (drivers/net/hwnic): link rate and cable delay to the nanosecond, rings,
+# interrupt moderation, random delay, timestamps and PTP clocks, compared with its settings and its
+# log. Times on the link are exact. Times in a host have the guest's clock, with steps of 256 ns and
+# timers up to half a microsecond late. Topology: hw0 == hw0p in one namespace; for TCP h1 == h2.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
 need_tools ethtool
 
-# What the guest's clock and timers may add.
+# ns: the error of the guest's clock and timers
 slack_ns=1100
 
-# Afresh, whatever the case before has left.
+# Load the module again, without anything that an earlier case has left.
 load_hwnic() {
 	! is_loaded hwnic || must rmmod hwnic
 	hosts_down
 	must insmod "$modules/hwnic.ko"
 }
 
-# hw0 and hw0p, both here, and nothing on them but what a test sends.
+# hw0 and hw0p in this namespace, without IPv6, so that all packets are the test's own
 nic_up() {
 	load_hwnic
 	must ip link add hw0 type hwnic
@@ -38,7 +38,7 @@ nic_down() {
 	[ ! -e /sys/class/net/hw0p ] || fail "hw0p outlives hw0"
 }
 
-# knob NAME [VALUE [NIC]]
+# knob NAME [VALUE [NIC]]: read a setting of hw0, or write one of NIC (by default hw0)
 knob() {
 	if [ $# -eq 1 ]; then
 		cat "/sys/class/net/hw0/hwnic/$1"
@@ -47,19 +47,19 @@ knob() {
 	fi
 }
 
-# counter NAME [NIC]
+# counter NAME [NIC]: print a counter of "ethtool -S", by default of hw0p
 counter() {
 	ethtool -S "${2:-hw0p}" | awk -v name="$1:" '$1 == name { print $2 }'
 }
 
-# Words for the plans, beside those of packets.py.
+# Python code for the cases, in addition to packets.py
 cat >"$work/nic.py" <<-'EOF'
 	import array, errno, fcntl, statistics
 
 	US = 1000
 	NONE, ALL, PTP = 0, 1, 12
 	# SO_TIMESTAMPING and its flags
-	STAMPING = 37
+	SO_TIMESTAMPING = 37
 	TX_HARD, TX_SOFT, RX_HARD, RX_SOFT, SOFT, RAW_HARD = (1 << i for i in (0, 1, 2, 3, 4, 6))
 	OTHER = bytes.fromhex("0200000000ff")
 
@@ -101,7 +101,8 @@ cat >"$work/nic.py" <<-'EOF'
 	        subprocess.run(["ethtool", option, self.name, *map(str, words)], check=True)
 
 	    def hwtstamp(self, rx=None, tx=0):
-	        """Sets if told what, tells what is or the error."""
+	        """Set the receive filter (and TX timestamps), or read the filter if RX is None.
+	        Returns the filter in force, or -errno."""
 	        config = array.array("i", [0, tx, rx or 0])
 	        request = struct.pack("16sP", self.name.encode(), config.buffer_info()[0]).ljust(40, b"\0")
 	        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
@@ -111,22 +112,22 @@ cat >"$work/nic.py" <<-'EOF'
 	                return -error.errno
 	        return config[2]
 
-	    def port(self, stamping=0):
+	    def port(self, timestamping=0):
 	        sock = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
 	        sock.bind((self.name, ETH_P_ALL))
 	        sock.setblocking(False)
 	        sock.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 28)
 	        sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 28)
-	        if stamping:
-	            sock.setsockopt(socket.SOL_SOCKET, STAMPING, stamping)
-	            # The kernel begins to stamp a little later.
+	        if timestamping:
+	            sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, timestamping)
+	            # The kernel enables timestamps in a work item, a little later.
 	            time.sleep(0.002)
 	        return sock
 
 	a, b = Nic("hw0"), Nic("hw0p")
 
 	def tcp(sport=1, seq=0, size=1514, dport=2):
-	    """A frame of TCP, for nobody."""
+	    """A TCP frame to a MAC address that no host has."""
 	    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, size - 14, 0, 0, 64, 6, 0, bytes(4), bytes(4))
 	    head = struct.pack(">HHIIBBHHH", sport, dport, seq, 7, 0x50, 0x10, 0, 0, 0)
 	    return (OTHER + OTHER + b"\x08\x00" + ip + head).ljust(size, b"\0")
@@ -135,16 +136,16 @@ cat >"$work/nic.py" <<-'EOF'
 	    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 28 + len(data), 0, 0, 64, 17, 0, bytes(4), bytes(4))
 	    return OTHER + OTHER + b"\x08\x00" + ip + struct.pack(">HHHH", 5, dport, 8 + len(data), 0) + data
 
-	def stamps_in(ancillary):
-	    """When the host saw it, and the card's stamp."""
+	def timestamps_in(ancillary):
+	    """When the host received the packet (CLOCK_MONOTONIC), and the hardware timestamp."""
 	    for _, kind, value in ancillary:
-	        if kind == STAMPING:
+	        if kind == SO_TIMESTAMPING:
 	            words = struct.unpack("=6q", value)
 	            return words[0] * S + words[1] - OFFSET if words[0] else 0, words[4] * S + words[5]
 	    return 0, 0
 
 	def drain(sock, flags=0):
-	    """[(data, host_ns, hardware stamp)], without what the socket has sent itself."""
+	    """[(data, host_ns, hardware timestamp)] of packets that the socket has not sent itself."""
 	    got = []
 	    while True:
 	        try:
@@ -152,10 +153,10 @@ cat >"$work/nic.py" <<-'EOF'
 	        except BlockingIOError:
 	            return got
 	        if flags or address[2] != socket.PACKET_OUTGOING:
-	            got.append((data, *stamps_in(ancillary)))
+	            got.append((data, *timestamps_in(ancillary)))
 EOF
 
-# The time of the plan's lines is looked at by no one.
+# Run the Python lines on standard input, with packets.py and the code above.
 nic() {
 	{
 		cat "$work/nic.py"
@@ -164,25 +165,25 @@ nic() {
 	packets <"$work/nic.plan"
 }
 
-# ---- coming and going ----
+# ---- creation and deletion ----
 
 pair_comes_and_goes() {
 	nic_up
 	for nic in hw0 hw0p; do
 		[ "$(cat /sys/class/net/$nic/carrier)" = 1 ] || fail "no carrier on $nic"
-		ls /sys/class/net/$nic/device/ptp/ptp? >/dev/null || fail "no clock beside $nic"
+		ls /sys/class/net/$nic/device/ptp/ptp? >/dev/null || fail "no PTP clock of $nic"
 	done
 	must ip link set hw0p down
-	[ "$(cat /sys/class/net/hw0/carrier)" = 0 ] || fail "carrier, but the other end is down"
+	[ "$(cat /sys/class/net/hw0/carrier)" = 0 ] || fail "carrier though the other end is down"
 	must ip link set hw0p up
-	[ "$(cat /sys/class/net/hw0/carrier)" = 1 ] || fail "no carrier again"
+	[ "$(cat /sys/class/net/hw0/carrier)" = 1 ] || fail "no carrier after the other end is up again"
 	truth=$(knob truth_dir)
-	# While a device is up, kernels before 6.2 do not rename it.
+	# Kernels before 6.2 cannot rename a device that is up.
 	must ip link set hw0 down
 	must ip link set hw0 name card
-	[ "$(cat /sys/class/net/card/hwnic/truth_dir)" = "$truth" ] || fail "its log has moved"
+	[ "$(cat /sys/class/net/card/hwnic/truth_dir)" = "$truth" ] || fail "renaming has moved the log"
 	must ip link del card
-	[ ! -e "$truth" ] || fail "its log is left"
+	[ ! -e "$truth" ] || fail "the deleted NIC's log is left"
 	left=$(list_links | grep -c '^hw')
 	expect left -eq 0
 	left=$(find /sys/bus/platform/devices/ -name 'hwnic*' | wc -l)
@@ -219,7 +220,7 @@ names_do_not_collide() {
 	expect left -eq 0
 }
 
-# A kernel that fails allocations on request.
+# Can this kernel make allocations fail (failslab)?
 can_fail() {
 	failslab=/sys/kernel/debug/failslab
 	[ -d $failslab ] || {
@@ -230,7 +231,7 @@ can_fail() {
 	echo 0 >$failslab/verbose
 }
 
-# Whichever allocation fails: both ends or none, and nothing that is left.
+# When any allocation of a creation fails, both ends or none exist, and nothing is left.
 creation_may_fail() {
 	can_fail || return 0
 	load_hwnic
@@ -245,7 +246,7 @@ creation_may_fail() {
 		reached = True
 		while reached:
 		    number += 7
-		    # From now on, of this thread's; another's are not counted.
+		    # Fail the allocation of this number, counted from now on in this thread.
 		    os.pwrite(fail, str(number).encode(), 0)
 		    try:
 		        sock.send(request)
@@ -263,12 +264,12 @@ creation_may_fail() {
 		    made += ends[0]
 		    if ends[0]:
 		        subprocess.run(["ip", "link", "del", "hw7"], check=True)
-		say(number, "allocations,", failed, "of them fatal")
+		say("up to", number, "allocations;", failed, "failed creations")
 		result(failed=failed, made=made, odd=odd)
 	EOF
 	expect failed -ge 20
 	expect made -ge 1
-	expect odd -eq 0 "half a pair"
+	expect odd -eq 0 "pairs with one end only"
 	left=$(find /sys/bus/platform/devices/ /sys/class/ptp/ -name 'hwnic*' | wc -l)
 	expect left -eq 0
 	must rmmod hwnic
@@ -306,7 +307,7 @@ pair_in_namespaces() {
 			! ip -n h1 link show eth0 >/dev/null 2>&1 || fail "the other end is left"
 			must ip netns del h1
 		else
-			# Here the namespace takes the pair along.
+			# Deleting one end's namespace deletes both ends.
 			must ip netns del h1
 			within_seconds 5 eval '! ip -n h2 link show eth0 >/dev/null 2>&1' ||
 				fail "the other end is left"
@@ -315,11 +316,11 @@ pair_in_namespaces() {
 	done
 }
 
-# ---- line, cable, ring ----
+# ---- link, cable, rings ----
 
-# Each departure from the first's start on, as fractions of a nanosecond add up;
-# each arrival; what waits, at each change.
-line_is_exact() {
+# Each departure is exact, where fractions of a nanosecond add up from the first frame on; each
+# arrival; and the queue length after each change.
+link_is_exact() {
 	nic_up
 	knob delay_ns 12345
 	must ethtool --set-priv-flags hw0 bql off
@@ -342,7 +343,8 @@ line_is_exact() {
 			left = [line for line in truth if line[0] == "T"]
 			queue = [line for line in truth if line[0] == "Q"]
 			came = b.truth()
-			# What goes up is a packet, and when: then it, or the line, waits.
+			# An increase of the queue is a new packet, which waits for the link or
+			# starts at once.
 			ups = [(line[1], line[2] - k[2]) for k, line in zip([(0, 0, 0)] + queue, queue) if line[2] > k[2]]
 			free = wrong = 0
 			for (at, size), line, there in zip(ups, left, came):
@@ -351,7 +353,7 @@ line_is_exact() {
 			    wrong += there[1] != line[1] + 12345 or line[5] != there[5]
 			wrong += [size for _, size in ups] != sizes
 			lengths = sum(line[7] != 1460 for line in left[::7])
-			# And down with each departure.
+			# The queue decreases with each departure.
 			level, downs = 0, iter(left)
 			for _, at, bytes in queue:
 			    if bytes < level:
@@ -370,36 +372,36 @@ line_is_exact() {
 		expect early -le 256
 		expect late -le 0
 		expect waited_more -eq 0
-		# Else it has not been seen under load.
+		# Otherwise the link was idle too often to show anything.
 		expect idle -le 10
 		[ $speed -gt 10000 ] || expect waiting_frames -ge 82
 	done
 	nic_down
 }
 
-# Who has read the speed must know when to read it again.
+# A change of the speed is announced by netlink, so that readers know when to read it again.
 speed_is_announced() {
 	nic_up
 	nic <<-'EOF'
 		sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
 		sock.bind((0, 1))
 		sock.settimeout(0.1)
-		def told():
+		def announced():
 		    try:
 		        return struct.unpack_from("=IH", sock.recv(65536))[1] == 16
 		    except OSError:
 		        return False
-		result(before=told())
+		result(before=announced())
 		a.ethtool("-s", "speed", 1000)
-		result(after=told())
+		result(after=announced())
 	EOF
 	expect before -eq 0
 	expect after -eq 1
 	nic_down
 }
 
-# A segment of TCP's leaves as frames back to back; each carries what it says.
-segments_are_frames() {
+# A GSO packet of TCP leaves as frames back to back, with the right sequence numbers.
+gso_packets_become_frames() {
 	tcp_up
 	must ip netns exec h1 ethtool -C eth0 rx-usecs 8 rx-frames 0
 	truth1=$(ip netns exec h1 cat /sys/class/net/eth0/hwnic/truth_dir)
@@ -421,19 +423,19 @@ segments_are_frames() {
 		       delays=len({c[0] - l[0] for l, c in zip(left, came)}),
 		       delay=came[0][0] - left[0][0],
 		       longest=max(l[6] for l in left),
-		       # Apart by a whole frame's time or more, and most by just that.
+		       # Gaps are at least the time of a full frame, and mostly just that.
 		       close=sum(1230 > l[0] - k[0] for k, l in zip(left, left[1:]) if l[6] == 1448),
 		       back=sum(l[0] - k[0] <= 1231 for k, l in zip(left, left[1:])) * 100 // len(left),
 		       gaps=sum(l[4] - l[6] != k[4] for k, l in zip(left, left[1:])))
 	EOF
 	expect frames -ge 5000
-	expect same -eq 1 "what has left is not what came"
+	expect same -eq 1 "the frames that arrived are not those that left"
 	expect delays -eq 1
 	expect delay -eq 2000
 	expect longest -eq 1448
 	expect close -eq 0
 	expect back -ge 90
-	# The end counts as one.
+	# The FIN counts as one byte.
 	expect gaps -eq 1
 	tcp_down
 }
@@ -443,8 +445,7 @@ ring_stops_and_wakes() {
 	must ethtool -s hw0 speed 100
 	must ethtool -G hw0 tx 4
 	must ethtool --set-priv-flags hw0 bql off
-	# With BQL one packet may be all that there is, and then the line waits for
-	# the timer.
+	# With BQL the ring may hold only one packet; the link then is idle until the timer fires.
 	for bql in off on; do
 		must ethtool --set-priv-flags hw0 bql $bql
 		full=$(counter tx_ring_full hw0)
@@ -474,7 +475,7 @@ ring_stops_and_wakes() {
 			expect flying -ge 1514
 			slack=$((39 * slack_ns))
 		fi
-		expect time -le $slack "the line was idle meanwhile"
+		expect time -le $slack "ns in which the link was idle"
 	done
 	max=$(counter tx_ring_max hw0)
 	expect max -eq 4
@@ -485,7 +486,7 @@ ring_stops_and_wakes() {
 	nic_down
 }
 
-# Twelve frames in a ring of eight that nobody empties: four are lost.
+# Twelve frames arrive before the interrupt at a ring of eight: four are lost.
 rx_ring_overflows() {
 	nic_up
 	must ethtool -G hw0p rx 8
@@ -533,8 +534,8 @@ too_long_is_an_error() {
 moderation() {
 	nic_up
 	knob delay_ns 1000
-	# usecs, frames, then the frame with whose arrival each of twelve is seen,
-	# and how long after that
+	# rx-usecs, rx-frames; for each of twelve frames, the frame whose arrival (or the time after
+	# it, us) triggers the interrupt that delivers it; number of interrupts
 	while read -r usecs frames after wait_us interrupts; do
 		must ethtool -C hw0p rx-usecs "$usecs" rx-frames "$frames"
 		before=$(counter rx_interrupts)
@@ -572,10 +573,11 @@ moderation() {
 	nic_down
 }
 
-# Sparse flows are late by anything up to the noise; a dense one keeps its order.
-noise() {
+# jitter_ns: packets of different flows have random delays up to this limit; packets of one flow keep
+# their order.
+random_delay() {
 	nic_up
-	knob noise_ns 100000 hw0p
+	knob jitter_ns 100000 hw0p
 	nic <<-EOF
 		sink, sock = b.port(SOFT | RX_SOFT), a.port()
 		b.log("R")
@@ -596,8 +598,9 @@ noise() {
 		    sock.send(tcp(seq=number))
 		    if number % 10 == 0:
 		        time.sleep(0.00002)
-		# What is under way when noise ends is not overtaken by its own flow.
-		b.write("noise_ns", 0)
+		# A packet that is delayed when the random delay is switched off is not overtaken by
+		# its flow.
+		b.write("jitter_ns", 0)
 		sock.send(tcp(seq=1000))
 		time.sleep(0.01)
 		order = [struct.unpack_from(">I", data, 38)[0] for data, _, _ in drain(sink)]
@@ -619,74 +622,75 @@ noise() {
 	expect overtook -ge 100
 	expect order -eq 1
 	expect quiet -le $slack_ns
-	most=$(counter rx_noise_max_ns)
+	most=$(counter rx_jitter_max_ns)
 	expect most -ge 99900
 	expect most -le 100000
 	nic_down
 }
 
-# ---- stamps ----
+# ---- timestamps ----
 
-# The receiver's clock at the arrival, whatever the host does later; the clock is
-# stepped while frames wait.
-stamps_are_exact() {
+# A hardware timestamp is the time of the receiving NIC's clock at the arrival, also if the host
+# handles the packet later, or if the clock is stepped or the filter is changed while frames wait.
+rx_timestamps_are_exact() {
 	nic_up
 	knob delay_ns 5000
-	knob noise_ns 50000 hw0p
+	knob jitter_ns 50000 hw0p
 	knob phc_drift_ppb 50000 hw0p
 	knob phc_drift_ppb -300000 hw0
 	nic <<-EOF
 		sink, sock = b.port(RX_HARD | RAW_HARD), a.port()
 		b.log("R")
 		time.sleep(10)
-		result(off=b.hwtstamp(), unstamped=0)
+		result(off=b.hwtstamp(), without_filter=0)
 		sock.send(tcp())
 		time.sleep(0.001)
-		result(unstamped=drain(sink)[0][2], on=b.hwtstamp(ALL), is_on=b.hwtstamp())
+		result(without_filter=drain(sink)[0][2], on=b.hwtstamp(ALL), is_on=b.hwtstamp())
 		b.truth()
 		phc, mono = b.phc_now()
 		for number in range(500):
 		    sock.send(tcp(sport=number))
 		    time.sleep(0.00003)
 		time.sleep(0.001)
-		stamps = {struct.unpack_from(">H", data, 34)[0]: stamp for data, _, stamp in drain(sink)}
+		timestamps = {struct.unpack_from(">H", data, 34)[0]: timestamp for data, _, timestamp in drain(sink)}
 		truth = b.truth()
-		line = lambda at: phc + (at - mono) * 1000050000 // 1000000000
-		result(stamped=len(stamps), wrong=sum(stamps[port] != stamp for _, _, stamp, port, *_ in truth),
-		       off_line=max(abs(stamp - line(at)) for _, at, stamp, *_ in truth))
-		# In the ring, at the port: stamped; in the cable: not yet.
+		expected = lambda at: phc + (at - mono) * 1000050000 // 1000000000
+		result(with_timestamp=len(timestamps), wrong=sum(timestamps[port] != timestamp for _, _, timestamp, port, *_ in truth),
+		       clock_error=max(abs(timestamp - expected(at)) for _, at, timestamp, *_ in truth))
+		# At the step the first frame has arrived and waits in the ring; the second is in
+		# the cable.
 		for nic in a, b:
 		    nic.ethtool("-C", "rx-usecs", 500, "rx-frames", 0)
 		a.write("delay_ns", 200000)
-		b.write("noise_ns", 0)
+		b.write("jitter_ns", 0)
 		sock.send(tcp(sport=1)), time.sleep(0.0003), sock.send(tcp(sport=2))
 		b.write("phc_step_ns", 10**9)
 		time.sleep(0.01)
-		old, new = [stamp for _, _, stamp in drain(sink)]
+		old, new = [timestamp for _, _, timestamp in drain(sink)]
 		(_, at, said, *_), (_, at2, said2, *_) = b.truth()
-		result(step=round((said2 - said - (at2 - at)) / 10**6), told=(said, said2) == (old, new))
-		# And under the filter that it came under.
+		result(step=round((said2 - said - (at2 - at)) / 10**6), same=(said, said2) == (old, new))
+		# The filter at the arrival decides.
 		sock.send(tcp(sport=1)), time.sleep(0.0003), sock.send(tcp(sport=2))
 		b.hwtstamp(NONE)
 		time.sleep(0.01)
-		old, new = [stamp for _, _, stamp in drain(sink)]
+		old, new = [timestamp for _, _, timestamp in drain(sink)]
 		result(before=old != 0, now=new)
 	EOF
 	expect off -eq 0
-	expect unstamped -eq 0
+	expect without_filter -eq 0
 	expect on -eq 1
 	expect is_on -eq 1
-	expect stamped -eq 500
+	expect with_timestamp -eq 500
 	expect wrong -eq 0
-	expect off_line -le 1
+	expect clock_error -le 1
 	expect step -eq 1000
-	expect told -eq 1
+	expect same -eq 1 "timestamps of packets and of the log"
 	expect before -eq 1
 	expect now -eq 0
 	nic_down
 }
 
-tx_stamps_are_exact() {
+tx_timestamps_are_exact() {
 	nic_up
 	knob phc_drift_ppb -300000
 	must ethtool -s hw0 speed 100
@@ -700,13 +704,13 @@ tx_stamps_are_exact() {
 		for number in range(5):
 		    sock.send(tcp(seq=number))
 		time.sleep(0.01)
-		told = [stamp for _, _, stamp in drain(sock, socket.MSG_ERRQUEUE)]
-		result(told=len(told), same=told == [stamp for _, _, stamp, *_ in a.truth()],
+		sent = [timestamp for _, _, timestamp in drain(sock, socket.MSG_ERRQUEUE)]
+		result(timestamps=len(sent), same=sent == [timestamp for _, _, timestamp, *_ in a.truth()],
 		       one_step=a.hwtstamp(NONE, tx=2))
 	EOF
 	expect unasked -eq 0
 	expect tx -eq 0
-	expect told -eq 5
+	expect timestamps -eq 5
 	expect same -eq 1
 	expect one_step -eq -34
 	nic_down
@@ -718,7 +722,7 @@ filters() {
 		sink, sock = b.port(RX_HARD | RAW_HARD), a.port()
 		def ptp(kind, version=2):
 		    return bytes([kind, version, 0, 44]) + bytes(40)
-		def stamped(data):
+		def with_timestamp(data):
 		    sock.send(data)
 		    time.sleep(0.001)
 		    return drain(sink)[0][2] != 0
@@ -729,8 +733,8 @@ filters() {
 		for name, filter in ("none", NONE), ("all", ALL), ("ptp", PTP):
 		    result(**{name: b.hwtstamp(filter)})
 		    for case, data in cases.items():
-		        result(**{name + "_" + case: stamped(data)})
-		# Asked for part of it: the whole is more.
+		        result(**{name + "_" + case: with_timestamp(data)})
+		# A request for part of a filter gives the whole filter.
 		result(v2_sync=b.hwtstamp(13), ntp=b.hwtstamp(15), v1=b.hwtstamp(3), nonsense=b.hwtstamp(99))
 		try:
 		    b.write("stamp_all", 0)
@@ -761,29 +765,29 @@ filters() {
 	expect weak_is -eq 12
 	ethtool -T hw0p >"$work/weak"
 	ethtool -T hw0 >"$work/able"
-	! grep -q '^[[:space:]]*all' "$work/weak" || fail "ethtool -T says that it can stamp all"
+	! grep -q '^[[:space:]]*all' "$work/weak" || fail "ethtool -T shows the filter all without stamp_all"
 	for word in hardware-transmit hardware-receive hardware-raw-clock ptpv2-event all; do
-		grep -q "^[[:space:]]*$word" "$work/able" || fail "ethtool -T does not say $word"
+		grep -q "^[[:space:]]*$word" "$work/able" || fail "ethtool -T does not show $word"
 	done
 	clock=$(sed -n 's/^PTP Hardware Clock: //p' "$work/able")
-	[ -e "/sys/class/net/hw0/device/ptp/ptp$clock" ] || fail "ethtool -T names another's clock"
+	[ -e "/sys/class/net/hw0/device/ptp/ptp$clock" ] || fail "ethtool -T shows another NIC's clock"
 	nic_down
 }
 
 # ---- clocks ----
 
-clock_runs_as_told() {
+clock_runs_as_set() {
 	nic_up
 	nic <<-'EOF'
 		def runs(drift, seconds):
-		    """How far it is off the line that it should be on."""
+		    """The clock's error after SECONDS with this drift, ns."""
 		    a.write("phc_drift_ppb", drift)
 		    (phc, mono), _ = a.phc_now(), time.sleep(seconds)
 		    phc2, mono2 = a.phc_now()
 		    return abs(phc2 - phc - (mono2 - mono) * (10**9 + drift) // 10**9)
 		off = max(runs(drift, seconds) for seconds in (0.001, 3.3, 3600)
 		          for drift in (0, 1, -1, 50000, -50000, 499999, 1000000, -1000000))
-		# A day of many looks adds nothing.
+		# 3000 readings and writes of the drift add no error.
 		a.write("phc_drift_ppb", 123457)
 		phc, mono = a.phc_now()
 		for _ in range(3000):
@@ -791,7 +795,6 @@ clock_runs_as_told() {
 		    a.phc_now()
 		    a.write("phc_drift_ppb", 123457)
 		phc2, mono2 = a.phc_now()
-		# Each write starts on a whole nanosecond of its own time only in the log.
 		result(off=off, drifted=abs(phc2 - phc - (mono2 - mono) * (10**9 + 123457) // 10**9))
 		a.write("phc_drift_ppb", 0)
 		for name, ns in ("back", -10**18), ("on", 5), ("off_again", -20000):
@@ -812,7 +815,7 @@ clock_runs_as_told() {
 	nic_down
 }
 
-# Each 10 ms a hundredth of what a second brings.
+# phc_wander_ppb_per_s: the drift changes every 10 ms by a hundredth of this value.
 clock_wanders() {
 	nic_up
 	nic <<-'EOF'
@@ -835,13 +838,13 @@ clock_wanders() {
 		    say(name, "gained", round(gain), "ns")
 		    result(**{name: abs(phc2 - phc - (mono2 - mono) - gain) * 1000,
 		              name + "_drift": abs(int(a.read("phc_drift_ppb")) - drift) * 100})
-		# As far as it goes, and not further.
+		# The drift stops at its limit.
 		a.write("phc_wander_ppb_per_s", 1000000)
 		time.sleep(3)
 		result(most=int(a.read("phc_drift_ppb")))
 	EOF
 	for name in warm cold odd; do
-		# In ps and hundredths of a ppb: it began within some 100 us of then.
+		# ps, and hundredths of a ppb. The start of the change is known within about 100 us.
 		expect ${name} -le 3000
 		expect ${name}_drift -le 12500
 	done
@@ -874,7 +877,7 @@ clock_is_a_ptp_clock() {
 		result(stepped=before - 3 * S <= time.clock_gettime_ns(clock) <= before - 3 * S + 100000)
 		time.clock_settime_ns(clock, 77 * S)
 		result(is_set=77 * S <= time.clock_gettime_ns(clock) <= 77 * S + 100000)
-		# It goes while someone holds it.
+		# The NIC is deleted while a process has its clock open.
 		subprocess.run(["ip", "link", "del", "hw0"], check=True)
 		try:
 		    time.clock_gettime_ns(clock)
@@ -895,7 +898,7 @@ clock_is_a_ptp_clock() {
 
 # ---- refusals ----
 
-nonsense_is_refused() {
+invalid_values_are_refused() {
 	nic_up
 	knob delay_ns 777
 	while read -r name values; do
@@ -904,8 +907,8 @@ nonsense_is_refused() {
 		done
 	done <<-EOF
 		delay_ns -1 1000000001 x 1.5 99999999999999999999 0x
-		noise_ns -1 1000000001 many
-		noise_seed -1 x
+		jitter_ns -1 1000000001 many
+		jitter_seed -1 x
 		phc_drift_ppb 1000001 -1000001 fast
 		phc_wander_ppb_per_s 1000001 -1000001 x
 		phc_step_ns x 9223372036854775807 -9223372036854775808 9223372036854775808
@@ -914,7 +917,7 @@ nonsense_is_refused() {
 		phc_now 1
 		tx_queue 1
 	EOF
-	knob phc_set_ns 9000000000000000000 || fail "phc_set_ns refuses its most"
+	knob phc_set_ns 9000000000000000000 || fail "phc_set_ns refuses its maximum"
 	[ "$(knob delay_ns)" = 777 ] || fail "a refusal has changed delay_ns"
 	for speed in 0 1000001; do
 		refused ethtool -s hw0 speed $speed
@@ -932,7 +935,7 @@ nonsense_is_refused() {
 	nic_down
 }
 
-# The newest are kept, in order; what is read is gone.
+# The log keeps the newest entries, in order; reading removes entries.
 log_keeps_the_newest() {
 	nic_up
 	nic <<-'EOF'
@@ -949,7 +952,7 @@ log_keeps_the_newest() {
 		sock.send(tcp())
 		time.sleep(0.01)
 		result(off=len(b.truth()))
-		# A reader that takes a byte at a time, and one that is left behind.
+		# A reader with small reads, which still has the file open when the NIC is deleted.
 		b.log("RT", 1000)
 		for number in range(300):
 		    sock.send(tcp(seq=number))
@@ -1003,8 +1006,8 @@ tcp_down() {
 	hosts_down
 }
 
-# transfer FROM TO ADDRESS SECONDS: goodput in Mb/s as the receiver sees it, and
-# whether it got what was sent
+# transfer FROM TO ADDRESS SECONDS: a TCP transfer; sets goodput, Mb/s, of the receiver, and intact:
+# 1 if the data is unchanged
 transfer() {
 	packets <<-EOF
 		import hashlib, threading
@@ -1039,7 +1042,7 @@ transfer() {
 }
 
 # Payload is 1448 of the 1538 bytes that a frame takes.
-tcp_fills_the_line() {
+tcp_fills_the_link() {
 	tcp_up
 	for way in "h1 h2 10.7.2.2" "h2 h1 10.7.2.1"; do
 		# shellcheck disable=SC2086 # three words
@@ -1049,8 +1052,7 @@ tcp_fills_the_line() {
 		expect goodput -ge 9400
 		expect goodput -le 9440
 	done
-	# The receivers' GRO: an acknowledgement for many frames. And TSO: many frames
-	# to a packet.
+	# With GRO a receiver ACKs many frames at once; with TSO a packet becomes many frames.
 	for ns in h1 h2; do
 		eval "$(ip netns exec $ns ethtool -S eth0 | sed -n 's/^ *\([rt]x_[a-z]*\): \(.*\)/\1=\2/p')"
 		# shellcheck disable=SC2154 # rx_frames, tx_packets, tx_frames
@@ -1067,7 +1069,7 @@ tcp_fills_the_line() {
 	tcp_down
 }
 
-tcp_over_vlan_and_noise() {
+tcp_over_vlan_with_random_delay() {
 	tcp_up
 	for end in 1 2; do
 		must ip -n h$end -batch - <<-EOF
@@ -1075,7 +1077,7 @@ tcp_over_vlan_and_noise() {
 			address add 10.7.5.$end/24 dev v5
 			link set v5 up
 		EOF
-		must ip netns exec h$end sh -c 'echo 30000 >/sys/class/net/eth0/hwnic/noise_ns'
+		must ip netns exec h$end sh -c 'echo 30000 >/sys/class/net/eth0/hwnic/jitter_ns'
 	done
 	truth2=$(ip netns exec h2 cat /sys/class/net/eth0/hwnic/truth_dir)
 	echo R >"$truth2/truth_types"
@@ -1094,7 +1096,7 @@ tcp_over_vlan_and_noise() {
 	tcp_down
 }
 
-# A packet for which there is no memory is lost, not half sent.
+# A packet is lost as a whole if memory for it cannot be allocated.
 sending_may_fail() {
 	can_fail || return 0
 	tcp_up
@@ -1125,12 +1127,13 @@ sending_may_fail() {
 	expect intact -eq 1
 	expect sent -ge 1000000
 	lost=$(ip netns exec h1 ethtool -S eth0 | awk '$1 == "tx_no_memory:" { print $2 }')
-	say "$lost packets for which there was no memory"
+	say "$lost packets were lost without memory"
 	expect lost -ge 5
 	tcp_down
 }
 
-# Down, up, other rings and settings, and at last the module goes, all under traffic.
+# The link goes down and up, rings and settings change, and at last the module is unloaded, all
+# under traffic.
 unload_under_traffic() {
 	tcp_up
 	"$python" -I - >"$work/background" 2>&1 <<-'EOF' &
@@ -1163,7 +1166,7 @@ unload_under_traffic() {
 		must ip netns exec h2 ethtool -G eth0 tx $((round * 40)) rx $((round * 40))
 		must ip netns exec h1 ethtool --set-priv-flags eth0 bql $bql
 		must ip netns exec h1 ethtool -s eth0 speed $((round * 333))
-		must ip netns exec h2 sh -c "echo $((round * 1000)) >/sys/class/net/eth0/hwnic/noise_ns"
+		must ip netns exec h2 sh -c "echo $((round * 1000)) >/sys/class/net/eth0/hwnic/jitter_ns"
 		must ip netns exec h1 sh -c "echo $((9000 - round * 2000)) >/sys/class/net/eth0/hwnic/delay_ns"
 		sleep 0.02
 		must ip -n h$((round % 2 + 1)) link set eth0 down
@@ -1171,16 +1174,16 @@ unload_under_traffic() {
 		must ip -n h$((round % 2 + 1)) link set eth0 up
 		must ip -n h$((round % 2 + 1)) neighbour replace 10.7.2.$((2 - round % 2)) dev eth0 \
 			lladdr 02:00:00:00:00:0$((2 - round % 2)) nud permanent
-		# Until TCP tries again.
+		# Wait for TCP's retransmission.
 		sleep 0.3
 	done
 	before=$(ip netns exec h2 cat /sys/class/net/eth0/statistics/rx_bytes)
 	sleep 0.05
 	moved=$(($(ip netns exec h2 cat /sys/class/net/eth0/statistics/rx_bytes) - before))
-	expect moved -ge 1000000 "nothing moves any more"
+	expect moved -ge 1000000 "bytes received after the changes"
 	must rmmod hwnic
 	! ip -n h1 link show eth0 >/dev/null 2>&1 || fail "h1's end is left"
-	[ ! -e /sys/kernel/debug/hwnic ] || fail "its logs are left"
+	[ ! -e /sys/kernel/debug/hwnic ] || fail "the NICs' logs are left"
 	{ kill $traffic_pid && wait $traffic_pid; } 2>/dev/null
 	hosts_down
 }
@@ -1193,9 +1196,9 @@ module_goes() {
 	expect left -eq 0
 }
 
-run_cases pair_comes_and_goes names_do_not_collide creation_may_fail pair_in_namespaces line_is_exact \
-	speed_is_announced segments_are_frames ring_stops_and_wakes rx_ring_overflows too_long_is_an_error \
-	moderation noise stamps_are_exact tx_stamps_are_exact filters \
-	clock_runs_as_told clock_wanders clock_is_a_ptp_clock \
-	nonsense_is_refused log_keeps_the_newest tcp_fills_the_line tcp_over_vlan_and_noise \
-	sending_may_fail unload_under_traffic module_goes
+run_cases pair_comes_and_goes names_do_not_collide creation_may_fail pair_in_namespaces \
+	link_is_exact speed_is_announced gso_packets_become_frames ring_stops_and_wakes \
+	rx_ring_overflows too_long_is_an_error moderation random_delay rx_timestamps_are_exact \
+	tx_timestamps_are_exact filters clock_runs_as_set clock_wanders clock_is_a_ptp_clock \
+	invalid_values_are_refused log_keeps_the_newest tcp_fills_the_link \
+	tcp_over_vlan_with_random_delay sending_may_fail unload_under_traffic module_goes

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pauses of the application: after a long one what was learnt of the path has
-# aged, after a short one it has not.
+# An application that stops writing: after a long time the connection starts again at its first
+# rate, after a short time it goes on at the rate it had.
+# Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -14,10 +15,11 @@ hosts() {
 	load_timely $gig first_rate_kbps=200000
 }
 
-# pause_of SECONDS: sets before_rate, after_rate and again_us
+# pause_of SECONDS: the application stops writing for SECONDS. Sets before_rate, after_min and
+# after_max, kbit/s, and again_us, the time until the goodput is back.
 pause_of() {
 	resume=$(awk -v pause="$1" 'BEGIN { printf "%.6f", 0.07 + pause }')
-	# The first packets are on their way, the rate has had no time to rise.
+	# 10 us later: no ACK has come yet, so the rate has not risen.
 	resumed=$(awk -v pause="$1" 'BEGIN { printf "%.6f", 0.07001 + pause }')
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
@@ -39,10 +41,10 @@ long_pause_starts_again() {
 	expect again_us -le 100000
 }
 
-short_pause_is_none() {
+short_pause_changes_nothing() {
 	for pause in 0.01 0.15; do
 		pause_of $pause
-		# It swings by itself, but not down to the first rate.
+		# The rate oscillates, but not down to the first rate.
 		expect after_min -ge $((before_rate * 4 / 10)) "after $pause s"
 		expect after_min -ge 300000 "after $pause s"
 		expect again_us -gt 0 "after $pause s"
@@ -50,7 +52,7 @@ short_pause_is_none() {
 	done
 }
 
-# A rate below the first one is not raised by a pause either.
+# A rate below the first rate is not raised by a time without data.
 long_pause_raises_nothing() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
@@ -65,8 +67,8 @@ long_pause_raises_nothing() {
 	expect after_max -lt 100000
 }
 
-# Nor is there a pause between requests that follow each other at once: completions are counted
-# across them, and from the fifth in a row on the rate rises five times as fast.
+# Requests that follow each other at once are no idle time: completions are counted across
+# requests, and from the fifth in a row on the rate rises five times as fast.
 requests_without_a_pause_are_one_burst() {
 	wire_to_h2 "rate 1gbit delay 10us"
 	must rmmod tcp_timely
@@ -83,15 +85,15 @@ requests_without_a_pause_are_one_burst() {
 		    server.sendall(b"x")
 		    client.recv(1)
 		result(rate=rate(client))
-		# The namespaces go at once.
+		# The test ends here: wait until the sockets no longer use the namespaces.
 		client.close()
 		server.close()
 		time.sleep(0.1)
 	END
-	# 50 Mb/s and 100 steps of 1 Mb/s, nearly all of them five times.
+	# 50 Mb/s and 100 steps of 1 Mb/s, nearly all of them times five.
 	expect rate -ge 450000
 	expect rate -le 550000
 }
 
-run_cases hosts long_pause_starts_again short_pause_is_none long_pause_raises_nothing \
+run_cases hosts long_pause_starts_again short_pause_changes_nothing long_pause_raises_nothing \
 	requests_without_a_pause_are_one_burst

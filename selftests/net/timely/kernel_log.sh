@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The last word is the kernel's: nothing of what all the tests did may have made
-# it complain, and on a kernel with kmemleak nothing may be leaked. run.sh sets
-# TIMELY_KLOG_SINCE, the line of the log with which all began.
+# The last test of each run: the kernel's log has no complaint since the first test, and on a
+# kernel with kmemleak no memory has leaked. run.sh sets TIMELY_KLOG_SINCE, a line that it wrote
+# to the log before the first test.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -14,17 +14,19 @@ no_complaints() {
 	klog "${TIMELY_KLOG_SINCE-}" >"$work/log"
 	grep -nE -A 40 "$complaints" "$work/log" >"$work/complaints" || return 0
 	head -n 100 "$work/complaints" | say_lines
-	fail "the kernel has complained: $(grep -cE "$complaints" "$work/complaints") lines"
+	fail "the kernel's log has complaints in $(grep -cE "$complaints" "$work/complaints") lines"
 }
 
-# KASAN reports once: what it says of a second load would be all it ever says.
+# The checkers of the debug kernel still work. KASAN reports only one error, and without
+# CONFIG_KASAN_VMALLOC it reports a false one when a module is loaded at the address of an
+# earlier module.
 checkers_are_awake() {
 	zcat /proc/config.gz >"$work/config"
 	grep -q '^CONFIG_KASAN=y' "$work/config" || return 0
 	grep -q '^CONFIG_KASAN_VMALLOC=y' "$work/config" ||
-		fail "without CONFIG_KASAN_VMALLOC, KASAN takes a module loaded where another was for an error"
-	# It gives up at its first report, and when it runs out of memory.
-	grep -q 'debug_locks: *1' /proc/lockdep_stats || fail "lockdep has given up"
+		fail "KASAN without CONFIG_KASAN_VMALLOC reports a false error when a module is loaded again"
+	# lockdep turns itself off at its first report, and when it runs out of memory.
+	grep -q 'debug_locks: *1' /proc/lockdep_stats || fail "lockdep has turned itself off"
 }
 
 no_leaks() {

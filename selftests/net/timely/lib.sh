@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What TIMELY's functional tests share: KTAP, two hosts and a wire, the modules,
-# and a look at what a test leaves behind.
+# The library of TIMELY's functional tests: KTAP output, expectations, loading and unloading of
+# the modules, two hosts with an emulated link between them, and plans of traffic.
 #
-# A test file sources this, defines a function for each case and ends with
+# A test file sources this file, defines one function for each case and ends with
 #
 #	run_cases CASE...
 #
-# Each case runs in a subshell that ends at the first expectation that is not
-# met. One more case is added: that all is gone what the file has created and
-# that the kernel has not complained.
+# Each case runs in a subshell, which ends at the first expectation that is not met. Variables
+# that one case sets are therefore unknown to the next; namespaces and modules stay. The case
+# leaves_nothing_behind is added to each file: it removes namespaces and modules, and fails if
+# anything else is left or if the kernel has complained.
 
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 theme=$(basename "$0" .sh)
-modules=${TIMELY_MODULES:?the directory with timely.ko and tcp_timely.ko}
+modules=${TIMELY_MODULES:?must be the directory with timely.ko and tcp_timely.ko; run.sh sets it}
 work=${TIMELY_WORK:-$(mktemp -d)}
-# run.sh indents the files' results under its own.
+# run.sh sets the indentation: KTAP nests the results of a file below those of run.sh.
 indent=${TIMELY_INDENT:-}
 python=/usr/bin/python3
-# Refusals are wanted here; the log keeps them.
+# Only emergencies on the console: many cases provoke error messages. The log has all of them.
 echo 1 >/proc/sys/kernel/printk
 
 # ---- KTAP ----
@@ -33,13 +34,14 @@ fail() {
 	exit 1
 }
 
-# Prints its input as diagnostics.
-# kernel_before 6.12: a few cases depend on what the kernel itself does.
+# kernel_before VERSION, such as 6.12: is the running kernel older? A few cases depend on what
+# the kernel itself does.
 kernel_before() {
 	newest=$(printf '%s\n' "$1" "$(uname -r)" | sort -V | tail -n 1)
 	[ "$newest" = "$1" ]
 }
 
+# Prints standard input as diagnostics.
 say_lines() {
 	while IFS= read -r line; do
 		say "$line"
@@ -52,7 +54,7 @@ need_tools() {
 	done
 }
 
-# The first line names all that is to come, so that a file cut short is seen.
+# The plan "1..N" comes first, so a file that ends early is noticed.
 run_cases() {
 	printf '%sKTAP version 1\n%s1..%s\n' "$indent" "$indent" $(($# + 1))
 	number=0
@@ -74,7 +76,8 @@ run_cases() {
 
 # ---- expectations ----
 
-# Is it a number at all? What a plan did not get to see is not there.
+# number_of NAME: sets $value to the variable's value, which must be an integer. A variable that
+# a plan of traffic did not set is an error, not 0.
 number_of() {
 	eval "value=\${$1-}"
 	case $value in
@@ -82,7 +85,8 @@ number_of() {
 	esac
 }
 
-# expect NAME TEST NUMBER [WHY...]: the variable's value, by test's -eq and such
+# expect NAME OPERATOR NUMBER [WHY...]: compare the value of the variable NAME by an operator of
+# test(1), such as -eq. WHY is added to the message of a failure.
 expect() {
 	number_of "$1"
 	expected_name=$1
@@ -93,19 +97,20 @@ expect() {
 		fail "$expected_name is $value, expected $expected_test $expected_value${1:+: $*}"
 }
 
-# expect_near NAME VALUE PERCENT
+# expect_near NAME VALUE PERCENT: the variable differs from VALUE by PERCENT at most.
 expect_near() {
 	expect "$1" -ge $(($2 * (100 - $3) / 100))
 	expect "$1" -le $(($2 * (100 + $3) / 100))
 }
 
-# A command that must fail.
+# refused COMMAND...: the command must fail. Its output is in $work/refused.
 refused() {
 	if "$@" >"$work/refused" 2>&1; then
-		fail "worked, but must be refused: $*"
+		fail "succeeded, but must be refused: $*"
 	fi
 }
 
+# must COMMAND...: the command must succeed. Its output is in $work/must.
 must() {
 	"$@" >"$work/must" 2>&1 || {
 		say "failed: $*"
@@ -114,7 +119,8 @@ must() {
 	}
 }
 
-# Until it works; what waits for is in virtual time.
+# within_seconds SECONDS COMMAND...: repeat the command until it succeeds, for up to SECONDS of
+# virtual time.
 within_seconds() {
 	tries=$(($1 * 20))
 	shift
@@ -129,31 +135,33 @@ within_seconds() {
 
 tracing=/sys/kernel/tracing
 
+# Mount tracefs, if it is not mounted.
 tracing_up() { [ -e $tracing/events ] || must mount -t tracefs trace $tracing; }
 
 # ---- the kernel's log ----
 
-# A line of the log, after which all is this file's.
+# Write a mark to the log: messages after it belong to this test file.
 klog_begin() {
 	klog_mark="timely selftest $theme $$ begins"
 	echo "$klog_mark" >/dev/kmsg
 }
 
-# klog [MARK]: what came after it, or all that is left if the mark is not
+# klog [MARK]: print the kernel's messages after the mark, or all of them if the log has dropped
+# the mark
 klog() {
 	dmesg | awk -v mark="${1:-$klog_mark}" 'index($0, mark) { n = 0; next } { line[n++] = $0 }
 		END { for (i = 0; i < n; i++) print line[i] }'
 }
 
-# Reports of every checker that the debug kernel has, and of the kernel proper.
+# Messages of the debug kernel's checkers, and warnings and oopses of any kernel.
 complaints='BUG:|WARNING:|Oops|KASAN|UBSAN|ODEBUG|INFO: (possible|task|trying|suspicious|rcu)'
 complaints="$complaints|suspicious|inconsistent lock state|circular locking|recursive locking"
 complaints="$complaints|sleeping function called|scheduling while atomic|unreferenced object"
 complaints="$complaints|kmemleak: [1-9]|refcount_t:|(list_add|list_del) corruption"
 complaints="$complaints|general protection|unregister_netdevice: waiting|Modules linked in"
 
-# kmemleak believes what is older than five seconds, and may need two scans to
-# see what only a leaked object pointed to.
+# kmemleak reports only objects older than five seconds. Objects that only a leaked object points
+# to may need a second scan.
 kmemleak_scan() {
 	sleep 6
 	echo scan >$kmemleak
@@ -163,16 +171,15 @@ kmemleak_scan() {
 
 # ---- the modules ----
 
-# Only losses move the rate.
+# Parameters of tcp_timely under which only losses change the rate.
 steady="delta_kbps=1 hai_threshold=0 beta_ppm=0 beta_high_ppm=0"
-# For the wire of 1 Gb/s: a segment is on it for 24 us, and two of 16 KB each
-# for more than the default thresholds.
+# Parameters for a link of 1 Gb/s, where a segment of 3000 bytes takes 24 us. One of 16 KB, the
+# preset's, would take 131 us, which is above the preset's t_low_ns of 50 us.
 gig="segment_bytes=3000 delta_kbps=450 min_rtt_ns=20000 t_low_ns=100000"
 gig="$gig rtt_ref_ns=150000 t_high_ns=500000"
 
-# Connections of timely over both families and both ways: what arrives is what was
-# sent, and soon.
-# transfers_arrive [HOW]
+# transfers_arrive [WHY]: three connections of timely, over IPv4 and IPv6 and in both directions,
+# deliver 8 MB each unchanged within a second. WHY is added to the message of a failure.
 transfers_arrive() {
 	traffic <<-EOF
 		0	flow four from=h1 to=h2 addr=$h2_v4 cc=timely bytes=8000000 verify=1
@@ -186,15 +193,17 @@ transfers_arrive() {
 	done
 }
 
-# With constants, which is what tests reckon with; those of the default are derived.
+# load_timely [NAME=VALUE...]: load tcp_timely with the preset testbed, whose parameters are
+# constants that tests can compute with. The default preset computes some of them from the path.
 load_timely() {
 	must insmod "$modules/timely.ko"
 	must insmod "$modules/tcp_timely.ko" preset=testbed "$@"
 }
 
+# is_loaded MODULE
 is_loaded() { [ -d "/sys/module/$1" ]; }
 
-# Sockets of a namespace that is gone go a little later.
+# Removing a module is tried for 10 s: sockets of a deleted namespace are freed a little later.
 unload_timely() {
 	for module in timely_acker tcp_timely sch_timely timely; do
 		is_loaded $module || continue
@@ -205,6 +214,7 @@ unload_timely() {
 	done
 }
 
+# available NAME: is NAME a registered congestion control?
 available() {
 	read -r names </proc/sys/net/ipv4/tcp_available_congestion_control
 	case " $names " in
@@ -213,14 +223,16 @@ available() {
 	esac
 }
 
-# ---- two hosts and a wire ----
+# ---- two hosts and an emulated link ----
 
-# h1 -- mid -- h2: what h1 sends meets a netem on mid's way to h2, and what comes
-# back one on its way to h1; the hosts' own qdiscs stay free.
+# Three network namespaces with veth devices: h1 -- mid -- h2. mid is a router. The netem qdisc
+# of mid's device to2 delays and shapes packets to h2, the one of to1 packets to h1. The qdiscs of
+# h1 and h2 are free for the tests.
 h2_v4=10.7.2.2
 h2_v6=fd07:2::2
 
-# hosts_up WIRE_TO_H2 [WIRE_TO_H1 [MTU]]
+# hosts_up NETEM_TO_H2 [NETEM_TO_H1 [MTU]]: create the hosts; options of netem such as
+# "rate 1gbit delay 10us"
 hosts_up() {
 	mtu=${3:-1500}
 	must ip -batch - <<-EOF
@@ -248,12 +260,13 @@ hosts_up() {
 		EOF'
 	wire_to_h2 "$1"
 	must tc -n mid qdisc add dev to1 root netem limit 10000 ${2:-delay 10us}
-	# IPv6 takes its time to settle.
+	# IPv6 needs a while until its addresses and routes can be used.
 	sleep 2
 }
 
+# host_up NAMESPACE NUMBER: set up eth0 with the addresses of this number, and the route to mid
 host_up() {
-	# The receivers' wish for ever larger windows must not be in the way.
+	# Fixed limits of socket buffers, large enough for the tests' links.
 	# shellcheck disable=SC2016 # for the inner shell
 	must ip netns exec "$1" sh -c '
 		echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
@@ -269,8 +282,8 @@ host_up() {
 		EOF' host_up "$2"
 }
 
-# What is on the wire is lost. (A netem that is only changed keeps, for one,
-# its corruption.)
+# wire_to_h2 NETEM...: other options for the link to h2. The netem is replaced, not changed: a
+# change would keep options that are not given, such as "corrupt". Packets in flight are lost.
 wire_to_h2() {
 	must tc -n mid -batch - <<-EOF
 		qdisc replace dev to2 root pfifo
@@ -278,11 +291,12 @@ wire_to_h2() {
 	EOF
 }
 
+# h1_qdisc QDISC [OPTION...]: replace the qdisc of h1's device
 h1_qdisc() {
 	must tc -n h1 qdisc replace dev eth0 root "$@"
 }
 
-# The wire gets packets, not segments: what is lost is one packet.
+# Without TSO the link carries single frames, so a loss is the loss of one frame.
 h1_without_tso() {
 	must ip netns exec h1 ethtool -K eth0 tso off gso on
 }
@@ -294,8 +308,8 @@ hosts_down() {
 	[ ! -s "$work/down" ] || must ip -batch "$work/down"
 }
 
-# Wait until the last address added to a namespace can be used. A work item sees to that,
-# which waits for namespaces that are being removed.
+# usable NAMESPACE ADDRESS: wait until an IPv6 address just added can be used. The kernel makes it
+# usable in a work item, which waits while other namespaces are being removed.
 usable() {
 	tries=0
 	until ip -n "$1" -6 route show table local | grep -q "^local $2 "; do
@@ -305,8 +319,8 @@ usable() {
 	done
 }
 
-# Plan on standard input; sets what traffic.py prints as variables. What an
-# earlier plan has seen is forgotten.
+# Carry out the plan of traffic on standard input, see traffic.py, and set its results as
+# variables. Results of the previous plan are unset first.
 traffic() {
 	if [ -e "$work/traffic" ]; then
 		while IFS='=' read -r key _; do
@@ -322,9 +336,11 @@ traffic() {
 	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/traffic"
 }
 
-# Lines of Python on standard input: connect(ADDRESS) gives a connection that uses
-# timely, its end in h1 and its end in h2; rate(SOCKET) its pacing rate, kbit/s; what they
-# result() are variables then.
+# Run the Python lines on standard input. They can use
+#	connect(ADDRESS, [CC])	connect h1 to h2 with congestion control CC, timely by default;
+#				returns the sockets in h1 and h2
+#	rate(SOCKET)		pacing rate in kbit/s
+#	result(NAME=NUMBER...)	set shell variables
 sockets() {
 	cat >"$work/sockets.py"
 	must "$python" -I - "$work/sockets.py" <<-'EOF'
@@ -367,9 +383,11 @@ sockets() {
 
 # ---- the end ----
 
+# Print the network devices of the initial namespace.
 list_links() { ls /sys/class/net; }
 
-# What a test may have started. Without a process of its own for each.
+# Prints processes that a test may have left running. Reads /proc itself: starting a process is
+# expensive under User Mode Linux.
 processes_left() {
 	for proc in /proc/[0-9]*; do
 		read -r comm 2>/dev/null <"$proc/comm" || continue
@@ -394,7 +412,7 @@ leaves_nothing_behind() {
 	[ -z "$left" ] || fail "processes left: $left"
 	klog >"$work/klog"
 	if grep -qE "$complaints" "$work/klog"; then
-		say "the kernel complained:"
+		say "the kernel's log has complaints:"
 		grep -E -A 40 "$complaints" "$work/klog" | head -n 100 | say_lines
 		exit 1
 	fi

@@ -1,18 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Loading: what shows up, which values the parameters take and which they refuse.
+# Loading of tcp_timely: the module's files, and which parameter values are accepted or refused.
+# No hosts, no traffic.
 
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod modinfo dmesg awk
 own_parameters=/sys/module/tcp_timely/parameters
 
-# "NAME MIN MAX" of every parameter with a range, and the presets' names.
+# "NAME MIN MAX" of every parameter with a range, from modinfo
 modinfo "$modules/tcp_timely.ko" >"$work/modinfo"
 sed -n 's/^par.: *\([a-z0-9_]*\):.* \[\([0-9]*\) to \([0-9]*\) .*\]$/\1 \2 \3/p' \
 	"$work/modinfo" >"$work/ranges"
-# Names of those that a connection may derive from its path.
+# names of the path-dependent parameters, which may be "auto"
 sed -n 's/^par.: *\([a-z0-9_]*\):.* \[[0-9]* to [0-9]* .*, or auto\]$/\1/p' \
 	"$work/modinfo" >"$work/autos"
 presets=$(sed -n 's/^par.: *preset:.*: \(.*\) (charp)$/\1/p' "$work/modinfo")
@@ -22,7 +23,8 @@ is_not_there() {
 	! available timely || fail "timely is registered after: $*"
 }
 
-# refused_at_load NAME=VALUE MESSAGE: the messages are looked for together
+# refused_at_load NAME=VALUE MESSAGE: loading with this parameter must fail. The message is looked
+# for later, by messages_are_there.
 refused_at_load() {
 	refused insmod "$modules/tcp_timely.ko" "$1"
 	is_not_there "$1"
@@ -34,7 +36,7 @@ messages_are_there() {
 	while IFS= read -r message; do
 		case $said in
 		*"$message"*) ;;
-		*) fail "the kernel did not say: $message" ;;
+		*) fail "the kernel's log does not have: $message" ;;
 		esac
 	done <"$work/messages"
 }
@@ -45,7 +47,7 @@ begin_refusals() {
 }
 
 shows_up() {
-	! available timely || fail "timely is there before it is loaded"
+	! available timely || fail "timely is available before it is loaded"
 	load_timely
 	available timely || fail "timely is not among the available congestion controls"
 	for module in timely tcp_timely; do
@@ -68,16 +70,16 @@ shows_up() {
 		grep -q "^$name " "$work/ranges" || fail "parameter $name has no range in modinfo"
 	done
 	writable=$(find "$own_parameters" -type f -perm /222 ! -name 'test_*')
-	[ -z "$writable" ] || fail "cannot take effect, but may be written: $writable"
+	[ -z "$writable" ] || fail "writable, but read only at load time: $writable"
 	[ "$(grep -c . "$work/ranges")" -ge 20 ] || fail "not even 20 parameters in modinfo"
 	unload_timely
 }
 
-# Both ends of every range are allowed, and what is given is what is in force.
+# Both ends of every range are accepted, and the parameter has the given value.
 takes_both_ends() {
 	must insmod "$modules/timely.ko"
 	for end in 2 3; do
-		# The lowest rates with the lowest, the highest with the highest.
+		# All minima together, then all maxima: min_rate_kbps must not exceed max_rate_kbps.
 		words=$(awk -v end=$end '{ print $1 "=" $end }' "$work/ranges")
 		must insmod "$modules/tcp_timely.ko" $words
 		for word in $words; do
@@ -88,7 +90,7 @@ takes_both_ends() {
 	done
 }
 
-# "auto" is allowed where modinfo says so, and nowhere else.
+# "auto" is accepted for the parameters for which modinfo says so, and for no others.
 takes_auto() {
 	begin_refusals
 	while read -r name min max; do
@@ -106,7 +108,7 @@ takes_auto() {
 	messages_are_there
 }
 
-refuses_below_least() {
+refuses_below_the_minimum() {
 	begin_refusals
 	while read -r name min max; do
 		refused_at_load "$name=$((min - 1))" \
@@ -115,7 +117,7 @@ refuses_below_least() {
 	messages_are_there
 }
 
-refuses_above_greatest() {
+refuses_above_the_maximum() {
 	begin_refusals
 	while read -r name min max; do
 		refused_at_load "$name=$((max + 1))" \
@@ -124,7 +126,7 @@ refuses_above_greatest() {
 	messages_are_there
 }
 
-refuses_what_is_no_number() {
+refuses_values_that_are_no_numbers() {
 	begin_refusals
 	while read -r name min max; do
 		refused_at_load "$name=12x" "$name=12x refused: allowed are $min to $max"
@@ -157,7 +159,7 @@ refuses_unknown_preset() {
 	messages_are_there
 }
 
-# Presets differ, and a parameter that is given goes before the preset's.
+# Every preset loads, no two are equal, and a given parameter overrides the preset's value.
 loads_every_preset() {
 	begin_refusals
 	seen_sets=
@@ -173,7 +175,7 @@ loads_every_preset() {
 			set_of_it=$set_of_it:$seen
 		done
 		case $seen_sets in
-		*" $set_of_it "*) fail "preset $preset is like another: $set_of_it" ;;
+		*" $set_of_it "*) fail "preset $preset equals another preset: $set_of_it" ;;
 		esac
 		seen_sets="$seen_sets $set_of_it "
 		must rmmod tcp_timely
@@ -184,12 +186,12 @@ loads_every_preset() {
 	must rmmod tcp_timely
 }
 
-refuses_without_the_engines() {
+refuses_without_module_timely() {
 	(unload_timely)
 	refused insmod "$modules/tcp_timely.ko"
 	is_not_there "loading without timely"
 }
 
-run_cases shows_up takes_both_ends takes_auto refuses_below_least refuses_above_greatest \
-	refuses_what_is_no_number refuses_contradictions refuses_unknown_preset \
-	loads_every_preset refuses_without_the_engines
+run_cases shows_up takes_both_ends takes_auto refuses_below_the_minimum refuses_above_the_maximum \
+	refuses_values_that_are_no_numbers refuses_contradictions refuses_unknown_preset \
+	loads_every_preset refuses_without_module_timely

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Wires that lose, swap, double and spoil packets. First the reaction to one
-# event, with parameters under which nothing else moves the rate; then
-# transfers that must come through.
+# Loss, reordering, duplication and corruption. First the reaction of the rate to one loss or ECN
+# echo, with parameters under which nothing else changes the rate; then transfers that must
+# succeed. Topology: h1 -- mid -- h2; mid's netem spoils packets to h2.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -15,13 +15,15 @@ hosts() {
 	h1_qdisc fq
 }
 
-# for_an_instant NETEM...: a plan's lines, 60 us from 0.02 s, some four packets
+# for_an_instant NETEM...: lines of a plan that apply the netem options for 60 us from 0.02 s on,
+# to about four packets
 for_an_instant() {
 	echo "0.02000 run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us $*"
 	echo "0.02006 run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us"
 }
 
-# one_event NETEM...: sets before_rate, during_min, after_rate and what TCP counted
+# one_event NETEM...: a transfer with the netem options applied once. Sets before_rate,
+# during_min, after_rate and TCP's counters old_* and new_*.
 one_event() {
 	{
 		echo "0	counters old ns=h1"
@@ -37,13 +39,13 @@ one_event() {
 	expect a_same -eq 1
 }
 
-# Any loss is answered, unless it is told otherwise.
+# Every loss lowers the rate (loss_free_ppm=0), unless the caller sets loss_free_ppm.
 new_loss_parameters() {
 	unload_timely
 	load_timely $gig $steady first_rate_kbps=400000 loss_free_ppm=0 "$@"
 }
 
-# Several packets of one window, one halving.
+# The loss of several packets of one window halves the rate once.
 a_loss_halves_once() {
 	new_loss_parameters
 	one_event loss 100%
@@ -53,7 +55,7 @@ a_loss_halves_once() {
 	expect during_min -ge 198000
 }
 
-a_loss_takes_what_it_is_told() {
+a_loss_takes_loss_beta() {
 	new_loss_parameters loss_beta_ppm=250000
 	one_event loss 100%
 	expect_near after_rate 300000 1
@@ -62,7 +64,7 @@ a_loss_takes_what_it_is_told() {
 	expect_near after_rate 400000 1
 }
 
-# As it is by default.
+# A loss below loss_free_ppm, here the default of 2 %, does not lower the rate.
 few_losses_are_free() {
 	new_loss_parameters loss_free_ppm=20000
 	one_event loss 100%
@@ -71,7 +73,7 @@ few_losses_are_free() {
 	expect_near after_rate 400000 1
 }
 
-# lossy PERCENT: of all packets, for a second's fifth; sets during_min, after_retrans
+# lossy PERCENT: random loss for 0.2 s. Sets during_min and after_retrans.
 lossy() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely verify=1
@@ -85,7 +87,7 @@ lossy() {
 	expect a_same -eq 1
 }
 
-# Some 6000 packets: 1 % at random is below the share, 10 % above.
+# Of about 6000 packets 1 % are lost, which is below loss_free_ppm, and 10 %, which is above.
 a_small_share_is_free() {
 	new_loss_parameters loss_free_ppm=20000
 	lossy 1%
@@ -98,7 +100,7 @@ a_small_share_is_free() {
 	expect during_min -le 100000
 }
 
-# So many in one window are none too few: one halving.
+# The loss of a large part of one window, above loss_free_ppm, halves the rate once.
 many_losses_halve_once() {
 	new_loss_parameters loss_free_ppm=20000
 	traffic <<-EOF
@@ -114,7 +116,7 @@ many_losses_halve_once() {
 	expect a_same -eq 1
 }
 
-# An echo is no loss.
+# An ECN echo halves the rate: loss_free_ppm applies to losses only.
 an_ecn_echo_halves_once() {
 	new_loss_parameters loss_free_ppm=20000
 	for ns in h1 h2; do
@@ -128,21 +130,21 @@ an_ecn_echo_halves_once() {
 	done
 }
 
-# Packets that come late look lost; when TCP learns better the rate is back.
+# Reordered packets look lost and halve the rate. When TCP undoes its reduction, so does the rate.
 reordering_is_undone() {
 	new_loss_parameters
 	one_event delay 3ms
 	expect_near before_rate 400000 1
-	expect during_min -le 202000 "TCP has not taken the late packets for lost"
+	expect during_min -le 202000 "TCP has not taken the reordered packets for lost"
 	undone=$((new_TCPFullUndo + new_TCPPartialUndo + new_TCPDSACKUndo + new_TCPLossUndo -
 		old_TCPFullUndo - old_TCPPartialUndo - old_TCPDSACKUndo - old_TCPLossUndo))
 	expect undone -ge 1 "TCP has undone nothing"
 	expect_near after_rate 400000 1
 }
 
-# For the time of a segment: which packets those are is not left to chance, nor are
-# they those that repair it.
-# every_second_packet_lost AT_SECONDS SEGMENT_US
+# every_second_packet_lost AT_SECONDS SEGMENT_US: lines of a plan that lose every second packet
+# for the time of one segment. No randomness: it is certain which packets are lost, and the
+# retransmissions come later and are not among them.
 every_second_packet_lost() {
 	awk -v at="$1" -v us="$2" 'BEGIN {
 		netem = "run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us"
@@ -151,13 +153,13 @@ every_second_packet_lost() {
 	}'
 }
 
-# Among its neighbours' big segments the small lost packet must not starve, not
-# at a high rate nor at a low one.
+# Retransmissions are single packets between large segments of 16 KB. They must not be delayed,
+# at high rates and at low ones: losses are repaired within the time of a few segments.
 losses_are_repaired_at_once() {
 	for rate in 2000000 250000 20000; do
 		unload_timely
 		load_timely $steady loss_beta_ppm=0 first_rate_kbps=$rate
-		# Of 16 KB and at this rate; losses in three of sixty.
+		# Segments of 16 KB at this rate; losses in three of sixty segments.
 		segment_us=$((16384 * 8000 / rate))
 		time=$(awk -v us=$segment_us 'BEGIN { printf "%.6f", us * 60 / 1e6 }')
 		every=$(awk -v us=$segment_us 'BEGIN { printf "%.6f", us / 4 / 1e6 }')
@@ -184,8 +186,8 @@ losses_are_repaired_at_once() {
 	done
 }
 
-# comes_through NETEM PERCENT: content, and a share of the lossless goodput. The
-# handshake is over before anything happens to packets: a lost SYN takes a second.
+# comes_through NETEM PERCENT: the data arrives unchanged, at PERCENT of the goodput without
+# impairment or more. Impairment starts after the handshake, as a lost SYN takes a second.
 comes_through() {
 	wire_to_h2 "rate 1gbit delay 10us"
 	traffic <<-EOF
@@ -200,7 +202,7 @@ comes_through() {
 	expect goodput -ge $((lossless * $2 / 100)) "with $1"
 }
 
-# 32 Mbit take 32 ms at line rate.
+# 32 Mbit take 32 ms at the link rate.
 comes_through_a_perfect_wire() {
 	unload_timely
 	load_timely $gig
@@ -226,7 +228,7 @@ comes_through_corruption() {
 	comes_through "delay 10us corrupt 0.1%" 20
 }
 
-run_cases hosts a_loss_halves_once a_loss_takes_what_it_is_told few_losses_are_free \
+run_cases hosts a_loss_halves_once a_loss_takes_loss_beta few_losses_are_free \
 	a_small_share_is_free many_losses_halve_once an_ecn_echo_halves_once \
 	reordering_is_undone losses_are_repaired_at_once comes_through_a_perfect_wire comes_through_loss \
 	comes_through_reordering comes_through_duplication comes_through_corruption

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open many sockets, send a little through each of them, and close all of them.
+ * Open many sockets, send data through each of them and close all of them, for tenant_memory.sh.
  *
  *	many_sockets udp ADDRESS COUNT CHUNK HOLD_MS
  *	many_sockets tcp ADDRESS COUNT CHUNK HOLD_MS NETNS [CONGESTION_CONTROL]
  *
- * CHUNK sockets exist at a time, for HOLD_MS after the last of them has sent. UDP sockets
- * are connected to port 9, have a rate (of 1 GB/s) to be paced at and send a datagram;
- * nobody needs to receive it. TCP connections go to a listener in the network namespace
- * NETNS and carry 100 bytes.
+ * At most CHUNK sockets exist at the same time; they are closed HOLD_MS after the last of them has
+ * sent. UDP sockets are connected to port 9, have a pacing rate of 1 GB/s and send one datagram,
+ * for which no receiver is needed. TCP connections go to a listener in the network namespace NETNS
+ * and carry 100 bytes.
  *
- * Prints "opened=N"; what could not be opened or sent ends the chunk, and is counted in
- * "failed=N". The status is 0 unless the arguments are wrong.
+ * Prints "opened=N" and "failed=N". A socket that cannot be opened or cannot send ends its chunk
+ * and counts as failed. The status is 2 if the arguments are wrong or there is no listener or
+ * memory, and otherwise 0.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -30,7 +31,7 @@ static struct sockaddr_in peer = { .sin_family = AF_INET };
 static const char *control;
 static int listener = -1;
 
-/* Closed by a reset, a connection leaves nothing behind. */
+/* Close a connection by a reset, so that no TIME_WAIT socket is left. */
 static void close_at_once(int fd)
 {
 	struct linger now = { .l_onoff = 1 };
@@ -105,9 +106,10 @@ int main(int argc, char **argv)
 	int (*open_one)(int *fds) = open_udp;
 	int (*fds)[2];
 
-	if (argc < 6 || !inet_pton(AF_INET, argv[2], &peer.sin_addr)) {
-		fputs("usage: many_sockets udp|tcp ADDRESS COUNT CHUNK HOLD_MS [NETNS [CC]]\n",
-		      stderr);
+	if (argc < 6 || (argc < 7 && strcmp(argv[1], "tcp") == 0) ||
+	    !inet_pton(AF_INET, argv[2], &peer.sin_addr)) {
+		fputs("usage: many_sockets udp ADDRESS COUNT CHUNK HOLD_MS\n"
+		      "       many_sockets tcp ADDRESS COUNT CHUNK HOLD_MS NETNS [CC]\n", stderr);
 		return 2;
 	}
 	peer.sin_port = htons(9);
@@ -117,8 +119,8 @@ int main(int argc, char **argv)
 	setrlimit(RLIMIT_NOFILE, &files);
 	if (strcmp(argv[1], "tcp") == 0) {
 		control = argc > 7 ? argv[7] : NULL;
-		if (argc < 7 || listen_in(argv[6])) {
-			perror("listen");
+		if (listen_in(argv[6])) {
+			perror("many_sockets: no listener in NETNS");
 			return 2;
 		}
 		open_one = open_tcp;

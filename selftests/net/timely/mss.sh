@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Segments of any size, and a size that changes under way.
+# Transfers with an MSS of 88 to 8900 bytes, and an MTU that changes during a transfer.
+# Topology: h1 -- mid -- h2, 10 Gb/s, MTU 9000.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -13,7 +14,8 @@ hosts() {
 	load_timely
 }
 
-# arrives_at_rate OPTIONS: in time, and the rate has risen in the meantime
+# arrives_at_rate OPTIONS KBPS: a transfer with these options of traffic.py's flow succeeds and
+# reaches KBPS. Sets now_mss.
 arrives_at_rate() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=20000000 verify=1 $1
@@ -40,7 +42,7 @@ mss_of_88() {
 	expect now_mss -le 88
 }
 
-# The sender's own MTU, down and up again: it is told at once.
+# The MTU of the sender's device falls and rises. TCP uses the new MSS at once.
 mtu_of_the_sender_changes() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely verify=1
@@ -58,17 +60,17 @@ mtu_of_the_sender_changes() {
 	expect big_mss -gt 8900
 	expect small_mss -lt 1500
 	expect again_mss -gt 8900
-	# Bursts of segment_bytes are more packets now.
-	burst=$(((new_tx_bytes - old_tx_bytes) / (new_tx_packets - old_tx_packets)))
-	expect burst -ge 12000 "bytes a burst with an MTU of 1500"
-	expect burst -le 16500 "bytes a burst with an MTU of 1500"
+	# A pacing segment still has segment_bytes; it now consists of more frames.
+	bytes=$(((new_tx_bytes - old_tx_bytes) / (new_tx_packets - old_tx_packets)))
+	expect bytes -ge 12000 "per pacing segment, with an MTU of 1500"
+	expect bytes -le 16500 "per pacing segment, with an MTU of 1500"
 	expect a_done -eq 1
 	expect a_same -eq 1
 	expect small -ge 2000000 "goodput after the MTU fell"
 	expect again -ge 2000000 "goodput after the MTU rose"
 }
 
-# A router's: the sender hears of it by ICMP, for data that is lost.
+# The MTU of a router falls. Packets are lost, and ICMP messages tell the sender the new MTU.
 mtu_of_the_path_falls() {
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely verify=1

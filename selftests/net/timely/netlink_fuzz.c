@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A fuzzer of the netlink interface of the qdisc "timely".
+ * Fuzzer of the netlink interface of the qdisc "timely", for qdisc_fuzz.sh and others.
  *
  *	netlink_fuzz fuzz DEVICE SEED MESSAGES [PAUSE_US]
  *	netlink_fuzz churn DEVICE SEED ROUNDS PAUSE_US
  *
- * fuzz sends messages that make, change, show and delete the device's root qdisc,
- * with options of every kind: right ones, values at and beyond the ends of their
- * ranges, wrong lengths, unknown types, repeated ones, nests in nests, messages
- * that are cut short or have bits turned over. The seed decides all of it. After
- * each the options are asked for, and it must hold that
+ * fuzz sends messages that create, change, show and delete the device's root qdisc, with options of
+ * every kind: valid ones, values at and beyond the ends of their ranges, wrong lengths, unknown and
+ * repeated types, nested attributes, truncated messages and messages with inverted bits. All of
+ * that depends on the seed only. After each message the fuzzer reads the qdisc's options and checks
+ * that
  *
- *  - a refused change has left them byte for byte as they were;
- *  - accepted ones show what was asked for, and nothing out of its range;
- *  - a refusal of a value out of range says which option it is and what is
- *    allowed, in the words of TIMELY_QDISC_OPTIONS.
+ *  - a refused change has left all options byte for byte as they were;
+ *  - an accepted change shows the values that were sent, all within their ranges;
+ *  - the refusal of a value out of range names the option and its range, in the words of
+ *    TIMELY_QDISC_OPTIONS.
  *
- * churn adds, changes, replaces and deletes it with right options, one after the
- * other. Traffic may pass in the pauses.
+ * churn creates, changes, replaces and deletes the qdisc with valid options, one after the other.
+ * Traffic can pass in the pauses.
  *
- * Ends in "# N messages, ..., seed S"; status 0 only if all held.
+ * The last line is "# N messages, ..., seed S". The status is 0 only if all checks have passed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -47,14 +47,14 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Of a message and the question behind it; ours are shorter. */
+/* Upper limit of a message and its query together */
 #define MESSAGE_BYTES 8192
 #define DATAGRAM_BYTES 131072
 #define EXCHANGES 64
 #define OPTIONS_BYTES 2048
 #define HANDLE 0x50000
 
-/* ---- what the options are ---- */
+/* ---- options and their ranges ---- */
 
 struct range {
 	unsigned int attr;
@@ -68,7 +68,7 @@ struct range {
 	const char *doc;
 };
 
-/* The word on tc's command line is the attribute's, in small letters. */
+/* The word on tc's command line is the attribute's name in lower case. */
 #define RANGE(field, ATTR, bits, min, max, value, unit, doc) \
 	{ TCA_TIMELY_##ATTR, bits, min##ULL, max##ULL, value##ULL, #ATTR, unit, #field, doc },
 static const struct range ranges[] = { TIMELY_QDISC_OPTIONS(RANGE) };
@@ -81,15 +81,15 @@ static const struct range *range_of(unsigned int attr)
 	return NULL;
 }
 
-/* A default may lie beyond the ends: it stands for none, or for as it was. */
+/* A default may lie outside the range: it then means "none" or "unchanged". */
 static bool allowed(const struct range *r, __u64 value)
 {
 	return (value >= r->min && value <= r->max) || value == r->value;
 }
 
-/* ---- who we are ---- */
+/* ---- the user ---- */
 
-/* Root of a user namespace that is not the host's: what affects the host is refused. */
+/* Root of a user namespace other than the initial one: options that affect the host are refused. */
 static bool tenant;
 
 static bool is_tenant(void)
@@ -106,30 +106,31 @@ static bool is_tenant(void)
 
 /* ---- the state of the run ---- */
 
-/* What a message asked for, as far as it is well formed. */
+/* The options that a message has requested, as far as it is well formed */
 struct asked {
-	bool well_formed;	/* each attribute once, of right length */
-	unsigned int outside;	/* how many of them are out of range */
-	unsigned int outsider;	/* one of those */
-	bool is[TCA_TIMELY_MAX + 1];
-	__u64 value[TCA_TIMELY_MAX + 1];
+	bool well_formed;	/* each attribute at most once and of the right length */
+	unsigned int outside;	/* number of values out of range */
+	unsigned int outside_attr;	/* attribute of the last value out of range */
+	bool is[TCA_TIMELY_MAX + 1];	/* the message has this attribute */
+	__u64 value[TCA_TIMELY_MAX + 1];	/* its last value, of numbers only */
 };
 
+/* The qdisc's options as the kernel shows them (TCA_OPTIONS) */
 struct options {
-	bool there;
+	bool there;		/* the device has a qdisc "timely" */
 	size_t bytes;
 	char data[OPTIONS_BYTES];
 };
 
-/* A message and what became of it. */
+/* A message and the kernel's answers */
 struct exchange {
 	struct nlmsghdr *nlh;
 	struct asked asked;
-	bool is_change;		/* of what is there, or makes it */
-	__u64 number;
-	int error;		/* as errno */
-	char said[256];		/* the kernel's words about it */
-	struct options now;	/* what there was afterwards */
+	bool is_change;		/* the message creates or changes the qdisc */
+	__u64 number;		/* of the message in this run, for complaints */
+	int error;		/* errno, 0 if accepted */
+	char said[256];		/* the kernel's error message */
+	struct options now;	/* the qdisc's options afterwards */
 };
 
 struct run {
@@ -140,10 +141,10 @@ struct run {
 	__u64 sent;
 	__u64 accepted;
 	__u64 refused;
-	__u64 explained;
-	__u64 failures;
-	struct options now;
-	/* Many in a datagram: a system call takes longer than what it does. */
+	__u64 explained;	/* refusals with the option's range in the message */
+	__u64 failures;		/* failed checks; the run ends after 20 */
+	struct options now;	/* after the last message that was checked */
+	/* Several messages in one datagram: a system call takes longer than its work. */
 	unsigned int count;
 	unsigned int first_seq;
 	size_t bytes;
@@ -151,6 +152,7 @@ struct run {
 	struct exchange exchanges[EXCHANGES];
 };
 
+/* Count and print a failed check, with the message in hexadecimal. */
 static void complain(struct run *run, const struct exchange *e, const char *fmt, ...)
 {
 	const unsigned char *byte = (const void *)e->nlh;
@@ -175,7 +177,7 @@ static void give_up(const char *what)
 	exit(2);
 }
 
-/* ---- talking to the kernel ---- */
+/* ---- messages to the kernel and back ---- */
 
 static int keep_message(const struct nlattr *attr, void *data)
 {
@@ -217,6 +219,7 @@ static void take_options(struct exchange *e, const struct nlmsghdr *nlh)
 	}
 }
 
+/* Start the next message, about the device's root qdisc; end() completes it. */
 static struct nlmsghdr *begin(struct run *run, unsigned int type, unsigned int flags)
 {
 	struct exchange *e = &run->exchanges[run->count];
@@ -243,9 +246,9 @@ static struct nlmsghdr *begin(struct run *run, unsigned int type, unsigned int f
 }
 
 /*
- * Behind the message, in the same datagram, the question what there is now: the
- * answer to that never fails to come, whatever became of the message. Its number
- * is odd from the first one's.
+ * Complete a message, and append a query of the root qdisc to the datagram. The kernel always
+ * answers the query, also if it refuses the message. Counted from the datagram's first sequence
+ * number, messages have even numbers and queries odd ones.
  */
 static void end(struct run *run)
 {
@@ -279,7 +282,7 @@ static void take(struct run *run, const struct nlmsghdr *nlh)
 		take_ack(e, nlh);
 }
 
-/* Sends what was begun and ended, and takes all the answers. */
+/* Send all completed messages, and receive all answers. */
 static void exchange(struct run *run)
 {
 	static char buffers[32][16384];
@@ -313,8 +316,9 @@ static void exchange(struct run *run)
 	run->bytes = 0;
 }
 
-/* ---- options, right and wrong ---- */
+/* ---- valid and invalid options ---- */
 
+/* A value at an end of the range, next to it, anywhere in it or anywhere at all */
 static __u64 value_for(const struct range *r)
 {
 	__u64 span = r->max - r->min;
@@ -322,8 +326,8 @@ static __u64 value_for(const struct range *r)
 	switch (below(8)) {
 	case 0: return r->min;
 	case 1: return r->max;
-	case 2: return r->min - 1;	/* may wrap: then it is the greatest */
-	case 3: return r->max + 1;	/* likewise 0 */
+	case 2: return r->min - 1;	/* may wrap to the greatest number */
+	case 3: return r->max + 1;	/* may wrap to 0 */
 	case 4: return chance() >> below(64);
 	case 5: return 255;
 	default: return r->min + (span == ULLONG_MAX ? chance() : chance() % (span + 1));
@@ -339,10 +343,10 @@ static __u64 good_value_for(const struct range *r)
 		if (r->bits < 64)
 			value &= (1ULL << r->bits) - 1;
 	} while (!allowed(r, value));
-	/* There is no device here that paces by itself. */
+	/* The device has no pacing offload, so only 0 is accepted. */
 	if (r->attr == TCA_TIMELY_OFFLOAD_HORIZON)
 		value = 0;
-	/* A table of megabytes takes the time of hundreds of messages. */
+	/* Few large tables: allocating megabytes takes as long as hundreds of messages. */
 	if (r->attr == TCA_TIMELY_BUCKETS_LOG && value > 10 && below(50))
 		value -= 8;
 	return value;
@@ -407,6 +411,10 @@ static void put_wrong(struct nlmsghdr *nlh)
 	mnl_attr_put(nlh, type, lengths[below(ARRAY_SIZE(lengths))], data);
 }
 
+/*
+ * An attribute of a known type and the right length, whose value is recorded in @asked. The value
+ * is in range in at least three of four cases, and with @only_good always.
+ */
 static void put_right(struct nlmsghdr *nlh, struct asked *asked, bool only_good)
 {
 	unsigned int which = below(ARRAY_SIZE(ranges) + 2);
@@ -437,9 +445,9 @@ static void put_right(struct nlmsghdr *nlh, struct asked *asked, bool only_good)
 	asked->value[r->attr] = value;
 	if (!allowed(r, value)) {
 		asked->outside++;
-		asked->outsider = r->attr;
+		asked->outside_attr = r->attr;
 	}
-	/* In its range, but for the device. */
+	/* Within its range, but refused for devices without pacing offload. */
 	if (r->attr == TCA_TIMELY_OFFLOAD_HORIZON && value)
 		asked->well_formed = false;
 	put_number(nlh, r, value);
@@ -460,12 +468,12 @@ static void put_options(struct nlmsghdr *nlh, struct asked *asked, bool only_goo
 		}
 	}
 	mnl_attr_nest_end(nlh, nest);
-	/* Without the mark of a nest, as tc sends it. */
+	/* Without NLA_F_NESTED, as tc sends it. */
 	if (one_in(2))
 		nest->nla_type = TCA_OPTIONS;
 }
 
-/* Bits turned over, lengths wrong, the end cut off; the device and the parent stay. */
+/* Invert bits, change bytes and lengths, or truncate; the device and the parent stay. */
 static void mutate(struct nlmsghdr *nlh, struct asked *asked)
 {
 	unsigned char *byte = (void *)nlh;
@@ -498,7 +506,7 @@ static void mutate(struct nlmsghdr *nlh, struct asked *asked)
 	}
 }
 
-/* ---- what must hold ---- */
+/* ---- checks ---- */
 
 static __u64 number_in(const struct nlattr *attr)
 {
@@ -510,7 +518,7 @@ static __u64 number_in(const struct nlattr *attr)
 	}
 }
 
-/* What is shown for what was asked: some are rounded. */
+/* May the value SEEN be shown for the requested value? Some values are rounded. */
 static bool shows(const struct range *r, __u64 asked, __u64 seen)
 {
 	__u64 slot = 256;
@@ -531,6 +539,10 @@ static bool shows(const struct range *r, __u64 asked, __u64 seen)
 	}
 }
 
+/*
+ * Check the options that the kernel shows: each one once, in its range and, if @asked is not NULL,
+ * with the requested value.
+ */
 static void check_dump(struct run *run, const struct exchange *e, const struct asked *asked)
 {
 	bool seen[TCA_TIMELY_MAX + 1] = {};
@@ -566,11 +578,14 @@ static void check_dump(struct run *run, const struct exchange *e, const struct a
 			complain(run, e, "%s is not dumped", ranges[i].word);
 }
 
-/* "timely: limit: allowed are 1 to 4294967295 packets" */
+/*
+ * A value out of range must be refused with a message such as
+ * "timely: limit: allowed are 1 to 4294967295 packets".
+ */
 static void check_refusal(struct run *run, const struct exchange *e)
 {
 	const struct asked *asked = &e->asked;
-	const struct range *r = range_of(asked->outsider);
+	const struct range *r = range_of(asked->outside_attr);
 	char word[64], wanted[256];
 
 	if (!asked->well_formed || !asked->outside)
@@ -580,7 +595,7 @@ static void check_refusal(struct run *run, const struct exchange *e)
 			 asked->value[r->attr]);
 		return;
 	}
-	/* Of several any may be named; that the words are right shows with one. */
+	/* With several values out of range the message may name any of them. */
 	if (asked->outside > 1)
 		return;
 	for (size_t i = 0; i <= strlen(r->word); i++)
@@ -603,7 +618,7 @@ static bool has(const struct nlmsghdr *nlh, unsigned int type)
 	return false;
 }
 
-/* What affects the host is refused to a tenant, in words that say what to do. */
+/* Was an option that affects the host refused to a tenant, naming the parameter to set? */
 static bool needs_host(const struct exchange *e)
 {
 	return tenant && e->error == EPERM && strstr(e->said, "timely.tenants=1");
@@ -613,8 +628,9 @@ static void check(struct run *run, const struct exchange *e)
 {
 	const struct options *before = &run->now;
 	const struct asked *asked = &e->asked;
+	/* With NLM_F_EXCL the kernel refuses an existing qdisc without a look at the options. */
 	bool excl = e->nlh->nlmsg_flags & NLM_F_EXCL;
-	/* To a queue that is not there nothing can be said. */
+	/* A change of a qdisc that does not exist is always refused. */
 	bool is_change = e->is_change && (before->there || e->nlh->nlmsg_flags & NLM_F_CREATE);
 
 	if (e->error)
@@ -627,19 +643,19 @@ static void check(struct run *run, const struct exchange *e)
 		check_refusal(run, e);
 	if (is_change && asked->well_formed && !asked->outside && e->error && !excl &&
 	    before->there && !needs_host(e))
-		complain(run, e, "all is in its range, but it was refused");
+		complain(run, e, "all values are in range, but the message was refused");
 	/*
-	 * What is refused leaves what was there, or nothing. (But for a wrong size
-	 * table: that is refused when the options are changed already.)
+	 * A refused message changes no options. The exception is a wrong size table
+	 * (TCA_STAB), which the kernel refuses after it has changed the options.
 	 */
 	if (e->error && !has(e->nlh, TCA_STAB) &&
 	    (before->there != e->now.there || before->bytes != e->now.bytes ||
 	     memcmp(before->data, e->now.data, before->bytes) != 0))
-		complain(run, e, "it was refused, but the options are others");
+		complain(run, e, "the message was refused, but has changed the options");
 	run->now = e->now;
 }
 
-/* All that was sent together, one after the other. */
+/* Send the collected messages and check them one after the other. */
 static void finish(struct run *run)
 {
 	if (!run->count)
@@ -652,29 +668,30 @@ static void finish(struct run *run)
 
 /* ---- fuzz ---- */
 
-static void kind(struct nlmsghdr *nlh)
+static void put_kind(struct nlmsghdr *nlh)
 {
 	mnl_attr_put_strz(nlh, TCA_KIND, "timely");
 }
 
 static void by_default(struct run *run)
 {
-	kind(begin(run, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE));
+	put_kind(begin(run, RTM_NEWQDISC, NLM_F_CREATE | NLM_F_REPLACE));
 	end(run);
 }
 
-/* By itself, so that it is there for what follows. */
+/* Create the qdisc in a datagram of its own, so that it exists for the next messages. */
 static void replace_by_default(struct run *run)
 {
 	finish(run);
 	by_default(run);
 	finish(run);
 	if (!run->now.there) {
-		complain(run, &run->exchanges[0], "timely cannot be the root qdisc");
+		complain(run, &run->exchanges[0], "timely cannot be made the root qdisc");
 		exit(1);
 	}
 }
 
+/* Mostly a change of the options; also creation, deletion and queries. One of four is mutated. */
 static void fuzz_one(struct run *run)
 {
 	struct exchange *e = &run->exchanges[run->count];
@@ -687,7 +704,7 @@ static void fuzz_one(struct run *run)
 		nlh = begin(run, RTM_GETQDISC, one_in(2) ? NLM_F_ECHO : 0);
 	} else {
 		nlh = begin(run, RTM_NEWQDISC, 0);
-		kind(nlh);
+		put_kind(nlh);
 		e->is_change = true;
 		if (which < 10) {
 			nlh->nlmsg_flags |= NLM_F_CREATE;
@@ -708,7 +725,7 @@ static void fuzz_one(struct run *run)
 	}
 }
 
-/* A pause is for traffic, which needs each message by itself. */
+/* With pauses for traffic, each message is sent in a datagram of its own. */
 static void fuzz(struct run *run, __u64 messages, unsigned int pause_us)
 {
 	unsigned int together = pause_us ? 1 : EXCHANGES - 1;
@@ -728,6 +745,7 @@ static void fuzz(struct run *run, __u64 messages, unsigned int pause_us)
 
 /* ---- churn ---- */
 
+/* A handle that differs from the current qdisc's makes the kernel create a new qdisc. */
 static void other_handle(struct nlmsghdr *nlh, unsigned int handle)
 {
 	struct tcmsg *tcm = mnl_nlmsg_get_payload(nlh);
@@ -735,7 +753,7 @@ static void other_handle(struct nlmsghdr *nlh, unsigned int handle)
 	tcm->tcm_handle = handle;
 }
 
-/* Deleted, replaced by fq, by a new one of its own kind, or only changed. */
+/* Delete the qdisc, replace it by fq or by a new timely, or change its options. */
 static void churn_one(struct run *run)
 {
 	struct exchange *e = &run->exchanges[run->count];
@@ -752,14 +770,14 @@ static void churn_one(struct run *run)
 		nlh = begin(run, RTM_NEWQDISC, which == 2 ? NLM_F_CREATE | NLM_F_REPLACE : 0);
 		if (which == 2)
 			other_handle(nlh, HANDLE + 0x20000);
-		kind(nlh);
+		put_kind(nlh);
 		put_options(nlh, &e->asked, true);
 		e->is_change = true;
 	}
 	end(run);
 	finish(run);
 	if (e->error)
-		complain(run, e, "it was refused");
+		complain(run, e, "the message was refused");
 	if (which <= 2)
 		replace_by_default(run);
 }
@@ -773,8 +791,8 @@ static __u64 now_us(void)
 }
 
 /*
- * The device drops everything while its qdisc is changed, which takes 6.1 milliseconds: traffic
- * is given as long.
+ * The device drops all packets while its qdisc is replaced (6.1 ms), so each pause for traffic is
+ * at least as long as the change took.
  */
 static void churn(struct run *run, __u64 rounds, unsigned int pause_us)
 {
@@ -802,11 +820,11 @@ static void connect_kernel(struct run *run)
 		give_up("netlink");
 	if (mnl_socket_setsockopt(run->nl, NETLINK_EXT_ACK, &on, sizeof(on)) < 0 ||
 	    mnl_socket_setsockopt(run->nl, NETLINK_CAP_ACK, &on, sizeof(on)) < 0)
-		give_up("the kernel's words are wanted");
+		give_up("NETLINK_EXT_ACK");
 	if (setsockopt(mnl_socket_get_fd(run->nl), SOL_SOCKET,
 		       tenant ? SO_RCVBUF : SO_RCVBUFFORCE, &room, sizeof(room)) < 0)
-		give_up("room for answers");
-	/* A question without an answer must not take for ever. */
+		give_up("receive buffer");
+	/* Do not wait forever for a missing answer. */
 	if (setsockopt(mnl_socket_get_fd(run->nl), SOL_SOCKET, SO_RCVTIMEO, &patience,
 		       sizeof(patience)) < 0)
 		give_up("SO_RCVTIMEO");
@@ -838,7 +856,7 @@ int main(int argc, char **argv)
 	mnl_socket_close(run.nl);
 	printf("# %llu messages, %llu accepted, %llu refused, ", run.sent, run.accepted,
 	       run.refused);
-	printf("%llu of them for a range and in the right words, %llu failures, seed %llu\n",
+	printf("%llu of them with the option's range, %llu failures, seed %llu\n",
 	       run.explained, run.failures, run.seed);
 	return run.failures ? 1 : 0;
 }

@@ -1,21 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp as a whole, sender and receiver, over a bottleneck of 5 Gb/s whose buffer
-# takes 2.4 ms to drain: the queue stays near the threshold, nearly nothing of the
-# throughput is lost, whatever the congestion control, the addresses and the kind of
-# delay.
+# On-Ramp's sender and receiver together: with any congestion control, IP version and kind of delay
+# the queue stays near the threshold, and at most 5 % of the throughput is lost. Also UDP, key
+# rotation, clock steps and changes under load.
+# Topology: h1 -- mid -- h2, a bottleneck of 5 Gb/s with a buffer of 2.4 ms.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
 bottleneck="limit 1000 rate 5gbit delay 10us"
-# Pieces of two packets: a segment of 64 KB alone is a queue of 100 us there.
-plain="timely segment 3000"
-holding="$plain onramp 50us"
+# Sub-segments of two frames: a packet of 64 KB alone would be a queue of 100 us at 5 Gb/s.
+plain="timely split 3000"
+pausing="$plain onramp 50us owd absolute"
 rate_kbps=5000000
-# 95 % of the payload that it can carry.
+# kbit/s: 95 % of the payload that the bottleneck can carry
 nearly_all=4540000
-# Tenths of a second before what is measured.
+# Tenths of a second before the measurement starts
 tenth=0
 
 hosts() {
@@ -31,9 +31,9 @@ hosts() {
 	END
 }
 
-# Two flows, and a pinger in front of the bottleneck. Sets got, kbit/s, and the ping's
-# p_p50 and p_p99, us.
-# two_flows CC ADDRESS [LINE...]: of traffic.py's plan
+# two_flows CC ADDRESS [LINE...]: two flows, UDP pings from mid through the bottleneck, and more
+# lines of traffic.py's plan. Sets got, kbit/s, and the round trips p_p50 and p_p99 of the pings,
+# us.
 two_flows() {
 	{
 		echo "0	flow a from=h1 to=h2 addr=$2 cc=$1"
@@ -51,8 +51,8 @@ two_flows() {
 	got=$((a_got + b_got))
 }
 
-# What h1's qdisc has counted since: seen_pauses, seen_signals, seen_paused_ns, and
-# since when, as `tc -s -j` tells.
+# Counters of h1's qdisc as `tc -s -j` shows them: seen_pauses, seen_signals, seen_paused_ns and
+# seen_delays, the sum of its histogram; and same: 1 if the kernel's counters are equal.
 counted() {
 	onramp <<-'END'
 		(shown,) = json.loads(tc("-s", "-j", "qdisc", "show", "dev", "eth0"))
@@ -66,25 +66,25 @@ counted() {
 	END
 }
 
-# As a case before may have left it.
-receiver_as_it_was() {
+# Reset the receiver's test clock and rules, which an earlier case may have changed.
+reset_receiver() {
 	ctl h2 acker set test-clock-offset 0 test-clock-drift 0
 	ip netns exec h2 "$modules/timelyctl" acker add any >/dev/null 2>&1 || :
 }
 
-# One after the other without and with; the first is got_before.
-# beside CC ADDRESS [OPTION...]
+# beside CC ADDRESS [OPTION...]: two flows without On-Ramp (got_before, p99_before), then with it
+# and these options (got, p99)
 beside() {
 	cc=$1
 	to=$2
 	shift 2
-	hold_anew $plain
+	new_qdisc $plain
 	two_flows "$cc" "$to"
 	got_before=$got
 	p99_before=$p_p99
-	hold_anew $holding "$@"
+	new_qdisc $pausing "$@"
 	two_flows "$cc" "$to"
-	say "$cc $to $*: $((got_before / 1000)) Mb/s, p99 $p99_before us; held $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
+	say "$cc $to $*: $((got_before / 1000)) Mb/s, p99 $p99_before us; with On-Ramp $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
 	expect got -ge $((got_before * 95 / 100)) "throughput with $cc"
 	p99=$p_p99
 	counted
@@ -92,10 +92,9 @@ beside() {
 	expect seen_delays -eq "$seen_signals"
 }
 
-# What the receiver sends is what the sender would believe: its tag, packet and time.
-receiver_signs() {
+# The receiver's OR-ACKs are valid: tag, packet and time are right.
+receivers_or_acks_are_valid() {
 	onramp <<-'END'
-		# It learns of the rules when they are there.
 		wrong = []
 		for to, far in (H2, "10.7.1.2"), ("fd07:2::2", "fd07:1::2"):
 		    flow = UdpFlow(to=to)
@@ -125,7 +124,7 @@ receiver_signs() {
 	expect wrong -eq 0
 }
 
-cubic_is_held() {
+cubic_is_paused() {
 	beside cubic "$h2_v4"
 	expect p99_before -ge 1500 "without On-Ramp the queue is long"
 	expect p99 -le 200
@@ -134,28 +133,28 @@ cubic_is_held() {
 	expect seen_paused_ns -ge 1000000
 }
 
-ipv6_is_held() {
+ipv6_is_paused() {
 	beside cubic "$h2_v6"
 	expect p99 -le 200
 	expect seen_pauses -ge 10
 }
 
-bbr_is_held() {
+bbr_is_paused() {
 	beside bbr "$h2_v4"
 	expect p99 -le 200
 	expect p99 -le "$p99_before"
 }
 
-# Without marks it is reno.
-dctcp_is_held() {
+# Without ECN marks dctcp behaves like reno.
+dctcp_is_paused() {
 	beside dctcp "$h2_v4"
 	expect p99_before -ge 1000
 	expect p99 -le 200
 	expect seen_pauses -ge 10
 }
 
-# It takes its time to find its rate.
-timely_is_held() {
+# timely needs half a second to find its rate.
+timely_is_paused() {
 	tenth=5
 	beside timely "$h2_v4"
 	expect p99 -le 200
@@ -163,8 +162,8 @@ timely_is_held() {
 
 relative_delay() {
 	ctl h2 acker set test-clock-offset 7200000000000 test-clock-drift 100000
-	# An idle path is no reason to be held.
-	hold_anew $holding owd relative
+	# An idle path causes no pauses.
+	new_qdisc $pausing owd relative
 	traffic <<-END
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic cap=$((rate_kbps / 10))
 		0.5	goodput got flow=a for=0.5
@@ -173,26 +172,26 @@ relative_delay() {
 	expect_near got $((rate_kbps / 10)) 3
 	counted
 	expect seen_signals -ge 100
-	expect seen_pauses -eq 0 "held though the path is idle"
+	expect seen_pauses -eq 0 "paused though the path is idle"
 	two_flows cubic "$h2_v4"
-	say "held $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
+	say "with On-Ramp $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
 	expect got -ge $nearly_all
 	expect p_p99 -le 200
 	counted
 	expect seen_pauses -ge 10
 }
 
-# TCP's own RTTs: no OR-ACK is asked for, sent or heard.
+# With "owd rtt" TCP's RTTs are used: no OR-ACKs are sent or received.
 rtt_without_receiver() {
 	ctl h2 acker del any
-	hold_anew $holding owd rtt
+	new_qdisc $pausing owd rtt
 	onramp <<-'END'
 		result(before=sum(counters(ns)[name] for ns in ("h1", "h2") for name in ("sent", "received")))
 	END
 	was=$before
 	for to in $h2_v4 $h2_v6; do
 		two_flows cubic "$to"
-		say "$to: held $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
+		say "$to: with On-Ramp $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
 		expect got -ge $nearly_all
 		expect p_p99 -le 200
 	done
@@ -203,15 +202,15 @@ rtt_without_receiver() {
 		result(after=sum(counters(ns)[name] for ns in ("h1", "h2") for name in ("sent", "received")),
 		       rtts=counters()["rtts"])
 	END
-	expect after -eq "$was" "OR-ACKs were sent or heard"
+	expect after -eq "$was" "OR-ACKs were sent or received"
 	expect rtts -ge "$signals"
 }
 
-# A socket that sends 7.5 Gb/s into it, UDP: the queue is in the host, not in the network.
-udp_is_held() {
-	receiver_as_it_was
-	for how in "$plain" "$holding"; do
-		hold_anew $how
+# A UDP socket sends 7.5 Gb/s: the queue is in the host, not at the bottleneck.
+udp_is_paused() {
+	reset_receiver
+	for how in "$plain" "$pausing"; do
+		new_qdisc $how
 		wire_to_h2 "$bottleneck"
 		onramp <<-'END'
 			sink = Sink()
@@ -228,7 +227,7 @@ udp_is_held() {
 		*onramp*)
 			expect drops -le $((drops_before / 20))
 			expect pauses -ge 10
-			# With all headers.
+			# The rate counts all headers.
 			expect rate -ge $((rate_kbps * 95 / 100)) ;;
 		*)	expect drops -ge 4000
 			drops_before=$drops ;;
@@ -236,10 +235,10 @@ udp_is_held() {
 	done
 }
 
-# Three steps, and no OR-ACK is refused by anybody meanwhile.
+# Keys are changed in three steps under load, and no OR-ACK is refused.
 keys_rotate_under_load() {
-	receiver_as_it_was
-	hold_anew $holding
+	reset_receiver
+	new_qdisc $pausing
 	secret=$(printf '%032d' 42)
 	echo "$secret" >"$work/secret"
 	t="run ip netns exec"
@@ -266,12 +265,11 @@ keys_rotate_under_load() {
 	expect is_accepted -ge 100
 }
 
-# A paced flow over the idle path while the receiver's clock is set: no wait is longer
-# than pause_max, and after a while there is none.
-# step KIND NS
+# step KIND NS: a paced flow over an idle path while the receiver's clock is stepped. No pause is
+# longer than pause_max, and 300 ms after the step there are no more pauses.
 step() {
 	ctl h2 acker set test-clock-offset 1000 test-clock-drift 0
-	hold_anew $holding owd "$1" pause_max 5ms
+	new_qdisc $pausing owd "$1" pause_max 5ms
 	onramp <<-END
 		sink, sender = Sink(), source(rate=50000000)
 		sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 20000)
@@ -289,34 +287,34 @@ step() {
 		send(0.1)
 		times = [p.at for p in sink.take(1 << 20, 0.1)]
 		gaps = [b - a for a, b in zip(times, times[1:])]
-		held = [a - began for a, b in zip(times, times[1:]) if b - a > 100 * US]
+		paused = [a - began for a, b in zip(times, times[1:]) if b - a > 100 * US]
 		result(signals=stats()["onramp_signals"] - signals)
 		result(idle=idle, middle=middle - idle, late=stats()["onramp_pauses"] - middle, gap=max(gaps),
-		       until=max(held, default=0))
+		       until=max(paused, default=0))
 	END
-	say "$1, a step of $2 ns: held $middle times, at most $((gap / 1000)) us, until $((until / 1000)) us after"
+	say "$1, a step of $2 ns: $middle pauses of up to $((gap / 1000)) us, the last $((until / 1000)) us after the step"
 	expect idle -eq 0
 	expect gap -le 5100000 "longer than pause_max"
-	expect late -eq 0 "held still, long after the step"
-	[ "$1" = absolute ] || expect signals -ge 10 "OR-ACKs do not count any more"
+	expect late -eq 0 "pauses long after the step"
+	[ "$1" = absolute ] || expect signals -ge 10 "OR-ACKs are no longer accepted"
 }
 
 steps_of_the_receivers_clock() {
-	receiver_as_it_was
+	reset_receiver
 	for by in 1000000000 -1000000000 3600000000000 10000000 -10000000 300000 -300000; do
 		step relative $by
 	done
-	# What is no delay that can be is not believed; a clock wrong by less is a delay.
+	# Delays that are impossible are ignored; smaller errors of the clock look like delays.
 	for by in 1000000000 -1000000000 3600000000000 -10000000 -300000; do
 		step absolute $by
 	done
 	ctl h2 acker set test-clock-offset 0 test-clock-drift 0
 }
 
-# Another threshold, gain and kind of delay while flows are held.
+# Threshold, gain and kind of delay are changed while flows are paused.
 changes_under_load() {
-	receiver_as_it_was
-	hold_anew $holding
+	reset_receiver
+	new_qdisc $pausing
 	two_flows cubic "$h2_v4" \
 		"0.02 run tc -n h1 qdisc change dev eth0 root timely onramp 60us gain 1/8" \
 		"0.04 run tc -n h1 qdisc change dev eth0 root timely owd rtt" \
@@ -328,10 +326,10 @@ changes_under_load() {
 	expect got -ge $((nearly_all * 9 / 10))
 }
 
-# The receiver goes, and comes again.
-receiver_goes() {
-	receiver_as_it_was
-	hold_anew $holding
+# The receiver's module is unloaded and loaded under load.
+receiver_comes_and_goes() {
+	reset_receiver
+	new_qdisc $pausing
 	two_flows cubic "$h2_v4" \
 		"0.03 run rmmod timely_acker" \
 		"0.12 run insmod $modules/timely_acker.ko" \
@@ -341,11 +339,11 @@ receiver_goes() {
 	expect seen_pauses -ge 10
 }
 
-goodbye() {
+unload() {
 	hosts_down
 	unload_timely
 }
 
-run_cases hosts receiver_signs cubic_is_held ipv6_is_held bbr_is_held dctcp_is_held timely_is_held \
-	relative_delay rtt_without_receiver udp_is_held keys_rotate_under_load \
-	steps_of_the_receivers_clock changes_under_load receiver_goes goodbye
+run_cases hosts receivers_or_acks_are_valid cubic_is_paused ipv6_is_paused bbr_is_paused dctcp_is_paused timely_is_paused \
+	relative_delay rtt_without_receiver udp_is_paused keys_rotate_under_load \
+	steps_of_the_receivers_clock changes_under_load receiver_comes_and_goes unload

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp while clocks are stepped and slewed: two connections share a bottleneck of
-# 1 Gb/s whose base RTT is above the threshold, and the receiver's clock or the real-time
-# clock of both hosts goes wrong. No 100 ms may carry less than 80 % of what they carry
-# without the fault, nor all of the time less than 95 %.
+# On-Ramp while clocks are stepped and slewed. Two connections share a bottleneck of 1 Gb/s whose
+# base RTT is above the threshold, and the receiver's clock or the real-time clock of both hosts
+# goes wrong. Compared with a run without the fault, no 100 ms may carry less than 80 %, and the
+# whole run not less than 95 %. Topology: h1 -- mid -- h2.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
-# What the receiver's clock is set to between two runs.
+# ns: offset of the receiver's clock at the start of each run
 nominal=1000
 windows="2 3 4 5"
-# A limit of each connection, and kbit/s that both reach.
+# A cap of each connection, and kbit/s that both together reach
 capped=
 enough=850000
 
@@ -27,24 +27,21 @@ hosts() {
 	END
 }
 
-# A path with the base RTT in us. Sets base_us, and line and back, the netem options of
-# either direction.
+# path BASE_US: a link of 1 Gb/s with this base RTT
 path() {
 	base_us=$1
-	line="limit 1000 rate 1gbit delay $((base_us / 2))us"
-	wire_to_h2 "$line"
+	wire_to_h2 "limit 1000 rate 1gbit delay $((base_us / 2))us"
 	must tc -n mid qdisc replace dev to1 root netem limit 10000 delay $((base_us / 2))us
 }
 
-# Two connections for 0.6 s; after 0.2 s the command is run. Sets sum and least, what all
-# and the worst of the 100 ms from then on carried, kbit/s; shown; and by how much counters
-# of the sender have grown: c_NAME.
-# fault OWD COMMAND...
+# fault OWD COMMAND...: two connections for 0.6 s; the command runs after 0.2 s. Of the windows of
+# 100 ms from then on, sum and least are the total and the worst goodput, kbit/s. Also sets c_NAME,
+# by how much counters of the sender have grown, and shown, the text of a diagnostic message.
 fault() {
 	ctl h2 acker set test-clock-offset $nominal test-clock-drift 0
-	# What the run before has shown of the path is forgotten, and the time is exact again.
+	# The minimum filters of the previous run have expired after 11 s.
 	sleep 11
-	hold_anew timely segment 3000 onramp "$threshold" owd "$1"
+	new_qdisc timely split 3000 onramp "$threshold" owd "$1"
 	onramp <<-END
 		with open("$work/counters", "w", encoding="ascii") as file:
 		    json.dump(counters(), file)
@@ -86,7 +83,8 @@ fault() {
 	shown="$shown bad_time $c_bad_time, out_of_step $c_out_of_step; clock_steps $c_clock_steps"
 }
 
-# survives OWD WHAT COMMAND...: after undisturbed OWD
+# survives OWD WHAT COMMAND...: a run with a fault, compared with the last "undisturbed OWD". Counts
+# bad runs in bad, and in unseen those that no counter shows.
 survives() {
 	survives_owd=$1
 	what=$2
@@ -97,6 +95,7 @@ survives() {
 	unseen=$((unseen + (c_bad_time + c_out_of_step + c_clock_steps == 0)))
 }
 
+# undisturbed OWD: a run without a fault
 undisturbed() {
 	bad=0
 	unseen=0
@@ -120,8 +119,7 @@ chmod +x "$work/step"
 
 ctl_h2="ip netns exec h2 $modules/timelyctl"
 
-# The receiver's clock only.
-# receiver_steps OWD NS...
+# receiver_steps OWD NS...: steps of the receiver's clock only
 receiver_steps() {
 	steps_owd=$1
 	shift
@@ -140,15 +138,14 @@ relative_steps() {
 	expect unseen -eq 0 "faults that no counter shows"
 }
 
-# The one-way delay is 132 us: 120 us of path, and a packet's 12 us on the line.
+# The one-way delay is 132 us: 120 us of the path, and 12 us to send a frame at 1 Gb/s.
 absolute_steps() {
 	path 240
 	threshold=180us
 	receiver_steps absolute -200000 100000 500000 1000000000
 }
 
-# Another path, and steps of about its round trip.
-# other_path OWD BASE_US THRESHOLD STEP...
+# other_path OWD BASE_US THRESHOLD STEP...: another path, and steps of about its round trip
 other_path() {
 	path "$2"
 	threshold=$3
@@ -159,15 +156,15 @@ other_path() {
 
 short_and_long_paths() {
 	other_path relative 10 50us -1000000
-	# On a long path CUBIC takes seconds to find the rate: here the application has one.
+	# On a long path CUBIC takes seconds to find the rate, so the connections are capped.
 	capped="cap=300000"
 	enough=560000
 	other_path relative 2000 200us -3000000
 	other_path absolute 2000 1100us 900000
 }
 
-# CLOCK_REALTIME of both hosts, as an administrator or a leap second sets it: they agree
-# but for the packets that are on their way.
+# CLOCK_REALTIME of both hosts is set, by an administrator or a leap second. Only delays of packets
+# in flight are wrong.
 real_time_steps() {
 	path 240
 	for steps_owd in relative absolute; do
@@ -181,7 +178,7 @@ real_time_steps() {
 	done
 }
 
-# As chronyd or a smeared leap second does: 500 ppm fast.
+# The receiver's clock is 500 ppm fast, as with chronyd or a smeared leap second.
 slews() {
 	path 240
 	for steps_owd in relative absolute; do
@@ -193,9 +190,9 @@ slews() {
 	done
 }
 
-goodbye() {
+unload() {
 	hosts_down
 	unload_timely
 }
 
-run_cases hosts short_and_long_paths relative_steps absolute_steps real_time_steps slews goodbye
+run_cases hosts short_and_long_paths relative_steps absolute_steps real_time_steps slews unload

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp for who runs it: keys, settings, flows and the receiver's rules by
-# timelyctl, with the right to change something and without, in namespaces of
-# their own; and the netlink family alone, against a model and by a fuzzer.
+# timelyctl's commands for On-Ramp: keys, settings, flows and the receiver's rules; permissions and
+# network namespaces; and the netlink family without timelyctl, compared with a model and fuzzed.
+# Topology: some cases h1 -- mid -- h2.
 #
-# What timelyctl says of answers that are stranger than the kernel's is in
-# tools/timelyctl/test/.
+# tools/timelyctl/test/ tests timelyctl with answers that the kernel does not give.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -18,7 +17,8 @@ as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-al
 in_h1="ip netns exec h1"
 in_h2="ip netns exec h2"
 
-# ctl STATUS ARG...: here, or where $where is; output in $work/out and $work/err
+# ctl STATUS ARG...: timelyctl must exit with STATUS. It runs by the command $where if that is set
+# (another namespace or user). Its output is in $work/out and $work/err.
 ctl() {
 	wanted=$1
 	shift
@@ -30,25 +30,26 @@ ctl() {
 	}
 }
 
+# says REGEX: the last output of ctl must match
 says() {
 	grep -q -- "$1" "$work/out" "$work/err" || {
 		cat "$work/out" "$work/err" | say_lines
-		fail "it does not say: $1"
+		fail "the output does not have: $1"
 	}
 }
 
-# json EXPRESSION: of what is shown, n
+# json EXPRESSION: a Python expression that must be true for n, the last JSON output of ctl
 json() {
 	"$python" -I -c '
 import json, sys
 n = json.load(open(sys.argv[1]))
 assert eval(sys.argv[2]), n' "$work/out" "$1" 2>"$work/json" || {
 		say_lines <"$work/json"
-		fail "not so: $1"
+		fail "not true: $1"
 	}
 }
 
-# knows "KEY, ..." USED
+# knows "KEY, ..." USED: the keys that exist, and the one in use
 knows() {
 	ctl 0 -j key list
 	json "n['keys'] == [$1] and n['used'] == $2"
@@ -56,10 +57,10 @@ knows() {
 
 fresh_key() {
 	umask 077
-	"$ctl" key generate >"$work/key" || fail "no key"
+	"$ctl" key generate >"$work/key" || fail "no key was generated"
 }
 
-# speak ARG...: by the family alone
+# speak ARG...: run onramp_genl.py, which uses the netlink family without timelyctl
 speak() {
 	# shellcheck disable=SC2086 # commands
 	${where-} $genl "$@" >"$work/spoken" 2>&1 || {
@@ -95,7 +96,7 @@ without_the_module() {
 keys() {
 	load
 	ctl 0 onramp
-	says 'no key is known'
+	says 'there is no key'
 	says 'UDP port 20306'
 	knows "" None
 	fresh_key
@@ -154,7 +155,7 @@ unauthenticated() {
 	unload_timely
 }
 
-who_may() {
+permissions() {
 	load timely_acker
 	fresh_key
 	chmod 644 "$work/key"
@@ -168,7 +169,7 @@ who_may() {
 		"acker add any" "acker set rate 5"; do
 		# shellcheck disable=SC2086 # words
 		ctl 1 $command <"$work/key"
-		says 'it takes root'
+		says 'needs root (CAP_NET_ADMIN)'
 	done
 	where=
 	knows 1 1
@@ -202,7 +203,7 @@ namespaces() {
 	unload_timely
 }
 
-# Of many sockets, in a dump of several datagrams: each flow once.
+# The dump of 300 flows, in several datagrams, shows each flow once.
 flows() {
 	hosts_up "delay 10us"
 	load sch_timely
@@ -212,7 +213,7 @@ flows() {
 	$in_h1 $genl flows $h2_v4 $h2_v6 150 <"$work/end" >"$work/ports" 2>"$work/errors" &
 	sender=$!
 	exec 8>"$work/end"
-	within_seconds 20 grep -q . "$work/ports" || fail "nobody sends"
+	within_seconds 20 grep -q . "$work/ports" || fail "onramp_genl.py does not send"
 	where=$in_h1
 	ctl 0 -j onramp flows
 	json 'len(n) == 300 and len({(f["source"], f["source_port"]) for f in n}) == 300'
@@ -256,7 +257,7 @@ rules() {
 	ctl 1 acker add 10.0.0.0/8 port 80-90
 	ctl 1 acker del 10.0.0.0/8
 	ctl 0 acker del 0.0.0.0/0
-	# What is left of it, and what was not there.
+	# "any" means the rules of both IP versions, of which one was deleted.
 	ctl 0 acker add any
 	ctl 0 acker del any
 	ctl 1 acker del any
@@ -271,7 +272,7 @@ rules() {
 	json 'n["every_bytes"] == 3000 and n["rate"] == 7'
 	json 'n["test_clock_offset_ns"] == -5000000000 and n["test_clock_drift_ppb"] == -500'
 	ctl 0 acker
-	says 'a wrong time on purpose'
+	says 'OR-ACKs report wrong times, because a test clock is set'
 	unload_timely
 }
 
@@ -304,8 +305,8 @@ fuzz() {
 	unload_timely
 }
 
-# Questions and keys while the modules come and go.
-under_questions() {
+# Queries and keys while the modules are loaded and unloaded.
+queries_while_modules_come_and_go() {
 	# shellcheck disable=SC2086 # commands
 	$genl ask 5 >"$work/asked" 2>&1 &
 	asker=$!
@@ -321,11 +322,11 @@ under_questions() {
 	done
 	wait $asker || {
 		say_lines <"$work/asked"
-		fail "the one who asked was answered wrongly"
+		fail "wrong answers to queries"
 	}
 	read -r asked <"$work/asked"
 	expect asked -ge 20
 }
 
-run_cases without_the_module keys rotation unauthenticated who_may namespaces flows rules refusals \
-	model fuzz under_questions
+run_cases without_the_module keys rotation unauthenticated permissions namespaces flows rules refusals \
+	model fuzz queries_while_modules_come_and_go

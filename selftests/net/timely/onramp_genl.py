@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""On-Ramp's part of the netlink family "timely", spoken without timelyctl.
+"""Tests of On-Ramp's part of the netlink family "timely", without timelyctl.
 
-    onramp_genl.py refusals                   requests that must be refused, and why
-    onramp_genl.py secrets                    what is told of keys holds none
-    onramp_genl.py model SEED REQUESTS        keys and settings are what a model of them is
+    onramp_genl.py refusals                   requests that must be refused, with their messages
+    onramp_genl.py secrets                    no answer contains the secret of a key
+    onramp_genl.py model SEED REQUESTS        random requests; keys and settings agree with a model
     onramp_genl.py fuzz SEED MESSAGES may|may-not
-    onramp_genl.py flows IPV4 IPV6 COUNT      send a datagram by so many sockets to each, say so,
-                                              and keep them until standard input ends
-    onramp_genl.py ask SECONDS                questions, whether there is a module or not
+    onramp_genl.py flows IPV4 IPV6 COUNT      COUNT sockets send a datagram to each address; print
+                                              their ports, keep them until standard input ends
+    onramp_genl.py ask SECONDS                queries, while the modules may come and go
 
-fuzz sends messages of every kind. It must hold that a refused one changes nothing, that the
-key that is used is known, and where the caller may not change anything, that nothing changes.
+fuzz sends valid and malformed messages. A refused message changes nothing, and the key in use
+always exists. With may-not, where the caller has no privileges, nothing changes at all.
 """
 
 import errno
@@ -36,13 +36,13 @@ def u8(kind, value):
 
 
 def raw(family, command, flags):
-    """The bytes of an answer."""
+    """The bytes of the answer to a request."""
     family.sock.send(family.message(command, b"", flags))
     return family.sock.recv(1 << 17)
 
 
 def state(family):
-    """Keys, the used one, unauthenticated."""
+    """([numbers of keys], the key in use or None, the flag "unauthenticated")"""
     data = raw(family, ONRAMP_GET, REQUEST)[20:]
     keys, used, flag = [], None, None
     while len(data) >= 4:
@@ -82,32 +82,33 @@ def refusals():
         ("delete with secret", KEY_DEL, u8(KEY, 2) + secret, errno.EINVAL, ""),
         ("nothing to set", ONRAMP_SET, b"", errno.EINVAL, "nothing to set"),
         ("use unknown", ONRAMP_SET, u8(USED, 3), errno.ENOENT, "add it first"),
-        ("half right", ONRAMP_SET, u8(USED, 3) + u8(UNAUTHENTICATED, 1), errno.ENOENT, "add it first"),
+        ("one of two settings refused", ONRAMP_SET, u8(USED, 3) + u8(UNAUTHENTICATED, 1), errno.ENOENT, "add it first"),
         ("flag 2", ONRAMP_SET, u8(USED, 2) + u8(UNAUTHENTICATED, 2), errno.ERANGE, ""),
         ("a wide flag", ONRAMP_SET, attr(UNAUTHENTICATED, b"\1\0\0\0"), errno.EINVAL, ""),
-        ("the port", ONRAMP_SET, attr(PORT, b"\1\0") + u8(USED, 2), errno.EINVAL, ""),
-        ("get with a wish", ONRAMP_GET, u8(KEY, 1), errno.EINVAL, ""),
-        ("one flow", FLOW_GET, b"", errno.EOPNOTSUPP, ""),
+        ("the port, which is read-only", ONRAMP_SET, attr(PORT, b"\1\0") + u8(USED, 2), errno.EINVAL, ""),
+        ("get with an attribute", ONRAMP_GET, u8(KEY, 1), errno.EINVAL, ""),
+        ("flows without a dump", FLOW_GET, b"", errno.EOPNOTSUPP, ""),
     ]
     before = state(family)
     bad = 0
     for name, command, body, error, words in cases:
         got, said, _ = family.ask(command, body)
         if got != error or words not in said:
-            print(f"{name}: {errno.errorcode.get(got, got)} \"{said}\", not {errno.errorcode[error]}")
+            print(f"{name}: {errno.errorcode.get(got, got)} \"{said}\",",
+                  f"expected {errno.errorcode[error]} \"{words}\"")
             bad += 1
         if state(family) != before:
-            print(f"{name}: it has changed something: {state(family)}")
+            print(f"{name}: the refused request has changed keys or settings: {state(family)}")
             bad += 1
             before = state(family)
     got, said, _ = family.ask(FLOW_GET, u8(KEY, 1), REQUEST | DUMP)
     if got != errno.EINVAL:
-        print(f"a dump of some flows: {got} \"{said}\"")
+        print(f"a dump of flows with an attribute: errno {got} \"{said}\"")
         bad += 1
     for command in (ONRAMP_GET, ONRAMP_SET, KEY_SET, KEY_DEL):
         got, said, _ = family.ask(command, b"", REQUEST | DUMP)
         if got != errno.EOPNOTSUPP:
-            print(f"dump of {command}: {got} \"{said}\"")
+            print(f"a dump of command {command}: errno {got} \"{said}\"")
             bad += 1
     print(f"# {len(cases) + 5} requests, {bad} not refused as they should")
     sys.exit(bad > 0)
@@ -118,15 +119,15 @@ def secrets():
     secret = bytes(range(100, 116))
     assert family.ask(KEY_SET, u8(KEY, 9) + attr(SECRET, secret))[0] == 0
     for command, flags in ((ONRAMP_GET, REQUEST | ACK), (FLOW_GET, REQUEST | DUMP)):
-        told = raw(family, command, flags)
-        # Neither as it was given nor in another order.
+        answer = raw(family, command, flags)
+        # Neither as it was given nor with reversed bytes.
         for part in (secret[:8], secret[8:], secret[:8][::-1], secret[8:][::-1]):
-            assert part not in told, (command, told)
+            assert part not in answer, (command, answer)
     assert family.ask(KEY_DEL, u8(KEY, 9))[0] == 0
 
 
 def expected(model, command, number, secret, used, flag):
-    """The error of a request that is well formed; the model has changed if there is none."""
+    """The expected error of a well-formed request; 0 after changing the model."""
     keys, model_used, model_flag = model
     if command == KEY_SET:
         if not number or len(secret) != 16 or not any(secret):
@@ -189,7 +190,7 @@ def any_attr(rng):
     data = bytes([rng.randrange(4)]) if size == 1 else rng.randbytes(size)
     whole = attr(kind, data)
     if rng.random() < 0.05:
-        # A length that lies.
+        # A wrong length
         whole = struct.pack("=H", rng.choice([0, 1, 3, 4, 0xFFFF, rng.randrange(400)])) + whole[2:]
     return whole
 
@@ -198,7 +199,7 @@ def any_message(rng, family):
     command = rng.choice([ONRAMP_GET, ONRAMP_SET, KEY_SET, KEY_DEL, FLOW_GET, rng.randrange(256)])
     flags = REQUEST | ACK | rng.choice([0, 0, 0, DUMP, rng.getrandbits(16)])
     if rng.random() < 0.5:
-        # Nearly right.
+        # A valid request, or nearly
         body = {
             KEY_SET: u8(KEY, rng.randrange(6)) + attr(SECRET, rng.randbytes(16)),
             KEY_DEL: u8(KEY, rng.randrange(6)),
@@ -228,7 +229,7 @@ def fuzz(seed, count, right):
         while True:
             try:
                 errors += [struct.unpack_from("=i", payload)[0]
-                           for kind, _, seq, payload in family.hear(socket.MSG_DONTWAIT)
+                           for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
                            if kind == ERROR and seq == sent]
             except BlockingIOError:
                 break
@@ -259,7 +260,7 @@ def ask_on(seconds):
     until = time.monotonic() + float(seconds)
     asked = 0
     while time.monotonic() < until:
-        # The guest's time stands still while somebody computes.
+        # The guest's virtual time advances only while processes sleep.
         time.sleep(0.003)
         try:
             family = Family()

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp's sender and the host: what only the host's administrator may switch on, what
-# other namespaces notice of it, and what the host's settings and sockets may do to it.
+# On-Ramp's sender and its host: options that only the host's administrator may switch on, effects
+# on other namespaces, and effects of the host's settings and sockets. Topology: h1 -- h2, a veth
+# pair.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
@@ -20,8 +21,7 @@ hosts() {
 	must chmod 755 $plugin $plugin/q_timely.so
 }
 
-# A user without any privilege, in network and user namespaces of its own.
-# tenant COMMAND
+# tenant COMMAND: run by an unprivileged user in its own user and network namespaces
 tenant() {
 	TC_LIB_DIR=$plugin setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps -all \
 		unshare -Urn sh -c "$1"
@@ -29,7 +29,7 @@ tenant() {
 
 tenants() { echo "$1" >/sys/module/timely/parameters/tenants; }
 
-# ---- what the host pays for ----
+# ---- options that cost the host ----
 
 rtt_needs_the_host() {
 	tenants 0
@@ -40,28 +40,28 @@ rtt_needs_the_host() {
 			fail "the refusal does not say what to do"
 		}
 	done
-	# By way of another kind of delay, and in a user namespace of root's.
+	# Also refused as a change from another kind of delay, and in a user namespace of root.
 	refused tenant "tc qdisc add dev lo root timely onramp 50us owd relative &&
 		tc qdisc change dev lo root timely owd rtt"
 	grep -q "tenants=1" "$work/refused" || fail "refused for another reason"
 	refused unshare -Urn tc qdisc add dev lo root timely $rtt
-	# What is a tenant's own is not refused.
+	# Options that affect only the tenant are accepted.
 	must tenant "tc qdisc add dev lo root timely onramp 50us owd relative"
 	must tenant "tc qdisc add dev lo root timely"
-	# The host's root is that in every network namespace.
+	# The host's root may use the option in every network namespace.
 	must ip netns exec h1 tc qdisc replace dev eth0 root timely $rtt
 	must ip netns exec h1 tc qdisc del dev eth0 root
 }
 
-tenants_may_if_the_host_says_so() {
+tenants_may_with_the_parameter() {
 	tenants 1
 	must tenant "tc qdisc add dev lo root timely $rtt"
 	tenants 0
 	refused tenant "tc qdisc add dev lo root timely $rtt"
 }
 
-# What every device gets that has no qdisc of its own affects nobody.
-default_qdisc_affects_nobody() {
+# timely as the default qdisc does not switch On-Ramp on.
+default_qdisc_has_no_onramp() {
 	read -r before </proc/sys/net/core/default_qdisc
 	echo timely >/proc/sys/net/core/default_qdisc
 	must tenant "ip link add name dum0 type dummy && ip link set dum0 up &&
@@ -71,7 +71,7 @@ default_qdisc_affects_nobody() {
 	echo "$before" >/proc/sys/net/core/default_qdisc
 }
 
-# Data both ways; only h1 wants RTTs.
+# Data in both directions; only h1 uses "owd rtt".
 others_are_not_looked_up() {
 	h1_qdisc "timely $rtt"
 	must tc -n h2 qdisc replace dev eth0 root timely
@@ -96,8 +96,8 @@ others_are_not_looked_up() {
 	must tc -n h2 qdisc del dev eth0 root
 }
 
-# Nothing waits for a grace period while RTNL is held: in virtual time nothing else takes
-# time here.
+# No change waits for an RCU grace period while it holds RTNL. Nothing else in a change takes
+# virtual time.
 loop_waits_for_nothing() {
 	h1_qdisc timely onramp 50us owd relative
 	onramp <<-'END'
@@ -113,7 +113,7 @@ loop_waits_for_nothing() {
 	expect worst -le 100000 "a change waits under RTNL, ns"
 }
 
-# Off for longer than the probe lingers, and on again.
+# RTTs are measured again after "owd rtt" was off for longer than the tracepoint's probe stays.
 rtt_comes_back() {
 	for _ in 1 2; do
 		h1_qdisc "timely $rtt"
@@ -132,9 +132,9 @@ rtt_comes_back() {
 	done
 }
 
-# ---- the port ----
+# ---- the UDP port ----
 
-# Whoever has the port first: the refusal names the port, and so does the log.
+# If another socket has the port, On-Ramp is refused; the message and the log name the port.
 port_in_use() {
 	h1_qdisc pfifo
 	onramp <<-'END'
@@ -150,7 +150,7 @@ port_in_use() {
 		        done = subprocess.run(["tc", "qdisc", "replace", "dev", "eth0", "root", "timely",
 		                               "onramp", "50us"], capture_output=True, text=True)
 		    say(name, done.returncode, done.stderr.strip())
-		    # A kernel that cannot format its words (6.1) has the parameter named instead.
+		    # On kernels that cannot format messages (6.1) the parameter is named instead.
 		    named = "port 20306" in done.stderr or "port timely.orack_port" in done.stderr
 		    count += done.returncode != 0 and named and "ss -ulpn" in done.stderr
 		    sock.close()
@@ -161,7 +161,7 @@ port_in_use() {
 	h1_qdisc timely onramp 50us
 }
 
-# Once it listens nobody takes the port away, or a part of it.
+# No socket can bind to the port while On-Ramp listens, by any address, device or option.
 port_is_kept() {
 	h1_qdisc timely onramp 50us
 	onramp <<-'END'
@@ -189,8 +189,8 @@ port_is_kept() {
 
 # ---- the host's settings ----
 
-# The first OR-ACK names the NAPI that it came through; what comes by another way must not
-# poll it. A busy poll has a budget of 8 packets, the stack's own polls 64.
+# The first OR-ACK sets the NAPI ID of On-Ramp's socket. A packet by another device must not
+# busy-poll this NAPI. A busy poll has a budget of 8 packets, other polls of 64.
 busy_read_polls_nothing() {
 	tracing_up
 	read -r before </proc/sys/net/core/busy_read
@@ -203,9 +203,9 @@ busy_read_polls_nothing() {
 	onramp <<-'END'
 		before = counters()
 		for _ in range(5):
-		    Teller("h2", H2).send(b"junk")
+		    Reporter("h2", H2).send(b"junk")
 		    wait(1 * MS)
-		    Teller("h1", "127.0.0.1", 0, "127.0.0.1").send(b"junk")
+		    Reporter("h1", "127.0.0.1", 0, "127.0.0.1").send(b"junk")
 		    wait(1 * MS)
 		result(received=grown(before, counters()).get("received", 0))
 	END
@@ -216,15 +216,15 @@ busy_read_polls_nothing() {
 	nested=$(grep -c "budget 8$" $tracing/trace || :)
 	say "$polls polls, $nested of them busy"
 	expect polls -ge 5
-	expect nested -eq 0 "a NAPI is polled within a NAPI"
+	expect nested -eq 0 "a NAPI instance is polled within another poll"
 }
 
-goodbye() {
+unload() {
 	rm -rf $plugin
 	hosts_down
 	unload_timely
 }
 
-run_cases hosts rtt_needs_the_host tenants_may_if_the_host_says_so default_qdisc_affects_nobody \
+run_cases hosts rtt_needs_the_host tenants_may_with_the_parameter default_qdisc_has_no_onramp \
 	others_are_not_looked_up loop_waits_for_nothing rtt_comes_back port_in_use port_is_kept \
-	busy_read_polls_nothing goodbye
+	busy_read_polls_nothing unload

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What the tests of On-Ramp share, beside qdisc_lib.sh: the receiver's module,
-# keys, addresses, and lines of Python with onramp_wire.py's words.
+# The library of On-Ramp's tests, on top of qdisc_lib.sh: loading of the receiver's module, keys,
+# two hosts with several addresses, and Python code that uses onramp_wire.py.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -13,9 +13,8 @@ load_onramp() {
 	must insmod "$modules/timely_acker.ko"
 }
 
-# pair_up, with IPv6, and several addresses of h2; nobody has to be asked for any.
-# Each packet is acknowledged at once: an RTT with a delayed ACK in it would lower rates.
-# onramp_pair [QUEUES]
+# onramp_pair [QUEUES]: as pair_up, with IPv6 and several addresses of h2, all neighbours permanent.
+# h2 ACKs each packet at once (quickack): delayed ACKs would lower the rates of TCP.
 onramp_pair() {
 	pair_up "${1:-1}"
 	for end in 1 2; do
@@ -42,19 +41,20 @@ onramp_pair() {
 	usable h2 fd07:2::4
 }
 
+# ctl NAMESPACE ARGUMENT...: timelyctl in a namespace, which must succeed
 ctl() {
 	ctl_ns=$1
 	shift
 	must ip netns exec "$ctl_ns" "$modules/timelyctl" "$@"
 }
 
-# Both hosts do without keys.
+# Both hosts accept OR-ACKs without keys.
 without_keys() {
 	ctl h1 onramp unauthenticated on
 	ctl h2 onramp unauthenticated on
 }
 
-# A plan with the words of onramp_wire.py.
+# Run the Python lines on standard input, with onramp_wire.py imported.
 onramp() {
 	{
 		echo 'from onramp_wire import *'
@@ -63,7 +63,8 @@ onramp() {
 	packets <"$work/onramp.plan"
 }
 
-# Both kinds of sockets over both IPs, each with somebody who tells of its delays.
+# forgers() yields a name and a Forger for each of UDP and TCP over IPv4 and IPv6: udp4, udp6, tcp4
+# and tcp6.
 cat >"$work/kinds.py" <<-'END'
 	H1V6, H2V6 = "fd07:2::1", "fd07:2::2"
 	KINDS = [(name + version, kind, to) for name, kind in (("udp", UdpFlow), ("tcp", TcpFlow))
@@ -75,7 +76,7 @@ cat >"$work/kinds.py" <<-'END'
 	        forger.close()
 END
 
-# A plan for all of them.
+# Run the Python lines on standard input, with onramp_wire.py and forgers().
 every_kind() {
 	{
 		cat "$work/kinds.py"
@@ -84,8 +85,9 @@ every_kind() {
 	onramp <"$work/kinds.plan"
 }
 
-# A new qdisc, when delays that were measured before are forgotten.
-hold_anew() {
+# new_qdisc QDISC...: a new qdisc on h1. Waits a second first, so that delays measured before have
+# expired and pause no flow.
+new_qdisc() {
 	sleep 1.1
 	h1_qdisc "$@"
 }

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp on a host without IPv6: no module is loaded while RTNL is held. Not one of the
-# usual tests, as the kernel must have been started with ipv6.disable=1:
+# On-Ramp on a host without IPv6: the kernel requests no module (IPv6) while it holds RTNL. No
+# hosts; the qdisc is on lo. run.sh does not run this test by default, as the kernel must be started
+# with ipv6.disable=1:
 #
 #	TIMELY_KERNEL_ARGUMENTS=ipv6.disable=1 selftests/run-in-guest.sh base onramp_noipv6
 
@@ -14,7 +15,7 @@ free=$work/rtnl-was-free
 hosts() {
 	[ ! -e /proc/net/if_inet6 ] || fail "start the kernel with ipv6.disable=1"
 	load_qdisc
-	# In place of modprobe: notes what the kernel wants, and whether RTNL is free.
+	# A replacement of modprobe, which records the requested modules and whether RTNL is free.
 	cat >"$work/modprobe" <<-END
 		#!/bin/sh
 		echo "\$*" >>$asked
@@ -27,7 +28,7 @@ hosts() {
 	echo "$work/modprobe" >/proc/sys/kernel/modprobe
 }
 
-# That the script is what the kernel runs, or the next case shows nothing.
+# Check that the kernel runs this script; otherwise the next case shows nothing.
 modules_are_asked_for() {
 	"$python" -c 'import socket; socket.socket(44, socket.SOCK_DGRAM)' 2>"$work/no-socket" || :
 	grep -q net-pf-44 "$asked" || fail "the kernel runs another modprobe"
@@ -43,11 +44,11 @@ none_under_rtnl() {
 	done
 	if [ -e "$asked" ]; then
 		say_lines <"$asked"
-		fail "a module was asked for, RTNL free: $(cat "$free" 2>/dev/null || echo no)"
+		fail "a module was requested; RTNL free: $(cat "$free" 2>/dev/null || echo no)"
 	fi
 }
 
-# IPv4 is listened to.
+# On-Ramp listens on IPv4.
 listens() {
 	must tc qdisc replace dev lo root timely onramp 50us
 	port=$(printf %04X 20306)
@@ -56,9 +57,9 @@ listens() {
 	! grep -q ":$port " /proc/net/udp || fail "a socket is left"
 }
 
-goodbye() {
+unload() {
 	cat "$work/modprobe-before" >/proc/sys/kernel/modprobe
 	unload_timely
 }
 
-run_cases hosts modules_are_asked_for none_under_rtnl listens goodbye
+run_cases hosts modules_are_asked_for none_under_rtnl listens unload

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp's options of the qdisc: what is refused and in which words, changes while
-# flows are held, the port, several qdiscs.
+# On-Ramp's options of the qdisc: ranges and error messages, defaults, changes while flows are
+# paused, the UDP port for OR-ACKs, and several qdiscs in a namespace. Topology: h1 -- h2, a veth
+# pair with four transmit queues.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
-holding="timely $exact nopacing flow_limit 1000 onramp 50us"
+pausing="timely $exact nopacing flow_limit 1000 onramp 50us owd absolute"
 
 hosts() {
 	onramp_pair 4
@@ -14,8 +15,9 @@ hosts() {
 	without_keys
 }
 
-refused_with_words() {
-	h1_qdisc $holding
+# Values out of range are refused with a message, and change no option.
+refusals_have_messages() {
+	h1_qdisc $pausing
 	onramp <<-'END'
 		bad = 0
 		before = stats()["options"]
@@ -30,7 +32,8 @@ refused_with_words() {
 		        ("ONRAMP", "B", (200,)), ("ONRAMP_OWD", "H", (256,))):
 		    for value in values:
 		        wrong = option(TCA[name], form, value)
-		        # Of two of a name the last one counts.
+		        # Of two attributes of one type the kernel uses the last one, so a later valid
+		        # value may hide the wrong one.
 		        whole = (wrong, right + wrong, wrong + right)
 		        for what in whole[:2] if name == "ONRAMP" else whole:
 		            error, words = change(what)
@@ -39,7 +42,7 @@ refused_with_words() {
 		                bad += 1
 		error, words = change(option(TCA["ONRAMP_PAUSE_MAX"], "I", 999))
 		say(words)
-		# That it would not have been refused anyway.
+		# A valid change is accepted, so the refusals above have the values as their reason.
 		error, words = change(right)
 		result(bad=bad, right=error, changed=stats()["options"] != before)
 	END
@@ -48,9 +51,10 @@ refused_with_words() {
 	expect changed -eq 1
 }
 
-# Options that are not named stay; off keeps the others for when it is on again.
-what_is_not_named_stays() {
-	h1_qdisc $holding gain 1/8 owd relative pause_max 3ms strawman clock_error 5us
+# A change leaves options that it does not contain as they are. "onramp off" keeps the other options
+# for the next time that On-Ramp is switched on.
+options_not_given_stay() {
+	h1_qdisc $pausing gain 1/8 owd relative pause_max 3ms strawman clock_error 5us
 	onramp <<-'END'
 		def shown():
 		    return json.loads(tc("-j", "qdisc", "show", "dev", "eth0"))[0]["options"]
@@ -69,46 +73,77 @@ what_is_not_named_stays() {
 	expect again -eq 1
 }
 
-# What is held leaves at once when On-Ramp is turned off, and is held again after.
-off_releases() {
-	hold_anew $holding pause_max 100ms
+# Without "owd" the delay is relative: if On-Ramp is on from the start, if On-Ramp is switched on
+# later, and if a netlink message has no such attribute. A kind of delay that was chosen before stays
+# when only the threshold is changed.
+relative_unless_owd_is_given() {
+	h1_qdisc timely onramp 50us
+	onramp <<-'END'
+		def owd():
+		    return json.loads(tc("-j", "qdisc", "show", "dev", "eth0"))[0]["options"]["owd"]
+		at_once = owd()
+		tc("qdisc", "replace", "dev", "eth0", "root", "pfifo")
+		tc("qdisc", "replace", "dev", "eth0", "root", "timely")
+		tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", "50us")
+		later = owd()
+		tc("qdisc", "replace", "dev", "eth0", "root", "pfifo")
+		tc("qdisc", "replace", "dev", "eth0", "root", "timely")
+		error, words = change(option(TCA["ONRAMP"], "I", 50000))
+		by_netlink = owd()
+		tc("qdisc", "change", "dev", "eth0", "root", "timely", "owd", "absolute")
+		tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", "60us")
+		changed = owd()
+		tc("qdisc", "replace", "dev", "eth0", "root", "timely", "onramp", "70us")
+		replaced = owd()
+		say(at_once, later, error, words, by_netlink, changed, replaced)
+		result(relative=[at_once, later, by_netlink].count("relative"),
+		       kept=[changed, replaced].count("absolute"))
+	END
+	expect relative -eq 3 "without owd the delay is not relative"
+	expect kept -eq 2 "a change of the threshold has changed owd"
+}
+
+# When On-Ramp is switched off, paused packets leave at once. After On-Ramp is switched on again,
+# flows are paused again.
+off_ends_pauses() {
+	new_qdisc $pausing pause_max 100ms
 	every_kind <<-'END'
 		for name, forger in forgers():
-		    forger.hold(50 * MS)
+		    forger.report_one(50 * MS)
 		    forger.flow.send(5)
 		    wait(1 * MS)
-		    held = not forger.flow.arrived()
+		    paused = not forger.flow.arrived()
 		    tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", "off")
 		    wait(20 * US)
 		    got = forger.flow.arrived()
-		    told = forger.hold(300 * US)
-		    free = forger.one().at - told - 20 * US
-		    # Until the destination's delay is forgotten.
+		    reported = forger.report_one(300 * US)
+		    free = forger.one().at - reported - 20 * US
+		    # Wait until the delay of the destination, 50 ms, has expired.
 		    wait(60 * MS)
 		    tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", "50us")
-		    told = forger.hold(300 * US)
+		    reported = forger.report_one(300 * US)
 		    forger.flow.send()
 		    wait(1 * MS)
-		    result(**{name + "_held": held, name + "_bytes": sum(p.size for p in got),
+		    result(**{name + "_paused": paused, name + "_bytes": sum(p.size for p in got),
 		              name + "_free": free,
-		              name + "_again": abs(forger.flow.arrived()[0].at - told - 250 * US)})
+		              name + "_again": abs(forger.flow.arrived()[0].at - reported - 250 * US)})
 	END
 	for kind in udp4 udp6 tcp4 tcp6; do
-		expect ${kind}_held -eq 1
-		expect ${kind}_bytes -eq 5000 "held still though it is off"
+		expect ${kind}_paused -eq 1
+		expect ${kind}_bytes -eq 5000 "still paused though On-Ramp is off"
 		expect ${kind}_free -le 2000
 		expect ${kind}_again -le 2000
 	done
 }
 
-# A qdisc in its place, or none: nothing is lost.
-another_qdisc_releases() {
+# Switching On-Ramp off, or to RTTs ("owd rtt"), loses no paused packet.
+changes_lose_no_packets() {
 	for after in "qdisc change dev eth0 root timely nopacing onramp off" \
 		"qdisc change dev eth0 root timely owd rtt" ; do
-		hold_anew $holding pause_max 100ms
+		new_qdisc $pausing pause_max 100ms
 		onramp <<-END
 			forger = Forger(UdpFlow())
-			forger.hold(50 * MS)
+			forger.report_one(50 * MS)
 			forger.flow.send(5)
 			wait(1 * MS)
 			tc(*"$after".split())
@@ -120,26 +155,27 @@ another_qdisc_releases() {
 	done
 }
 
-# The threshold counts for the next signal.
+# A new threshold applies from the next signal on.
 threshold_changes() {
-	hold_anew $holding
+	new_qdisc $pausing
 	onramp <<-'END'
 		forger = Forger(UdpFlow())
 		worst = 0
 		for threshold in 50, 400, 1, 100:
 		    tc("qdisc", "change", "dev", "eth0", "root", "timely", "onramp", f"{threshold}us")
-		    told = forger.hold(500 * US)
+		    reported = forger.report_one(500 * US)
 		    forger.flow.send()
 		    wait(1 * MS)
-		    worst = max(worst, abs(forger.flow.arrived()[0].at - told - (500 - threshold) * US))
+		    worst = max(worst, abs(forger.flow.arrived()[0].at - reported - (500 - threshold) * US))
 		result(worst=worst)
 	END
 	expect worst -le 2000
 }
 
-# Kinds come and go: the socket is there while somebody wants OR-ACKs, and no longer.
-kinds_change() {
-	hold_anew $holding
+# On-Ramp's sockets for OR-ACKs exist only while a qdisc uses OR-ACKs: not with "owd rtt". If another
+# socket has the port, the change back to OR-ACKs is refused and changes no option.
+sockets_follow_owd() {
+	new_qdisc $pausing
 	onramp <<-'END'
 		def bound(family=socket.AF_INET, addr="0.0.0.0"):
 		    with inside("h1"):
@@ -170,26 +206,28 @@ kinds_change() {
 		    sock.close()
 		owd("absolute")
 		forger = Forger(UdpFlow())
-		told = forger.hold(300 * US)
+		reported = forger.report_one(300 * US)
 		forger.flow.send()
 		wait(1 * MS)
-		result(wrong=wrong, off=abs(forger.flow.arrived()[0].at - told - 250 * US))
+		result(wrong=wrong, off=abs(forger.flow.arrived()[0].at - reported - 250 * US))
 	END
 	expect wrong -eq 0
 	expect off -le 2000
 }
 
-# What the first signal tells of is a queue, if the handshake met none.
-least_delay_is_the_handshakes() {
-	hold_anew $holding owd relative
+# The RTT of TCP's handshake starts the minimum filter of the delay. So the first signal of a
+# connection can already show a queue and cause a pause. For UDP the first signal starts the filter.
+handshake_starts_the_minimum_filter() {
+	new_qdisc $pausing owd relative
 	onramp <<-'END'
-		def held(flow):
+		def pause_of(flow):
 		    forger = Forger(flow)
-		    told = forger.hold(300 * US)
+		    reported = forger.report_one(300 * US)
 		    forger.flow.send()
 		    wait(1 * MS)
-		    return forger.flow.arrived()[0].at - told
-		# A guest's own process may take a tick to begin, and the handshake with it.
+		    return forger.flow.arrived()[0].at - reported
+		# A connection whose handshake was quick: in the guest a process may start a timer tick
+		# late, which makes the handshake's RTT long.
 		def quick():
 		    for _ in range(30):
 		        flow = TcpFlow()
@@ -197,13 +235,14 @@ least_delay_is_the_handshakes() {
 		        if struct.unpack_from("=I", info, 148)[0] < 50:	# tcpi_min_rtt, us
 		            return flow
 		        flow.close()
-		result(tcp=held(quick()), udp=held(UdpFlow(to="10.7.2.3")))
+		result(tcp=pause_of(quick()), udp=pause_of(UdpFlow(to="10.7.2.3")))
 	END
 	expect tcp -ge 190000
 	expect tcp -le 260000
 	expect udp -le 20000
 }
 
+# If another socket has the port, On-Ramp is refused, except with "owd rtt", and the qdisc stays.
 port_in_use() {
 	must tc -n h1 qdisc replace dev eth0 root pfifo
 	onramp <<-'END'
@@ -224,49 +263,50 @@ port_in_use() {
 	expect kept -eq 1
 }
 
-# Two qdiscs in a namespace: one goes, the other hears on.
+# Two qdiscs of a namespace share the socket: after one qdisc is deleted, the other one still gets
+# OR-ACKs.
 two_qdiscs() {
-	hold_anew $holding
+	new_qdisc $pausing
 	must ip -n h1 link add dummy0 type dummy
-	must tc -n h1 qdisc replace dev dummy0 root $holding
+	must tc -n h1 qdisc replace dev dummy0 root $pausing
 	must tc -n h1 qdisc del dev dummy0 root
 	onramp <<-'END'
 		forger = Forger(UdpFlow())
-		told = forger.hold(300 * US)
+		reported = forger.report_one(300 * US)
 		forger.flow.send()
 		wait(1 * MS)
-		result(off=abs(forger.flow.arrived()[0].at - told - 250 * US))
+		result(off=abs(forger.flow.arrived()[0].at - reported - 250 * US))
 	END
 	expect off -le 2000
-	must tc -n h1 qdisc replace dev dummy0 root $holding
+	must tc -n h1 qdisc replace dev dummy0 root $pausing
 	must ip -n h1 link del dummy0
 	onramp <<-'END'
 		forger = Forger(UdpFlow())
-		told = forger.hold(300 * US)
+		reported = forger.report_one(300 * US)
 		forger.flow.send()
 		wait(1 * MS)
-		result(off=abs(forger.flow.arrived()[0].at - told - 250 * US))
+		result(off=abs(forger.flow.arrived()[0].at - reported - 250 * US))
 	END
 	expect off -le 2000
 }
 
-# Under mq there is an instance for each queue; flows find theirs.
+# Below mq each transmit queue has a qdisc; an OR-ACK pauses its flow in the right one.
 under_mq() {
 	sleep 1.1
 	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
 	for queue in 1 2 3 4; do
-		must tc -n h1 qdisc replace dev eth0 parent 1:$queue $holding
+		must tc -n h1 qdisc replace dev eth0 parent 1:$queue $pausing
 	done
 	onramp <<-'END'
 		flows = [Forger(UdpFlow(to=f"10.7.2.{2 + i % 4}", port=100 + i)) for i in range(16)]
 		worst = 0
 		for forger in flows:
-		    told = forger.hold(300 * US)
+		    reported = forger.report_one(300 * US)
 		    forger.flow.send(2)
 		    wait(1 * MS)
 		    got = forger.flow.arrived()
-		    worst = max(worst, abs(got[0].at - told - 250 * US))
-		    forger.teller.close()
+		    worst = max(worst, abs(got[0].at - reported - 250 * US))
+		    forger.reporter.close()
 		seen = [q for q in qdiscs("h1").values() if q["kind"] == "timely"]
 		say("pauses by queue:", *(q["onramp_pauses"] for q in seen))
 		result(worst=worst, pauses=sum(q["onramp_pauses"] for q in seen),
@@ -278,9 +318,10 @@ under_mq() {
 	must tc -n h1 qdisc replace dev eth0 root pfifo
 }
 
-# What TCP has in the qdisc stays bounded while the flow is held: TSQ.
-held_bytes_are_bounded() {
-	hold_anew timely onramp 50us pause_max 30ms
+# While a flow is paused, TCP's limit for data in the qdisc (TSQ, TCP Small Queues) still applies, so
+# few bytes wait and no long burst leaves at the end of the pause.
+bytes_of_a_paused_flow_are_bounded() {
+	new_qdisc timely onramp 50us owd absolute pause_max 30ms
 	onramp <<-'END'
 		flow = TcpFlow(rate=125000000)
 		forger = Forger(flow)
@@ -303,7 +344,7 @@ held_bytes_are_bounded() {
 		    wait(1 * MS)
 		    drain()
 		last = flow.arrived()[-1]
-		told = forger.tell(last, 11 * MS)
+		reported = forger.report(last, 11 * MS)
 		most = 0
 		flow.arrived()
 		for _ in range(10):
@@ -319,19 +360,20 @@ held_bytes_are_bounded() {
 		got = flow.arrived()
 		first = sum(p.size for p in got if p.at < got[0].at + 1 * MS)
 		all_bytes = sum(p.size for p in got)
-		say("backlog", most, "bytes; first ms", first, "first at", got[0].at - told, "all", all_bytes)
-		result(most=most, early=early, first=first, off=got[0].at - told - 10950 * US)
+		say("backlog", most, "bytes; first ms", first, "first at", got[0].at - reported, "all", all_bytes)
+		result(most=most, early=early, first=first, off=got[0].at - reported - 10950 * US)
 		forger.close()
 	END
 	expect early -eq 0
 	expect most -ge 1000
-	# TSQ: a millisecond of the rate, or two segments.
+	# TSQ allows about a millisecond of the rate, here 125 KB, or two packets if these are more.
 	expect most -le 400000
 	expect first -le 260000 "a burst at the end of a pause"
 	expect off -ge -500
 	expect off -le 20000
 }
 
+# timely.orack_port chooses another UDP port.
 another_port() {
 	hosts_down
 	unload_timely
@@ -340,24 +382,25 @@ another_port() {
 	must insmod "$modules/sch_timely.ko"
 	onramp_pair
 	ctl h1 onramp unauthenticated on
-	h1_qdisc $holding
+	h1_qdisc $pausing
 	onramp <<-'END'
 		import onramp_wire
 		onramp_wire.ORACK_PORT = 4711
 		forger = Forger(UdpFlow())
-		told = forger.hold(300 * US)
+		reported = forger.report_one(300 * US)
 		forger.flow.send()
 		wait(1 * MS)
-		result(off=abs(forger.flow.arrived()[0].at - told - 250 * US))
+		result(off=abs(forger.flow.arrived()[0].at - reported - 250 * US))
 	END
 	expect off -le 2000
 }
 
-goodbye() {
+unload() {
 	hosts_down
 	unload_timely
 }
 
-run_cases hosts refused_with_words what_is_not_named_stays off_releases another_qdisc_releases \
-	threshold_changes kinds_change least_delay_is_the_handshakes port_in_use two_qdiscs \
-	under_mq held_bytes_are_bounded another_port goodbye
+run_cases hosts refusals_have_messages options_not_given_stay relative_unless_owd_is_given \
+	off_ends_pauses changes_lose_no_packets threshold_changes sockets_follow_owd \
+	handshake_starts_the_minimum_filter port_in_use two_qdiscs under_mq \
+	bytes_of_a_paused_flow_are_bounded another_port unload

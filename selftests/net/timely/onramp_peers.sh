@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On-Ramp's destinations: one network namespace fills its budget and no other namespace
-# notices; the idle make room; an OR-ACK that was recorded earlier does not count when its
-# sequence number comes again.
+# On-Ramp's table of destinations: one namespace that fills its budget does not affect others, and
+# idle destinations make room. Also: a replayed OR-ACK does not count when its sequence number is
+# used again. Topology: h1 -- h2, a veth pair, and a namespace "tenant" with a dummy device.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
-holding="timely $exact flow_limit 1000 onramp 50us owd relative nopacing"
+pausing="timely $exact flow_limit 1000 onramp 50us owd relative nopacing"
 
-# h1 and h2, and a tenant that sends to wherever it likes.
+# h1 and h2, and a tenant that can send to many destinations
 hosts() {
 	onramp_pair
 	load_onramp
@@ -21,24 +21,25 @@ hosts() {
 		address add 10.8.0.1/16 dev eth0
 		link set eth0 up
 	END
-	must tc -n tenant qdisc add dev eth0 root $holding
-	hold_anew $holding
+	must tc -n tenant qdisc add dev eth0 root $pausing
+	new_qdisc $pausing
 }
 
-# A new destination of h1: a packet took 300 us longer than the one before.
+# works(TO): On-Ramp works for a new destination of h1: a packet with 300 us more delay causes a
+# pause of 250 us. reach(COUNT): the tenant sends datagrams to COUNT destinations.
 cat >"$work/works.py" <<-'END'
 	def works(to):
 	    before = counters()
 	    forger = Forger(UdpFlow(to=to))
 	    for _ in range(3):
-	        forger.hold(100 * US)
+	        forger.report_one(100 * US)
 	        wait(1 * MS)
-	    told = forger.hold(400 * US)
+	    reported = forger.report_one(400 * US)
 	    forger.flow.send()
 	    wait(2 * MS)
-	    off = forger.flow.arrived()[0].at - told
+	    off = forger.flow.arrived()[0].at - reported
 	    forger.close()
-	    say(to, "held for", off, "ns:", grown(before, counters()))
+	    say(to, "paused for", off, "ns:", grown(before, counters()))
 	    return abs(off - 250 * US) < EXACT
 	def reach(count, first=0):
 	    """Datagrams of the tenant, to as many destinations."""
@@ -62,23 +63,23 @@ peers() {
 	onramp <"$work/peers.plan"
 }
 
-# 5000 destinations at once are more than the tenant may have: it does without for the rest,
-# and h1 has what it needs.
-others_do_not_notice() {
-	hold_anew $holding
+# The tenant sends to 5000 destinations at once, more than its budget of 4096. The rest is refused;
+# h1 is not affected.
+other_namespaces_are_not_affected() {
+	new_qdisc $pausing
 	peers <<-'END'
 		socks = reach(5000)
 		result(refused=tenant("peers_refused"), evicted=tenant("peers_evicted"))
 		result(works=works("10.7.2.3"), refused_h1=counters().get("peers_refused", 0))
 	END
-	expect works -eq 1 "a tenant's destinations have left no room for others"
+	expect works -eq 1 "a new destination of h1, while the tenant's budget is used up"
 	expect refused_h1 -eq 0
 	expect refused -eq 904
 	expect evicted -eq 0
 }
 
-# Whose sockets are silent: they make room.
-the_silent_make_room() {
+# Destinations of open sockets that do not send make room for new ones.
+silent_destinations_make_room() {
 	peers <<-'END'
 		wait(1500 * MS)
 		refused, evicted = tenant("peers_refused"), tenant("peers_evicted")
@@ -91,12 +92,12 @@ the_silent_make_room() {
 	expect works -eq 1
 }
 
-# Those without flows are forgotten first: here the flow ends with its qdisc. Two are in
-# use, and stay.
-the_idle_make_room() {
+# With a budget of 8, destinations without flows are freed first; the flows end with their qdisc.
+# Destinations in use stay.
+idle_destinations_make_room() {
 	limit=/sys/module/timely/parameters/max_peers
 	must tc -n tenant qdisc replace dev eth0 root handle 99: pfifo
-	must tc -n tenant qdisc replace dev eth0 root $holding
+	must tc -n tenant qdisc replace dev eth0 root $pausing
 	sleep 80
 	echo 8 >$limit
 	peers <<-'END'
@@ -104,7 +105,7 @@ the_idle_make_room() {
 		for kind in "handle 99: pfifo", "timely onramp 50us owd relative nopacing":
 		    tc(*f"qdisc replace dev eth0 root {kind}".split(), ns="tenant")
 		refused, evicted = tenant("peers_refused"), tenant("peers_evicted")
-		# The six that are idle, and two that are new; six more take their place.
+		# Two new destinations fill the budget; six more replace the six idle ones.
 		socks = reach(2, 200)
 		result(none=tenant("peers_evicted") - evicted)
 		more = reach(6, 300)
@@ -120,7 +121,7 @@ the_idle_make_room() {
 	expect last -eq 1
 }
 
-# A namespace ends with its destinations, and one that is made then has none of them.
+# Deleting a namespace frees its destinations; a new namespace of the same name has none.
 namespaces_come_and_go() {
 	for round in 1 2 3; do
 		must ip netns del tenant
@@ -131,7 +132,7 @@ namespaces_come_and_go() {
 			address add 10.8.0.1/16 dev eth0
 			link set eth0 up
 		END
-		must tc -n tenant qdisc add dev eth0 root $holding
+		must tc -n tenant qdisc add dev eth0 root $pausing
 		peers <<-'END'
 			socks = reach(100)
 			result(refused=tenant("peers_refused"), evicted=tenant("peers_evicted"))
@@ -141,16 +142,16 @@ namespaces_come_and_go() {
 	done
 }
 
-# The same sequence number comes again, as TCP's after 4 GB and that of equal datagrams at
-# any time, and with it an OR-ACK that was recorded when it came first.
+# A sequence number is used again: TCP's after 4 GB, the digest of UDP for equal datagrams. An
+# OR-ACK that was recorded at its first use is replayed, and must be refused.
 a_replay_does_not_count() {
 	for owd in relative absolute; do
-		hold_anew timely $exact flow_limit 1000 onramp 50us owd $owd nopacing
+		new_qdisc timely $exact flow_limit 1000 onramp 50us owd $owd nopacing
 		onramp <<-'END'
 			forger = Forger(UdpFlow(port=9))
 			def genuine():
 			    before = counters()
-			    forger.hold(30 * US)
+			    forger.report_one(30 * US)
 			    wait(200 * US)
 			    return grown(before, counters()) == {"received": 1, "accepted": 1}
 			taken = sum(genuine() for _ in range(200))
@@ -159,45 +160,45 @@ a_replay_does_not_count() {
 			wire = forger.wire(recorded, 30 * US)
 			taken += genuine()
 			wait(500 * MS)
-			refused = held = same = 0
+			refused = paused = same = 0
 			for _ in range(20):
 			    forger.flow.count = count
 			    packet = forger.one()
 			    same += packet.seq == recorded.seq
 			    wait(3 * MS)
 			    before = counters()
-			    forger.teller.send(wire)
+			    forger.reporter.send(wire)
 			    seen = grown(before, counters())
 			    refused += seen.get("bad_time", 0) == 1 and "accepted" not in seen
 			    forger.flow.count = count + 100
 			    began = time.monotonic_ns()
 			    forger.flow.send()
 			    wait(20 * US)
-			    held += not forger.flow.arrived()
+			    paused += not forger.flow.arrived()
 			    wait(5 * MS)
 			    forger.flow.arrived()
 			    taken += genuine()
-			result(taken=taken, same=same, refused=refused, held=held)
-			# Nor did it teach anything.
-			told = forger.hold(330 * US)
+			result(taken=taken, same=same, refused=refused, paused=paused)
+			# The replays have not changed the minimum filter.
+			reported = forger.report_one(330 * US)
 			forger.flow.send()
 			wait(2 * MS)
-			result(off=forger.flow.arrived()[0].at - told)
+			result(off=forger.flow.arrived()[0].at - reported)
 			forger.close()
 		END
 		expect same -eq 20
-		expect taken -eq 221 "$owd: genuine OR-ACKs did not count"
-		expect refused -eq 20 "$owd: replays that were not refused"
-		expect held -eq 0 "$owd: held by a replay"
+		expect taken -eq 221 "$owd: genuine OR-ACKs that were accepted"
+		expect refused -eq 20 "$owd: replays that were refused"
+		expect paused -eq 0 "$owd: pauses by a replay"
 		[ $owd = absolute ] || expect_near off 250000 2
 	done
 }
 
-goodbye() {
+unload() {
 	must ip netns del tenant
 	hosts_down
 	unload_timely
 }
 
-run_cases hosts a_replay_does_not_count others_do_not_notice the_silent_make_room \
-	the_idle_make_room namespaces_come_and_go goodbye
+run_cases hosts a_replay_does_not_count other_namespaces_are_not_affected \
+	silent_destinations_make_room idle_destinations_make_room namespaces_come_and_go unload

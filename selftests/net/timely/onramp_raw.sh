@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Packets that say TCP and come from raw sockets: the qdisc must not take such a
-# socket for a TCP connection. A raw socket is smaller; the debug kernel reports
-# a read beyond its end, which the last case of this file looks for.
+# Raw sockets that send packets with TCP headers: the qdisc must not use such a socket as a TCP
+# socket. A raw socket is smaller, and KASAN of the debug kernel reports a read beyond its end, for
+# which leaves_nothing_behind searches the log. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/onramp_lib.sh"
 

@@ -1,59 +1,59 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The end while flows are held and OR-ACKs come: of the modules, in any order, of the
-# qdisc, the device, the namespace.
+# Removing the qdisc, the device, the namespace or the modules (in any order) while flows are paused
+# and OR-ACKs arrive. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
-holding="timely $exact nopacing flow_limit 1000 onramp 50us pause_max 500ms"
+pausing="timely $exact nopacing flow_limit 1000 onramp 50us owd absolute pause_max 500ms"
 
-# Flows of all kinds held for the next 400 ms, and packets of each in the queue. more()
-# has further OR-ACKs come, good and bad.
-cat >"$work/held.py" <<-'END'
+# Flows of all kinds are paused for the next 400 ms, with packets of each in the queue. more() sends
+# further OR-ACKs, valid and invalid.
+cat >"$work/paused.py" <<-'END'
 	MANY = [Forger(kind(to=to)) for _, kind, to in KINDS]
 	KNOWN = []
-	def held():
+	def paused():
 	    first = [forger.one() for forger in MANY]
 	    KNOWN.extend(forger.one() for forger in MANY)
 	    wait(400 * MS)
 	    for forger, packet in zip(MANY, first):
-	        forger.teller.send(forger.wire(packet, 400 * MS))
+	        forger.reporter.send(forger.wire(packet, 400 * MS))
 	        forger.flow.send(10)
 	    if stats()["qlen"] < 20:
-	        raise RuntimeError("not held")
+	        raise RuntimeError("not paused")
 
 	def more():
 	    for forger, packet in zip(MANY, KNOWN):
-	        forger.teller.send(forger.wire(packet, 1 * MS))
-	        forger.teller.send(b"junk")
+	        forger.reporter.send(forger.wire(packet, 1 * MS))
+	        forger.reporter.send(b"junk")
 
 	def run(*words):
 	    subprocess.run(words, check=True, capture_output=True)
 
-	held()
+	paused()
 	more()
 END
 
-held() {
+paused() {
 	{
-		cat "$work/kinds.py" "$work/held.py"
+		cat "$work/kinds.py" "$work/paused.py"
 		cat
-	} >"$work/held.plan"
-	onramp <"$work/held.plan"
+	} >"$work/paused.plan"
+	onramp <"$work/paused.plan"
 }
 
+# up [QUEUES]: load the modules and create the hosts if they do not exist, and a new qdisc on h1
 up() {
 	is_loaded sch_timely || load_onramp
 	[ -e /run/netns/h1 ] || {
 		onramp_pair "${1:-1}"
 		without_keys
 	}
-	sleep 1.1
-	h1_qdisc $holding
+	new_qdisc $pausing
 }
 
-# By timely_acker and by sch_timely; by its own rules the receiver is not.
+# timely is in use by timely_acker and sch_timely. Rules do not keep timely_acker in use.
 refused_while_in_use() {
 	up
 	refused rmmod timely
@@ -69,7 +69,7 @@ qdisc_goes() {
 	for how in "qdisc del dev eth0 root" "qdisc replace dev eth0 root pfifo" \
 		"qdisc replace dev eth0 root fq" "qdisc replace dev eth0 root handle 1: mq"; do
 		up 4
-		held <<-END
+		paused <<-END
 			tc(*"$how".split())
 			more()
 			for forger in MANY:
@@ -78,25 +78,25 @@ qdisc_goes() {
 			more()
 			result(got=sum(p.size for forger in MANY for p in forger.flow.arrived()))
 		END
-		# What was queued is gone with the qdisc, or TCP sends it again.
+		# Packets in the old qdisc are lost, or TCP sends them again.
 		expect got -ge 4000 "$how"
 		hosts_down
 	done
 	unload_timely
 }
 
-# The listening socket goes with the last qdisc, what it has not read yet too.
-a_qdisc_each_time() {
+# The listening socket is closed with the last qdisc, also with OR-ACKs that it has not read.
+qdiscs_replaced_with_or_acks_unread() {
 	up
 	{
 		echo "for round in range(30):"
 		echo "    tc('qdisc', 'replace', 'dev', 'eth0', 'root', 'pfifo')"
 		echo "    more()"
-		echo "    tc(*'qdisc replace dev eth0 root $holding'.split())"
+		echo "    tc(*'qdisc replace dev eth0 root $pausing'.split())"
 		echo "    more()"
 		echo "result(left=stats()['qlen'])"
 	} >"$work/rounds"
-	held <"$work/rounds"
+	paused <"$work/rounds"
 	hosts_down
 	unload_timely
 }
@@ -104,7 +104,7 @@ a_qdisc_each_time() {
 device_goes() {
 	for round in 1 2 3; do
 		up 4
-		held <<-'END'
+		paused <<-'END'
 			run("ip", "-n", "h1", "link", "del", "eth0")
 		END
 		hosts_down
@@ -115,15 +115,15 @@ device_goes() {
 device_moves() {
 	up
 	must ip netns add h3
-	held <<-'END'
+	paused <<-'END'
 		run("ip", "-n", "h1", "link", "set", "eth0", "netns", "h3")
 		with inside("h1"):
 		    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		sock.bind(("0.0.0.0", ORACK_PORT))
 		result(free=1)
 	END
-	expect free -eq 1 "the port of a namespace that no qdisc listens in"
-	must tc -n h3 qdisc replace dev eth0 root $holding
+	expect free -eq 1 "the port of a namespace without a qdisc"
+	must tc -n h3 qdisc replace dev eth0 root $pausing
 	must ip netns del h3
 	hosts_down
 	unload_timely
@@ -132,7 +132,7 @@ device_moves() {
 namespace_goes() {
 	for round in 1 2 3; do
 		up
-		held <<-'END'
+		paused <<-'END'
 			add_key(1, SECRET)
 			add_key(7, OTHER_SECRET)
 			ctl("h2", "acker", "add", "any")
@@ -142,7 +142,7 @@ namespace_goes() {
 	unload_timely
 }
 
-# Namespaces that have nothing but keys, or rules.
+# Namespaces that only have keys, or rules, are deleted.
 idle_namespaces_go() {
 	load_onramp
 	for round in 1 2 3; do
@@ -162,7 +162,7 @@ idle_namespaces_go() {
 
 down_and_up() {
 	up
-	held <<-'END'
+	paused <<-'END'
 		run("ip", "-n", "h1", "link", "set", "eth0", "down")
 		down = stats()
 		more()
@@ -194,7 +194,7 @@ traffic_meanwhile() {
 	done
 }
 
-# A threshold that is always exceeded: flows are held all the time.
+# A threshold that is always exceeded: flows are paused all the time.
 always="timely onramp 1us owd absolute pause_max 200us"
 
 modules_go_under_load() {
@@ -217,7 +217,7 @@ modules_go_under_load() {
 	done
 }
 
-# The congestion control that shares its record with On-Ramp comes and goes.
+# Connections change to and from timely, which shares its flow entries with On-Ramp.
 congestion_controls_switch() {
 	onramp_pair
 	load_onramp
@@ -244,7 +244,7 @@ congestion_controls_switch() {
 	unload_timely
 }
 
-# Loaded, used, unloaded: nothing of one round is left for the next.
+# Load, use and unload 20 times, in different orders.
 twenty_times() {
 	onramp_pair
 	cat >"$work/some.py" <<-'END'
@@ -279,6 +279,6 @@ twenty_times() {
 	hosts_down
 }
 
-run_cases refused_while_in_use qdisc_goes a_qdisc_each_time device_goes device_moves \
-	namespace_goes idle_namespaces_go down_and_up modules_go_under_load \
+run_cases refused_while_in_use qdisc_goes qdiscs_replaced_with_or_acks_unread device_goes \
+	device_moves namespace_goes idle_namespaces_go down_and_up modules_go_under_load \
 	congestion_controls_switch twenty_times

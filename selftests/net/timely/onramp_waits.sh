@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# RTTs of On-Ramp without a receiver: what an ACK waits in the sender's own host, for a
-# late interrupt for example, is no queue on the path.
+# On-Ramp's RTTs without a receiver ("owd rtt"): time that an ACK waits in the sender's own host,
+# for example for a late interrupt, must not look like a queue. Topology: h1 == h2, test NICs with
+# hardware timestamps.
 
 . "$(dirname "$0")/hw_lib.sh"
 
@@ -10,13 +11,14 @@ hosts() {
 	# shellcheck disable=SC2086 # several arguments
 	load_hw $fixed
 	nics_up
-	stamps h1 eth0 all
+	timestamps h1 eth0 all
 }
 
-# Sets signals, and late: how many delays were of 16 us and more, percent.
+# delays_of SECONDS: four flows. Sets signals, the number of delays, and late, the percentage of
+# delays of 16 us and more.
 delays_of() {
 	must tc -n h1 qdisc replace dev eth0 root pfifo
-	must tc -n h1 qdisc replace dev eth0 root timely segment 3000 onramp 1s owd rtt
+	must tc -n h1 qdisc replace dev eth0 root timely split 3000 onramp 1s owd rtt
 	total_kbps=200000
 	flows "$1" "$h2_v4" 4
 	tc -n h1 -s -j qdisc show dev eth0 >"$work/shown"
@@ -32,7 +34,7 @@ delays_of() {
 	. "$work/delays"
 }
 
-# An idle host: what follows is by its waits.
+# An idle host, for comparison: few delays are long.
 idle_host() {
 	busy h1 eth0 0
 	delays_of 0.5
@@ -40,12 +42,12 @@ idle_host() {
 	expect late -le 10
 }
 
-# The first tenths of a second go by until the NIC's clock is known.
+# A busy host. The NIC's clock mapping is not known in the first tenths of a second.
 busy_host_is_no_queue() {
 	busy h1 eth0 100000
 	delays_of 1
 	expect signals -ge 500
-	expect late -le 25 "percent of delays that are the host's own"
+	expect late -le 25 "percent of delays that include the host's delay"
 }
 
-run_cases hosts idle_host busy_host_is_no_queue all_goes
+run_cases hosts idle_host busy_host_is_no_queue remove_all

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
-"""OR-ACKs forged, signed and read in words of our own, and flows to hold by them.
+"""Build, sign and parse OR-ACKs, and flows that OR-ACKs pause, for On-Ramp's tests.
 
-onramp_lib.sh runs a test's own lines with all of this imported, and all of
-packets.py. What is here follows <timely/engine/orack.h>; it shares no code with the
-module, so that both do not err alike.
+onramp() of onramp_lib.sh runs a test's Python lines with this module and packets.py
+imported. The format is that of net/timely/engine/orack.h, but no code is shared with the
+modules, so that an error in one of the two is found.
 """
 
 import collections
@@ -26,10 +26,10 @@ SECRET = bytes(range(16))
 OTHER_SECRET = bytes(range(16, 32))
 TCP_NODELAY = 1
 LINGER_RST = struct.pack("ii", 1, 0)
-# Of the flow's departure after a hold: a slot of the wheel, and the clock's steps.
+# ns: how exact a departure after a pause is: a slot of the wheel and steps of the clock
 EXACT = 2 * US
 
-# To sleep is to sleep so long, not 50 us longer.
+# PR_SET_TIMERSLACK: time.sleep() without the default slack of 50 us
 ctypes.CDLL(None).prctl(29, 1, 0, 0, 0)
 
 
@@ -58,7 +58,7 @@ def sip_round(v):
 
 
 def siphash(secret, text):
-	"""The reference's SipHash-2-4, as a number."""
+	"""SipHash-2-4 as in its reference code, as a number."""
 	first, second = struct.unpack("<QQ", secret)
 	v = (first ^ 0x736f6d6570736575, second ^ 0x646f72616e646f6d,
 	     first ^ 0x6c7967656e657261, second ^ 0x7465646279746573)
@@ -73,18 +73,18 @@ def siphash(secret, text):
 	return v[0] ^ v[1] ^ v[2] ^ v[3]
 
 
-# The paper's own vector.
+# The test vector of the SipHash paper
 assert siphash(bytes(range(16)), bytes(range(15))) == 0xa129ca6149be45e5
 
 
-# ---- what stands for a sequence number in UDP ----
+# ---- the digest that replaces a sequence number for UDP ----
 
 def rol32(value, bits):
 	return (value << bits | value >> (32 - bits)) & 0xffffffff
 
 
 def jhash2(words, initial):
-	"""Bob Jenkins' lookup3 over 32-bit words, as the kernel has it."""
+	"""Bob Jenkins' lookup3 over 32-bit words, the kernel's jhash2()."""
 	words = list(words)
 	a = b = c = (0xdeadbeef + 4 * len(words) + initial) & 0xffffffff
 	while len(words) > 3:
@@ -99,7 +99,7 @@ def jhash2(words, initial):
 	for bits in (14, 11, 25, 16, 4, 14, 24):
 		c = (c ^ b) - rol32(b, bits) & 0xffffffff
 		a, b, c = b, c, a
-	# Seven turns of three: c is where b is now.
+	# After seven rotations the kernel's c is in b.
 	return b
 
 
@@ -127,7 +127,8 @@ def tag_of(flow, head, secret):
 
 def orack(flow, seq, received, turnaround=0, key=0, secret=None, flags=0, version=1,
 	  magic=b"OR", reserved=0, tag=None):
-	"""The 36 bytes. A received time is of CLOCK_REALTIME, ns."""
+	"""The 36 bytes of an OR-ACK. RECEIVED is a time of CLOCK_REALTIME, TURNAROUND a
+	duration, both in ns."""
 	head = struct.pack(">2sBBBBHHHIQI", magic, version, key, flow.protocol, flags,
 			   flow.sport, flow.dport, reserved, seq & 0xffffffff,
 			   received & MASK, turnaround & 0xffffffff)
@@ -139,13 +140,13 @@ Orack = collections.namedtuple("Orack", "key protocol flags sport dport seq rece
 
 
 def parse(wire):
-	"""What an OR-ACK says; None if it is none."""
+	"""The fields of an OR-ACK, or None if WIRE is not an OR-ACK."""
 	if len(wire) != ORACK_BYTES or wire[:3] != b"OR\x01":
 		return None
 	return Orack(*struct.unpack(">BBBHHxxIQIQ", wire[3:]))
 
 
-class Teller:
+class Reporter:
 	"""Sends OR-ACKs from an address of h2 to one of h1."""
 
 	def __init__(self, ns="h2", addr=H2, port=ORACK_PORT, to=H1):
@@ -157,11 +158,11 @@ class Teller:
 		self.sock.connect((to, ORACK_PORT))
 
 	def send(self, wire):
-		"""When it was sent: in no time it has arrived."""
+		"""Send, and return the time, which is also the time of arrival."""
 		try:
 			self.sock.send(wire)
 		except ConnectionRefusedError:
-			# Of an earlier one, when nobody listened.
+			# The ICMP error of an earlier OR-ACK, sent when no socket listened.
 			self.sock.send(wire)
 		return time.monotonic_ns()
 
@@ -175,7 +176,7 @@ Sent = collections.namedtuple("Sent", "at seq size")
 
 
 class UdpFlow:
-	"""A connected socket in one namespace, and what arrives of it in another."""
+	"""A connected UDP socket in one namespace, and its receiver in another."""
 
 	def __init__(self, ns="h1", to=H2, port=9, rate=None, there="h2"):
 		self.sink = Sink(there, to, port)
@@ -189,7 +190,7 @@ class UdpFlow:
 			self.count += 1
 
 	def arrived(self):
-		"""Since the last time."""
+		"""Packets that have arrived since the last call."""
 		packets = []
 		self.sink.drain(packets)
 		return [Sent(p.at, digest(p.data), len(p.data)) for p in packets]
@@ -200,7 +201,7 @@ class UdpFlow:
 
 
 class TcpFlow:
-	"""A connection, and its segments of data as they arrive."""
+	"""A TCP connection, and a tap that sees its packets arrive."""
 
 	def __init__(self, ns="h1", to=H2, port=0, rate=None, there="h2", cc="cubic",
 		     device=None, mapped=False):
@@ -233,7 +234,7 @@ class TcpFlow:
 			self.sender.send(bytes(size))
 
 	def segments(self):
-		"""All that arrived of it since the last time, with or without data."""
+		"""Packets that have arrived since the last call, with or without data."""
 		packets = []
 		self.tap.drain(packets)
 		return [s for s in tcp_segments(packets) if s.sport == self.tuple.sport]
@@ -261,18 +262,18 @@ def wait_until(at):
 
 
 class Forger:
-	"""Somebody who tells a flow's sender what delay a packet had.
+	"""A receiver that reports delays of its choice to a flow's sender, by OR-ACKs.
 
-	KEY and SECRET are what is signed with; what else OVER says goes to orack().
+	OR-ACKs are signed with KEY and SECRET; OVER has other arguments for orack().
 	"""
 
 	def __init__(self, flow, key=0, secret=None, **over):
 		self.flow, self.key, self.secret, self.over = flow, key, secret, over
-		self.teller = Teller("h2", flow.tuple.daddr, to=flow.tuple.saddr)
+		self.reporter = Reporter("h2", flow.tuple.daddr, to=flow.tuple.saddr)
 
 	def one(self, size=1000):
-		"""A packet of the flow that was not held."""
-		# Of packets that leave together one time of departure is known.
+		"""Send one packet of the flow, which must not be paused."""
+		# Packets that leave at the same time have only one known departure time.
 		wait(20 * US)
 		self.flow.send(1, size)
 		wait(1 * US)
@@ -281,30 +282,33 @@ class Forger:
 		return packets[0]
 
 	def wire(self, packet, delay, **over):
+		"""An OR-ACK with this one-way delay, ns, for a packet."""
 		words = {"key": self.key, "secret": self.secret, **self.over, **over}
 		flow = words.pop("flow", self.flow.tuple)
 		seq = words.pop("seq", packet.seq)
 		received = words.pop("received", packet.at + delay + OFFSET)
 		return orack(flow, seq, received, **words)
 
-	def tell(self, packet, delay, **over):
-		"""As a receiver would, when it has the packet. When that was."""
+	def report(self, packet, delay, **over):
+		"""Send an OR-ACK with this delay, ns, for a packet that the flow has sent. Waits
+		until a packet with this delay would arrive, and returns that time, ns."""
 		wait_until(packet.at + delay)
-		return self.teller.send(self.wire(packet, delay, **over))
+		return self.reporter.send(self.wire(packet, delay, **over))
 
-	def hold(self, delay, **over):
-		"""A packet that took so long. When the sender heard of it."""
-		return self.tell(self.one(), delay, **over)
+	def report_one(self, delay, **over):
+		"""Send one packet of the flow and report() this delay, ns, for it. Returns the time
+		of the report: a pause, if the delay causes one, starts then."""
+		return self.report(self.one(), delay, **over)
 
 	def close(self):
 		self.flow.close()
-		self.teller.close()
+		self.reporter.close()
 
 
-# ---- what the host says ----
+# ---- state of the host ----
 
 def ctl(ns, *words, text=None, refused=False):
-	"""timelyctl in a namespace: its output, or what it says when refused."""
+	"""timelyctl in a namespace: its output, or its error message if it must be REFUSED."""
 	with inside(ns):
 		done = subprocess.run([os.environ["TIMELY_MODULES"] + "/timelyctl", *words],
 				      check=False, text=True, input=text or "",
@@ -323,7 +327,7 @@ def flows_of(ns="h1"):
 
 
 def flow_of(flow, ns="h1"):
-	"""What On-Ramp knows of one flow."""
+	"""On-Ramp's state of one flow."""
 	t = flow.tuple
 	found = [f for f in flows_of(ns) if (f["source"], f["source_port"], f["destination"],
 		f["destination_port"]) == (t.saddr, t.sport, t.daddr, t.dport)]
@@ -337,7 +341,7 @@ def add_key(number, secret, *hosts):
 
 
 def grown(before, after):
-	"""Counters that have grown, and by how much."""
+	"""The counters that have changed, and by how much."""
 	return {name: after[name] - before[name] for name in after if after[name] != before[name]}
 
 
@@ -347,8 +351,8 @@ def option(kind, form, value):
 
 
 def change(options, ns="h1", dev="eth0"):
-	"""What the kernel says to new options of the root qdisc, which tc might refuse by
-	itself: the error and its words."""
+	"""Change options of the root qdisc by netlink, also those that tc itself refuses.
+	Returns the kernel's errno and message."""
 	with inside(ns):
 		netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 		index = socket.if_nametoindex(dev)
@@ -367,7 +371,7 @@ def change(options, ns="h1", dev="eth0"):
 
 
 def enumerators(prefix):
-	"""Names and numbers of an enum of the header that begins with PREFIX_UNSPEC."""
+	"""Names and numbers of the header's enum that starts with PREFIX_UNSPEC."""
 	header = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 			      "../../../include/uapi/linux/timely.h")
 	with open(header, encoding="ascii") as file:

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A receiver that acknowledges every second packet is out of step with segments of two once a
-# packet came alone: each of its ACKs ends within a segment, and the flow must still hear.
+# ACKs that never end at the end of a pacing segment must still give RTTs. The receiver ACKs every
+# second packet and a pacing segment has two packets. After one single packet, each ACK ends in
+# the middle of a segment. Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -13,7 +14,8 @@ hosts() {
 	must insmod "$modules/tcp_timely.ko" segment_bytes=2896
 }
 
-# streams ODD: kbit/s, capped at 4 Mbit/s behind ODD bytes, and after the cap is lifted
+# streams ODD: send ODD bytes, then a stream, at first capped at 4 Mbit/s. After the cap is lifted
+# the rate must rise, which needs RTTs.
 streams() {
 	sockets <<-EOF
 		def cap(kbps):
@@ -25,7 +27,7 @@ streams() {
 		    except BlockingIOError:
 		        pass
 		a, b = connect("$h2_v4")
-		# Else each packet is acknowledged at first.
+		# Without this option the first packets are ACKed one by one.
 		b.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
 		cap(4000)
 		if $1:
@@ -41,8 +43,8 @@ streams() {
 	expect after -ge 100000
 }
 
-# Segments are of two packets, whatever the rate; behind none and one, one of the streams is out
-# of step.
+# Segments have two packets at any rate. With and without a single packet before the stream: in
+# one of the two cases ACKs end within segments.
 over() {
 	h1_qdisc "$1"
 	streams 0

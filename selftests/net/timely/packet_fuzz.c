@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A fuzzer of packets for the modules' packet paths.
+ * Fuzzer of packets for the modules' packet paths, for packet_fuzz.sh.
  *
  *	packet_fuzz data SEED PACKETS DEVICE...
  *	packet_fuzz oracks SEED PACKETS DEVICE SENDER [SECRET]
  *
- * data sends IPv4 and IPv6 packets, well formed and not, from host 1 to host 2 of
- * onramp_lib.sh: with options, extension headers, fragments, VLAN tags, tunnels, wrong
- * lengths and checksums, and as GSO packets of every type. DEVICE is a network device of the
- * present namespace, through whose root qdisc the packets leave; "tap:NAME" is a tap device
- * that the fuzzer makes, on which the packets arrive.
+ * data sends well-formed and malformed IPv4 and IPv6 packets from host 1 to host 2 of
+ * onramp_lib.sh: with options, extension headers, fragments, VLAN tags, tunnels, wrong lengths and
+ * checksums, and as GSO packets of every type. DEVICE is a network device of the current namespace,
+ * through whose root qdisc the packets leave; "tap:NAME" is a tap device that the fuzzer creates,
+ * on which the packets arrive.
  *
- * oracks runs on host 2 and sends OR-ACKs to host 1. In the network namespace SENDER it
- * sends datagrams, about which the OR-ACKs tell. Without SECRET (32 hexadecimal digits of key
- * 1) no OR-ACK has a right tag; with SECRET three of four are signed after a field was changed.
+ * oracks runs on host 2 and sends OR-ACKs to host 1. It also sends datagrams from the network
+ * namespace SENDER, to which the OR-ACKs refer. Without SECRET (32 hexadecimal digits of key 1) all
+ * OR-ACKs have a wrong tag; with SECRET three of four have a right tag, signed after a field was
+ * changed.
  *
  * SEED decides everything but the ports of sockets and the clock. The last line is
- * "# N packets, R refused by the socket, seed S". The exit status is 0 if all were tried; what
- * must hold is for the caller to check.
+ * "# N packets, R refused by the socket, seed S". The exit status is 0 if all packets were tried;
+ * the caller checks their effects.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -50,12 +51,12 @@
 
 #define FRAME_BYTES	70000
 #define MAX_DEVICES	8
-#define SOCKETS		4	/* of each device, with rates of their own */
-#define MAX_DEPTH	3	/* headers of IP within one another */
+#define SOCKETS		4	/* per device, with different pacing rates */
+#define MAX_DEPTH	3	/* nested IP headers */
 #define ORACK_PORT	20306
 #define ORACK_BYTES	36
 #define VXLAN_PORT	4789
-#define IN_FLIGHT	8	/* datagrams that OR-ACKs tell of */
+#define IN_FLIGHT	8	/* latest datagrams of a flow, to which OR-ACKs refer */
 
 static void give_up(const char *what)
 {
@@ -67,13 +68,13 @@ static void give_up(const char *what)
 
 /**
  * struct frame - a packet under construction
- * @vnet: checksum and GSO, as the kernel is told
- * @data: from the Ethernet header on
- * @bytes: of @data
- * @transport: where the last transport header begins, 0 for none
- * @check: where that header's checksum is, from its beginning
- * @protocol: of that header
- * @v6: the last IP header is IPv6's
+ * @vnet: checksum and GSO information for the kernel
+ * @data: the frame, from the Ethernet header on
+ * @bytes: length of @data
+ * @transport: offset of the last transport header in @data, 0 for none
+ * @check: offset of the checksum in that header
+ * @protocol: protocol of that header
+ * @v6: the last IP header is an IPv6 header
  */
 struct frame {
 	struct virtio_net_hdr vnet;
@@ -85,18 +86,19 @@ struct frame {
 	bool v6;
 };
 
-/* The transport's content if it is given: an OR-ACK. */
+/* Payload that the caller gives: OR-ACKs */
 struct content {
 	const __u8 *data;
 	unsigned int bytes;
 };
 
+/* Append @bytes zeros to the frame. Return: the first of them. */
 static __u8 *room(struct frame *f, unsigned int bytes)
 {
 	__u8 *at = f->data + f->bytes;
 
 	if (f->bytes + bytes > FRAME_BYTES) {
-		fputs("# a frame is too long: a mistake of packet_fuzz\n", stdout);
+		fputs("# a frame is too long: an error in packet_fuzz\n", stdout);
 		exit(2);
 	}
 	memset(at, 0, bytes);
@@ -128,6 +130,7 @@ static void put_random(__u8 *at, unsigned int bytes)
 		*at++ = chance();
 }
 
+/* Add the 16-bit words of @data, in network byte order, to a checksum. */
 static __u32 sum_of(const __u8 *data, unsigned int bytes, __u32 sum)
 {
 	for (unsigned int i = 0; i < bytes; i++) {
@@ -137,7 +140,7 @@ static __u32 sum_of(const __u8 *data, unsigned int bytes, __u32 sum)
 	return sum;
 }
 
-/* Mostly the right length; else none, or one that is too short or too long. */
+/* Mostly the right length; otherwise 0, too short, too long or random. */
 static unsigned int length(unsigned int right)
 {
 	switch (below(24)) {
@@ -187,7 +190,7 @@ static void put_payload(struct frame *f, bool gso, const struct content *content
 		memcpy(room(f, content->bytes), content->data, content->bytes);
 		return;
 	}
-	/* Most of it need not differ. */
+	/* The rest of the payload stays 0. */
 	put_random(room(f, bytes), bytes < 64 ? bytes : 64);
 }
 
@@ -293,7 +296,7 @@ static __u32 pseudo_sum(const struct frame *f, unsigned int ip, __u8 protocol)
 	return sum_of(f->data + addresses, f->v6 ? 32 : 8, sum);
 }
 
-/* Either all of it, or what a NIC would have to complete. */
+/* Write the complete checksum, the partial one that a NIC would complete, or a wrong one. */
 static void put_checksum(struct frame *f, unsigned int ip, __u8 protocol)
 {
 	__u8 *check = f->data + f->transport + f->check;
@@ -312,7 +315,7 @@ static void put_checksum(struct frame *f, unsigned int ip, __u8 protocol)
 
 /* ---- IP ---- */
 
-/* Host 1's address, or host 2's: .1 and .2; sometimes another. */
+/* Mostly an address of host 1 (.1), or with @to of host 2 (.2 and more). */
 static void put_address4(__u8 *at, bool to)
 {
 	static const __u32 odd[] = {
@@ -374,7 +377,7 @@ static void build_ip4(struct frame *f, unsigned int depth, const struct content 
 	f->v6 = false;
 	f->transport = 0;
 	build_transport(f, depth, protocol, content);
-	/* More than 64 KB: "BIG TCP" says 0. */
+	/* BIG TCP: the length of a packet of more than 64 KB is 0. */
 	put16(ip + 2, f->bytes - start > 0xffff ? 0 : length(f->bytes - start));
 	if (f->transport && f->protocol == protocol) {
 		f->v6 = false;
@@ -383,7 +386,7 @@ static void build_ip4(struct frame *f, unsigned int depth, const struct content 
 	put16(ip + 10, one_in(32) ? chance() : ~sum_of(ip, 20 + options, 0));
 }
 
-/* An extension header of the type. Its first byte is that of the next one. */
+/* Append an extension header. Its first byte, which is returned, is for the next header's type. */
 static __u8 *put_extension(struct frame *f, __u8 type)
 {
 	unsigned int units = type == IPPROTO_FRAGMENT ? 0 : below(4);
@@ -456,7 +459,7 @@ static void build_ip(struct frame *f, unsigned int depth, const struct content *
 
 /* ---- Ethernet ---- */
 
-/* Host 1 is 02:..:01 and host 2 is 02:..:02; oracks goes the other way. */
+/* Last byte of the destination's MAC address: 02:..:02 is host 2; oracks sends to host 1. */
 static __u8 mac_to = 2;
 
 static void build_ethernet(struct frame *f, unsigned int depth, const struct content *content)
@@ -482,7 +485,7 @@ static void build_ethernet(struct frame *f, unsigned int depth, const struct con
 		put16(type, chance());
 }
 
-/* What the kernel is told of checksum and segmentation, before the headers are built. */
+/* Choose checksum offload and GSO, before the headers are built. */
 static void choose_vnet(struct frame *f)
 {
 	static const __u8 types[] = {
@@ -497,7 +500,7 @@ static void choose_vnet(struct frame *f)
 		return;
 	f->vnet.gso_type = types[below(sizeof(types))];
 	f->vnet.gso_size = below(8) ? 500 + below(1000) : chance();
-	/* GSO without a checksum to complete is refused, mostly. */
+	/* The kernel refuses most GSO packets without a checksum to complete. */
 	if (below(16))
 		f->vnet.flags |= VIRTIO_NET_HDR_F_NEEDS_CSUM;
 	if (one_in(6))
@@ -511,7 +514,7 @@ static __u8 right_gso_type(const struct frame *f)
 	return one_in(2) ? VIRTIO_NET_HDR_GSO_UDP_L4 : VIRTIO_NET_HDR_GSO_UDP;
 }
 
-/* Offsets are known when the headers are there. Most GSO packets are of the right type. */
+/* Fill in offsets after the headers are built. Most GSO packets get the right type. */
 static void finish_vnet(struct frame *f)
 {
 	struct virtio_net_hdr *vnet = &f->vnet;
@@ -534,7 +537,7 @@ static void finish_vnet(struct frame *f)
 		put_random((__u8 *)vnet, sizeof(*vnet));
 }
 
-/* Some bits turned over, or the end cut off. */
+/* Invert some bits of the headers, or truncate the frame. */
 static void mutate(struct frame *f)
 {
 	unsigned int near = f->bytes < 120 ? f->bytes : 120;
@@ -573,7 +576,7 @@ static void send_frame(int fd, const struct frame *f)
 
 static int open_tap(const char *name)
 {
-	/* Frames of a NAPI instance, in fragments: napi_gro_frags(). */
+	/* IFF_NAPI_FRAGS: the kernel passes the frames to napi_gro_frags(). */
 	struct ifreq ifr = { .ifr_flags = IFF_TAP | IFF_NO_PI | IFF_VNET_HDR | IFF_NAPI |
 					  IFF_NAPI_FRAGS };
 	int fd = open("/dev/net/tun", O_RDWR | O_NONBLOCK);
@@ -584,6 +587,7 @@ static int open_tap(const char *name)
 	return fd;
 }
 
+/* A packet socket that sends by the device, with the pacing rate and priority of this number */
 static int open_device(const char *name, unsigned int number)
 {
 	static const __u64 rates[SOCKETS] = { ~0ULL, 1000000000, 50000000, ~0ULL };
@@ -621,7 +625,7 @@ static void fuzz_data(unsigned long long packets, char **names, unsigned int cou
 			else
 				fds[i][j] = open_device(names[i], j);
 		}
-		/* Whoever made the device sets its address and gets it up: see the test. */
+		/* packet_fuzz.sh has set the device's address and has set the device up. */
 		if (tap)
 			sleep(1);
 	}
@@ -630,11 +634,11 @@ static void fuzz_data(unsigned long long packets, char **names, unsigned int cou
 
 		build(&f, NULL);
 		send_frame(fds[which][below(SOCKETS)], &f);
-		/* Time passes for who sends beside this. */
+		/* Let virtual time pass, for other senders. */
 		if (i % 64 == 0)
 			usleep(below(300));
 	}
-	/* Packets that are held belong to the sockets. */
+	/* Keep the sockets until the qdisc has sent their packets. */
 	sleep(1);
 }
 
@@ -663,7 +667,7 @@ static void sip_round(__u64 v[4])
 	v[2] = rol64(v[2], 32);
 }
 
-/* SipHash-2-4 of the reference, for less than 256 bytes. */
+/* SipHash-2-4 as in its reference code, for less than 256 bytes */
 static __u64 siphash24(const struct secret *secret, const __u8 *text, unsigned int bytes)
 {
 	__u64 v[4] = {
@@ -696,14 +700,14 @@ static __u32 rol32(__u32 value, unsigned int bits)
 	return value << bits | value >> (32 - bits);
 }
 
-/* What stands for a sequence number in UDP: jhash2() of four words. */
+/* The digest that identifies a UDP datagram in an OR-ACK: jhash2() of its first four words. */
 static __u32 digest_of(const __u8 *payload, unsigned int bytes)
 {
 	static const __u8 mix[] = { 4, 6, 8, 16, 19, 4 };
 	static const __u8 final[] = { 14, 11, 25, 16, 4, 14, 24 };
 	__u32 words[4], v[3], t;
 
-	/* The kernel hashes the bytes as the processor's words. */
+	/* The kernel hashes words in the processor's byte order. */
 	memcpy(words, payload, sizeof(words));
 	for (unsigned int i = 0; i < 3; i++)
 		v[i] = 0xdeadbeef + 16 + bytes + words[i];
@@ -728,11 +732,11 @@ static __u32 digest_of(const __u8 *payload, unsigned int bytes)
 
 /**
  * struct flow - a UDP flow of the sender's namespace
- * @fd: its socket
- * @v6: over IPv6
- * @port: of the socket, host byte order
- * @digests: of the latest datagrams
- * @sent: how many there were
+ * @fd: the flow's socket
+ * @v6: the flow uses IPv6
+ * @port: source port in host byte order
+ * @digests: digests of the latest datagrams, a ring
+ * @sent: number of datagrams sent so far
  */
 struct flow {
 	int fd;
@@ -776,7 +780,7 @@ static void send_datagram(struct flow *flow)
 	__u8 data[200] = {};
 
 	put_random(data, 16);
-	/* The first time may tell of an earlier datagram that nobody wanted. */
+	/* The first call may return the ICMP error of an earlier datagram. */
 	if (send(flow->fd, data, sizeof(data), MSG_DONTWAIT) < 0 &&
 	    send(flow->fd, data, sizeof(data), MSG_DONTWAIT) < 0)
 		return;
@@ -791,6 +795,7 @@ static __u64 real_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
+/* Sign an OR-ACK: the tag covers the addresses of the flow and all fields before the tag. */
 static void put_tag(__u8 *wire, const struct flow *flow, const struct secret *secret)
 {
 	__u8 text[2 + 32 + 28] = {};
@@ -802,7 +807,7 @@ static void put_tag(__u8 *wire, const struct flow *flow, const struct secret *se
 	put64(wire + 28, siphash24(secret, text, sizeof(text)));
 }
 
-/* A right OR-ACK of a recent datagram, but for its tag. */
+/* Write a valid OR-ACK of a recent datagram, without the tag. */
 static void put_orack(__u8 *wire, const struct flow *flow)
 {
 	wire[0] = 'O';
@@ -847,7 +852,7 @@ static void change_field(__u8 *wire)
 	}
 }
 
-/* One OR-ACK, or several for a GSO packet; cut short, too long, or as it should be. */
+/* Build one OR-ACK, or several for a GSO packet; some of them truncated, too long or changed. */
 static void build_content(struct content *content, __u8 *data, const struct flow *flow,
 			  const struct secret *secret)
 {
@@ -870,8 +875,8 @@ static void build_content(struct content *content, __u8 *data, const struct flow
 		content->bytes = below(2 * content->bytes);
 }
 
-/* OR-ACKs go from host 2 to host 1: addresses are turned round. */
-static void turn_round(struct frame *f)
+/* OR-ACKs go from host 2 to host 1: swap the IP addresses. */
+static void swap_addresses(struct frame *f)
 {
 	__u8 *ip = f->data + 14;
 	__u8 kept[16];
@@ -887,7 +892,10 @@ static void turn_round(struct frame *f)
 	}
 }
 
-/* Half of them by a socket, whose headers the kernel makes: each of those is judged. */
+/*
+ * Half of the OR-ACKs are sent by a UDP socket. Their headers are valid, so On-Ramp parses each of
+ * them.
+ */
 static void fuzz_oracks(unsigned long long packets, const char *device, const char *sender,
 			const struct secret *secret)
 {
@@ -919,17 +927,17 @@ static void fuzz_oracks(unsigned long long packets, const char *device, const ch
 				send_datagram(&flows[j]);
 		build_content(&content, data, flow, secret);
 		if (one_in(2)) {
-			/* Several in a datagram are malformed. */
+			/* More than one OR-ACK in a datagram is malformed. */
 			if (content.bytes > ORACK_BYTES && below(8))
 				content.bytes = ORACK_BYTES;
 			if (send(plain[flow->v6], data, content.bytes, 0) < 0)
 				refused++;
 		} else {
 			build(&f, &content);
-			turn_round(&f);
+			swap_addresses(&f);
 			send_frame(raw, &f);
 		}
-		/* Time passes, or pauses would not end. */
+		/* Let virtual time pass, so that pauses end. */
 		if (i % 64 == 0)
 			usleep(below(300));
 	}
@@ -960,7 +968,8 @@ static bool parse_secret(const char *text, struct secret *secret)
 static int refuse_arguments(void)
 {
 	fputs("usage: packet_fuzz data SEED PACKETS DEVICE...\n"
-	      "       packet_fuzz oracks SEED PACKETS DEVICE SENDER [SECRET]\n", stderr);
+	      "       packet_fuzz oracks SEED PACKETS DEVICE SENDER [SECRET]\n"
+	      "At most 8 DEVICEs; SECRET has 32 hexadecimal digits.\n", stderr);
 	return 2;
 }
 

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Packets of every form pass sch_timely and timely_acker, and OR-ACKs of every form arrive:
-# see packet_fuzz.c. TIMELY_FUZZ_PACKETS and TIMELY_FUZZ_SEED are those of the run; by
-# default there are some ten thousand packets in all.
+# Valid and malformed packets pass sch_timely and timely_acker, and valid and malformed OR-ACKs
+# arrive: see packet_fuzz.c. TIMELY_FUZZ_PACKETS and TIMELY_FUZZ_SEED set the number of packets,
+# 40000 by default, and the seed. Topology: h1 -- h2, a veth pair with a VLAN, a VXLAN tunnel and a
+# tap device of h2.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
@@ -11,7 +12,7 @@ packets=${TIMELY_FUZZ_PACKETS:-40000}
 seed=${TIMELY_FUZZ_SEED:-1}
 key=000102030405060708090a0b0c0d0e0f
 
-# Packets reach host 2 by the wire, tagged, out of a tunnel and by a tap device; rules ask
+# Packets reach h2 directly, with a VLAN tag, by the tunnel and by the tap device. h2's rules ask
 # for OR-ACKs to all of them.
 hosts() {
 	onramp_pair
@@ -39,7 +40,7 @@ hosts() {
 	END
 }
 
-# What was counted of OR-ACKs that came is all that came.
+# unexplained(SEEN): OR-ACKs that were received, but are in no counter for a reason
 cat >"$work/fuzz.py" <<-'END'
 	REASONS = ("accepted", "flooded", "malformed", "unknown_key", "bad_tag", "no_flow",
 	           "not_in_flight", "old", "bad_time")
@@ -66,8 +67,8 @@ fuzz_plan() {
 	onramp <"$work/fuzz.plan"
 }
 
-# data PACKETS SEED QDISC...: through host 1's qdisc, beside a paced flow whose packets leave
-# at their times whatever is sent beside them
+# data PACKETS SEED QDISC...: fuzzed packets through h1's qdisc, beside a paced flow whose packets
+# must leave on time and arrive complete
 data() {
 	count=$1
 	with_seed=$2
@@ -100,7 +101,7 @@ data() {
 	END
 	expect status -eq 0
 	expect tried -eq "$count"
-	expect refused -le $((count * 6 / 10)) "packets that the socket does not take show nothing"
+	expect refused -le $((count * 6 / 10)) "packets that the socket refuses test nothing"
 	expect lost -eq 0 "genuine packets with $*"
 	expect disorder -eq 0
 	case $* in
@@ -116,9 +117,9 @@ data() {
 data_passes() {
 	# shellcheck disable=SC2086 # words
 	data $((packets / 8)) "$seed" timely $exact limit 100000
-	data $((packets / 8)) $((seed + 1)) timely $exact limit 100000 segment 3000 ack_first ack_dscp 8
-	data $((packets / 8)) $((seed + 2)) timely $exact limit 100000 nopacing onramp 50us
-	data $((packets / 8)) $((seed + 3)) timely $exact limit 100000 onramp 50us owd relative segment 1500
+	data $((packets / 8)) $((seed + 1)) timely $exact limit 100000 split 3000 ack_first ack_dscp 8
+	data $((packets / 8)) $((seed + 2)) timely $exact limit 100000 nopacing onramp 50us owd absolute
+	data $((packets / 8)) $((seed + 3)) timely $exact limit 100000 onramp 50us owd relative split 1500
 }
 
 # A tap device hands frames to napi_gro_frags().
@@ -137,16 +138,16 @@ data_by_a_tap() {
 	expect answers -ge 1
 }
 
-# Host 2's own OR-ACKs would be genuine.
+# Without rules h2 sends no genuine OR-ACKs in the next cases.
 no_rules() {
 	for family in 0.0.0.0/0 ::/0; do
 		ctl h2 acker del $family
 	done
 }
 
-# oracks PACKETS SEED [SECRET]
+# oracks PACKETS SEED [SECRET]: fuzzed OR-ACKs from h2 to h1
 oracks() {
-	h1_qdisc timely onramp 50us
+	h1_qdisc timely onramp 50us owd absolute
 	fuzz_plan <<-END
 		before = counters("h1")
 		status, tried, refused = finish(fuzz("h2", "oracks", $2, $1, "eth0", "h1" ${3:+, \"$3\"}))
@@ -165,24 +166,24 @@ oracks() {
 	expect left -eq 0
 }
 
-# Without the key nothing but counters changes.
+# Without the key, OR-ACKs change only counters.
 oracks_without_the_key() {
 	oracks $((packets / 4)) "$seed"
-	expect accepted -eq 0 "forged OR-ACKs that counted"
+	expect accepted -eq 0 "accepted forged OR-ACKs"
 	expect pauses -eq 0
 }
 
-# With the key some count: that is what it is for. Each of the others has its reason.
+# With the key, some OR-ACKs are valid and accepted. All others are counted by their reasons.
 oracks_with_the_key() {
 	oracks $((packets / 8)) "$seed" $key
 	expect accepted -ge 1
 	expect kinds -ge 6
 }
 
-goodbye() {
+unload() {
 	hosts_down
 	unload_timely
 	! grep -q '^timely_' /proc/slabinfo || fail "a slab cache is left"
 }
 
-run_cases hosts data_passes data_by_a_tap no_rules oracks_without_the_key oracks_with_the_key goodbye
+run_cases hosts data_passes data_by_a_tap no_rules oracks_without_the_key oracks_with_the_key unload

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Single packets, their stamps and their departures, for the qdisc's tests.
+"""Send single packets through a qdisc and record when each one left, for the qdisc's tests.
 
-qdisc_lib.sh runs a test's own lines with all of this imported. A sender may
-stamp each packet with its time, pace itself or mark itself; a receiver at the
-other end of the veth says when each packet arrived, which in the guest's
-virtual time is when it left the qdisc. result() prints KEY=NUMBER for the
-shell; say() prints a diagnostic line.
+packets() of qdisc_lib.sh runs a test's Python lines with this module imported. A
+sender can give each packet a transmit time (SO_TXTIME), set a pacing rate, or set a
+priority or DSCP. A receiver at the other end of the veth pair records when each packet
+arrived. In the guest's virtual time that is the time at which the packet left the qdisc.
+result() prints KEY=NUMBER for the shell; say() prints a diagnostic line.
 """
 
 import contextlib
@@ -62,8 +62,8 @@ def inside(ns):
 
 
 def realtime_offset():
-	"""CLOCK_REALTIME less CLOCK_MONOTONIC. In the guest each look at a clock
-	takes the same virtual time, so the middle one is in the middle."""
+	"""CLOCK_REALTIME minus CLOCK_MONOTONIC, ns. Each reading of a clock takes the
+	same virtual time, so the real time is read in the middle of the other two."""
 	before = time.monotonic_ns()
 	real = time.clock_gettime_ns(REALTIME)
 	after = time.monotonic_ns()
@@ -77,7 +77,8 @@ OFFSET = realtime_offset()
 
 def source(ns=None, to=H2, port=9, rate=None, clock=None, priority=None, tos=None,
 	   kind=socket.SOCK_DGRAM):
-	"""A connected UDP socket. RATE is bytes/s; CLOCK is for SO_TXTIME."""
+	"""A connected UDP socket. RATE, bytes/s, is SO_MAX_PACING_RATE; CLOCK is that
+	of the socket's transmit times (SO_TXTIME)."""
 	family = socket.AF_INET6 if ":" in to else socket.AF_INET
 	with inside(ns or "h1"):
 		sock = socket.socket(family, kind)
@@ -96,17 +97,18 @@ def source(ns=None, to=H2, port=9, rate=None, clock=None, priority=None, tos=Non
 	return sock
 
 
-def send_at(sock, stamp, data):
-	"""A packet with a stamp, ns of the socket's clock."""
-	sock.sendmsg([data], [(socket.SOL_SOCKET, SCM_TXTIME, struct.pack("=Q", stamp))])
+def send_at(sock, txtime, data):
+	"""Send a packet with a transmit time, ns of the socket's clock."""
+	sock.sendmsg([data], [(socket.SOL_SOCKET, SCM_TXTIME, struct.pack("=Q", txtime))])
 
 
-def payload(number, stamp=0, size=1000):
-	return struct.pack("=QQ", number, stamp).ljust(size, b"\0")
+def payload(number, txtime=0, size=1000):
+	"""Data from which the receiver reads the packet's number and transmit time."""
+	return struct.pack("=QQ", number, txtime).ljust(size, b"\0")
 
 
 def on_the_wire(size):
-	"""Bytes of a UDP packet as a qdisc counts them."""
+	"""Bytes that a qdisc counts for a UDP packet with SIZE bytes of data."""
 	return size + UDP + IPV4 + ETHERNET
 
 
@@ -124,7 +126,7 @@ class Packet:
 		return struct.unpack_from("=Q", self.data)[0]
 
 	@property
-	def stamp(self):
+	def txtime(self):
 		return struct.unpack_from("=Q", self.data, 8)[0]
 
 
@@ -134,15 +136,16 @@ class Receiver:
 		sock.setblocking(False)
 		sock.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 28)
 		sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-		# The kernel begins to stamp a little later.
+		# The kernel enables receive timestamps in a work item, a little later.
 		time.sleep(0.002)
 
 	def keep(self, packet):
 		return True
 
 	def take(self, count=1 << 30, seconds=1.0, quiet=None, every=0.0100137):
-		"""Until there are COUNT, or SECONDS are over, or none came for QUIET.
-		To wake for each packet would take time, and hold up the next."""
+		"""Receive until there are COUNT packets, or SECONDS are over, or none came for
+		QUIET seconds. Sleeps in between: waking up for each packet would take virtual
+		time and delay the next one."""
 		packets = []
 		end = time.monotonic() + seconds
 		last = time.monotonic()
@@ -189,7 +192,7 @@ class Sink(Receiver):
 
 
 class Tap(Receiver):
-	"""All that arrives at a device, frames with their headers."""
+	"""A packet socket: all frames that a device receives (or sends, with OUTGOING)."""
 
 	def __init__(self, ns="h2", dev="eth0", outgoing=False):
 		with inside(ns):
@@ -213,7 +216,7 @@ def checksum(data):
 
 
 class Segment:
-	"""An IPv4 or IPv6 TCP frame as a tap sees it."""
+	"""A TCP segment over IPv4 or IPv6, parsed from a frame that a Tap received."""
 
 	def __init__(self, packet):
 		frame = packet.data
@@ -227,7 +230,7 @@ class Segment:
 			header = (ip[0] & 15) * 4
 			self.tos = ip[1]
 			total, = struct.unpack_from(">H", ip, 2)
-			# BIG TCP has no room for its length.
+			# The length of a BIG TCP packet does not fit, and is 0.
 			total = total or len(ip)
 			kind = ip[9]
 			self.ip_ok = checksum(ip[:header]) == 0xffff
@@ -238,7 +241,7 @@ class Segment:
 			self.tos = (struct.unpack_from(">H", ip)[0] >> 4) & 255
 			total = 40 + struct.unpack_from(">H", ip, 4)[0]
 			kind = ip[6]
-			# BIG TCP: the length is in a header that hops may read.
+			# BIG TCP: the length is in a hop-by-hop option (jumbo payload).
 			if not kind and ip[42:44] == b"\xc2\x04":
 				kind, header, total = ip[40], 48, len(ip)
 			self.ip_ok = True
@@ -264,10 +267,11 @@ def tcp_segments(packets):
 	return [s for s in map(Segment, packets) if s.is_tcp]
 
 
-# ---- what was measured ----
+# ---- results ----
 
 def errors(key, values):
-	"""KEY_p50, _p99, _max and _min of how late packets were, ns, in a table."""
+	"""Print the distribution of VALUES, how late packets were in ns, and set KEY_p50,
+	KEY_p99, KEY_max, KEY_min and KEY_count."""
 	values = sorted(values)
 	if not values:
 		return result(**{key + "_count": 0})
@@ -281,9 +285,11 @@ def errors(key, values):
 
 
 def lateness(times, interval, together=100):
-	"""Against the ideal: the latest even spacing that none of them is ahead of, of a
-	hundred at a time. The kernel's rates are fixed-point numbers, and what they are
-	off adds up: whether the rate is right is another question."""
+	"""How late each of TIMES is compared with even spacing at INTERVAL, ns.
+
+	The spacing is placed as late as possible without any packet ahead of it. This is done
+	for TOGETHER packets at a time: the kernel's rates are fixed-point numbers, whose small
+	errors would add up. Whether the average rate is right is tested separately."""
 	late = []
 	for begin in range(0, len(times), together):
 		some = times[begin:begin + together]
@@ -292,15 +298,16 @@ def lateness(times, interval, together=100):
 	return late
 
 
-# ---- the qdisc's own word ----
+# ---- statistics of qdiscs ----
 
 def stats_fields():
+	"""struct format and names of the members of struct tc_timely_stats."""
 	header = os.path.join(os.path.dirname(os.path.abspath(__file__)),
 			      "../../../include/uapi/linux/timely.h")
 	with open(header, encoding="ascii") as file:
 		text = file.read()
 	body = re.search(r"struct tc_timely_stats \{(.*?)\n\};", text, re.S)
-	# As C lays them out.
+	# "@": with C's alignment.
 	form, names = "@", []
 	for kind, name, array in re.findall(r"__([us]\d\d)\s+(\w+)(?:\[(\w+)\])?;", body[1]):
 		letter = {"u64": "Q", "s64": "q", "u32": "I"}[kind]
@@ -321,7 +328,7 @@ def attributes(data):
 
 
 def qdiscs(ns, dev="eth0"):
-	"""What RTM_GETQDISC tells of a device: {(parent): {counter: value}}."""
+	"""The qdiscs of a device by RTM_GETQDISC: {parent: {counter: value}}."""
 	with inside(ns):
 		netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 		index = socket.if_nametoindex(dev)
@@ -356,7 +363,7 @@ def qdisc_of(handle, attrs):
 
 
 def stats(ns="h1", dev="eth0"):
-	"""Of the root qdisc."""
+	"""Counters and options of the root qdisc."""
 	return qdiscs(ns, dev)[0xffffffff]
 
 
@@ -373,11 +380,11 @@ def tc(*words, ns="h1"):
 
 
 def fails(*words, ns="h1"):
-	"""What tc says when it is refused."""
+	"""The error message of a tc command that must fail."""
 	done = subprocess.run(["tc", "-n", ns, *words], check=False, text=True,
 			      capture_output=True)
 	if not done.returncode:
-		raise RuntimeError("worked, but must be refused: " + " ".join(words))
+		raise RuntimeError("succeeded, but must be refused: " + " ".join(words))
 	return done.stdout + done.stderr
 
 
@@ -387,7 +394,7 @@ DATA = random.Random(1).randbytes(1 << 20)
 
 
 class Transfer:
-	"""SIZE bytes of TCP from one namespace to another, compared at arrival."""
+	"""A TCP connection that carries SIZE bytes between namespaces and compares them."""
 
 	def __init__(self, size, ns="h1", to="h2", addr=H2, rate=None, cc=None):
 		family = socket.AF_INET6 if ":" in addr else socket.AF_INET
@@ -449,7 +456,7 @@ class Transfer:
 
 
 def carry(*transfers, seconds=20, tap=None, meanwhile=None, wait=0.5):
-	"""All of them at once; what the tap has seen."""
+	"""Run all transfers at the same time. Returns the packets that TAP received."""
 	packets = []
 	end = time.monotonic() + seconds
 	while time.monotonic() < end:

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pure ACKs: ahead of what waits, with another DSCP or priority; nothing else
-# jumps, and every checksum is right.
+# Options for pure ACKs: ack_first (ahead of the flow's queued packets), ack_dscp and ack_priority.
+# They apply to no other packets, and all checksums stay right. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -10,14 +10,14 @@ one="$exact flow_limit 1000 orphan_mask 0"
 
 hosts() {
 	pair_up
-	# All that a tap sees shall have its checksum.
+	# Without offload, all frames that a tap receives have complete checksums.
 	must ip netns exec h1 ethtool -K eth0 tx off
 	load_qdisc
 }
 
-# Frames made by hand and sent by one packet socket, at its one rate, and by
-# orphan_mask all of one flow: a hundred of UDP, what is to be judged, ten more. WHICH frames come, in
-# which order, is what a tap at the other end sees.
+# passes(FRAME) sends a hundred UDP frames, FRAME and ten more by one packet socket with a rate;
+# orphan_mask makes all of them one flow. A tap at the other end sees in which order they arrive:
+# passes() returns how many of the hundred FRAME has overtaken, and FRAME as it has arrived.
 cat >"$work/frames.py" <<-'EOF'
 	ETH = bytes.fromhex("020000000002020000000001")
 	FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = (1 << i for i in range(8))
@@ -50,12 +50,12 @@ cat >"$work/frames.py" <<-'EOF'
 	    return v4(17, struct.pack(">HHHH", 5, 9, len(body) + 8, 0) + body)
 
 	SACK = bytes([1, 1, 5, 10]) + struct.pack(">II", 5, 9)
-	STAMP = bytes([1, 1, 8, 10]) + struct.pack(">II", 5, 9)
+	TIMESTAMPS = bytes([1, 1, 8, 10]) + struct.pack(">II", 5, 9)
 	PURE = {
 	    "plain": v4(6, tcp_of(ACK)), "sack": v4(6, tcp_of(ACK, options=SACK)),
-	    "stamp": v4(6, tcp_of(ACK, options=STAMP + SACK)), "ece": v4(6, tcp_of(ACK | ECE)),
+	    "timestamps": v4(6, tcp_of(ACK, options=TIMESTAMPS + SACK)), "ece": v4(6, tcp_of(ACK | ECE)),
 	    "ecn": v4(6, tcp_of(ACK), tos=0x2a), "six": v6(6, tcp_of(ACK, six=True)),
-	    "six_tos": v6(6, tcp_of(ACK, options=STAMP, six=True), tos=0x29),
+	    "six_tos": v6(6, tcp_of(ACK, options=TIMESTAMPS, six=True), tos=0x29),
 	    "ip_options": v4(6, tcp_of(ACK), options=b"\x01\x01\x01\x00"),
 	}
 	OTHER = {
@@ -77,7 +77,7 @@ cat >"$work/frames.py" <<-'EOF'
 	    return sock
 
 	def passes(frame):
-	    """How many of the hundred are still to come when the frame is there; it itself."""
+	    """How many of the hundred the frame overtakes, or None; the frame as it arrived."""
 	    tap, sock = Tap(), raw_source(10000000)
 	    for number in range(100):
 	        sock.send(udp_of(number))
@@ -93,7 +93,7 @@ cat >"$work/frames.py" <<-'EOF'
 	        return None, b""
 	    numbers = [struct.unpack_from("=Q", p.data, 42)[0] for p in seen if len(p.data) > 500]
 	    if numbers != list(range(110)):
-	        say("the others' order is lost")
+	        say("the UDP frames have been reordered")
 	        return None, b""
 	    return 100 - at[0], seen[at[0]].data
 EOF
@@ -106,37 +106,37 @@ frames() {
 	packets <"$work/plan"
 }
 
-judge_frames='
+judge_plan='
 def judge(wanted, some):
     bad = 0
     for name, frame in some.items():
         jumped, data = passes(frame)
-        # The first of the hundred may be gone already.
+        # Up to two of the hundred may have left before the frame was sent.
         good = jumped is not None and (jumped >= 98 if wanted else jumped == 0)
         if not good:
             bad += 1
-            say(f"{name}: has jumped {jumped} of 100")
+            say(f"{name}: has overtaken {jumped} of 100 frames")
         if data and data[:len(frame)] != frame:
             bad += 1
-            say(f"{name}: is not what was sent")
+            say(f"{name}: has been changed")
     result(bad=bad)
 '
 
-# Whatever is told of ACKs: no data, no other protocol, no part of a packet.
-nothing_else_jumps() {
+# With any options: no data, no other protocol and no fragment overtakes.
+nothing_else_overtakes() {
 	for options in "" "ack_first" "ack_first ack_dscp 46 ack_priority 6"; do
 		h1_qdisc timely $one $options
 		frames <<-EOF
-			$judge_frames
+			$judge_plan
 			judge(False, OTHER)
 		EOF
 		expect bad -eq 0 "$options"
 	done
 }
 
-# Data one way at a low rate, small messages the other way: TCP stamps the ACKs of
-# those with the time of the data before them.
-acks_jump_the_backlog() {
+# Data from h1 at a low rate, small messages from h2: TCP gives the ACKs of these messages the
+# departure time of its queued data.
+acks_overtake_the_backlog() {
 	for options in noack_first ack_first; do
 		h1_qdisc timely $options
 		packets <<-'EOF'
@@ -175,12 +175,12 @@ acks_jump_the_backlog() {
 	done
 	expect first_noack_first -eq 0
 	expect first_ack_first -ge 20
-	# What remains is TCP's own delay of ACKs.
+	# TCP itself may delay ACKs by 40 ms.
 	expect p50_ack_first -le 45000000
-	expect p50_noack_first -ge $((p50_ack_first * 2)) "there was no backlog to jump"
+	expect p50_noack_first -ge $((p50_ack_first * 2)) "there was no backlog to overtake"
 }
 
-# Of all that h1 sends, pure ACKs have it and nothing else; ECN's bits stay.
+# Pure ACKs of h1 have the DSCP, other packets do not; ECN bits do not change.
 dscp_is_seen_at_the_peer() {
 	for cc in cubic dctcp; do
 		for dscp in 46 0 63; do
@@ -204,7 +204,7 @@ dscp_is_seen_at_the_peer() {
 			expect pure -ge 10
 			expect others -ge 10
 			expect wrong -eq 0 "pure ACKs without DSCP $dscp"
-			expect marked -eq 0 "others with a DSCP"
+			expect marked -eq 0 "other packets with a DSCP"
 			expect sums -eq 0 "the IP header's checksum"
 			expect tcp_sums -eq 0 "TCP's checksum"
 			[ $cc = cubic ] || expect ecn -ge 10 "ECN was lost"
@@ -246,7 +246,7 @@ dscp_of_ipv6() {
 	expect labels -eq 1 "the flow label has changed"
 }
 
-# The priority decides the VLAN's, which the tap is told.
+# The packet priority selects the VLAN priority, which the tap receives (PACKET_AUXDATA).
 priority_is_the_vlans() {
 	for end in 1 2; do
 		must ip netns exec h$end sh -c "
@@ -286,7 +286,7 @@ priority_is_the_vlans() {
 	must ip -n h1 link del v5
 }
 
-# Both ways at once, paced so low that ACKs would wait for the data before them.
+# TCP data in both directions, paced so slowly that ACKs would wait behind data, arrives unchanged.
 tcp_is_the_same() {
 	for options in "ack_first" "ack_first ack_dscp 46 ack_priority 6" "ack_dscp 10"; do
 		h1_qdisc timely $options
@@ -298,14 +298,14 @@ tcp_is_the_same() {
 			single = Transfer(1000000, "h2", "h1", H1)
 			seen = tcp_segments(carry(there, back, single, tap=tap))
 			acks = [s for s in seen if s.pure_ack]
-			result(ok=there.ok and back.ok and single.ok, acks=len(acks), dear=sum(not s.ip_ok for s in seen),
+			result(ok=there.ok and back.ok and single.ok, acks=len(acks), bad_sums=sum(not s.ip_ok for s in seen),
 			       bad_acks=sum(not s.tcp_ok for s in acks), low=min(s.tos >> 2 for s in acks),
 			       high=max(s.tos >> 2 for s in acks), data=max(s.tos >> 2 for s in seen if s.data),
 			       took=back.took, first=stats()["acks_first"], marked=stats()["acks_marked"])
 		EOF
 		expect ok -eq 1 "$options"
 		expect acks -ge 20 "pure ACKs from h1"
-		expect dear -eq 0 "IP checksums are wrong: $options"
+		expect bad_sums -eq 0 "IP checksums are wrong: $options"
 		expect data -eq 0 "data was marked"
 		case $options in
 		*ack_dscp*)
@@ -322,5 +322,5 @@ tcp_is_the_same() {
 	done
 }
 
-run_cases hosts nothing_else_jumps acks_jump_the_backlog dscp_is_seen_at_the_peer \
+run_cases hosts nothing_else_overtakes acks_overtake_the_backlog dscp_is_seen_at_the_peer \
 	dscp_of_ipv6 priority_is_the_vlans tcp_is_the_same

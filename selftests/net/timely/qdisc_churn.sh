@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The qdisc is made, changed, replaced and deleted ten thousand times while TCP
-# and UDP pass through it: by one process that speaks netlink.
+# One process creates, changes, replaces and deletes the qdisc ten thousand times by netlink, while
+# TCP and UDP pass through it. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -13,7 +13,7 @@ hosts() {
 	load_qdisc
 }
 
-# churn ROUNDS PAUSE_US
+# churn ROUNDS PAUSE_US: ROUNDS changes, with a pause after each one, while TCP and UDP are sent
 churn() {
 	packets <<-EOF
 		sink = Sink()
@@ -40,7 +40,7 @@ churn() {
 		            pass
 		    time.sleep(0.0005)
 		    if churn.poll() is not None:
-		        # Its last options may be such that nothing passes in our time.
+		        # The last options may be so slow that the transfers would not end in time.
 		        if not any(t.over for t in transfers):
 		            subprocess.run("tc -n h1 qdisc replace dev eth0 root pfifo".split(), check=True)
 		        for t in transfers:
@@ -59,7 +59,7 @@ churn() {
 		       sent=sent, got=got)
 	EOF
 	expect status -eq 0
-	expect ok -eq 1 "TCP's data is not the same"
+	expect ok -eq 1 "TCP's data has been changed"
 	expect least -ge 10000
 	expect sent -ge 200
 	expect got -ge 100
@@ -69,8 +69,8 @@ ten_thousand_times() {
 	churn $rounds 20
 }
 
-# Without a pause: one after the other.
-at_once() {
+# Without a pause between the messages.
+one_thousand_times_without_pauses() {
 	churn 1000 0
 }
 
@@ -87,11 +87,12 @@ works_afterwards() {
 	expect left -eq 0
 }
 
-goes_afterwards() {
+unloads_afterwards() {
 	must tc -n h1 qdisc del dev eth0 root
 	must rmmod sch_timely
 	must rmmod timely
 	! grep -q timely /proc/slabinfo || fail "a slab cache is left"
 }
 
-run_cases hosts ten_thousand_times at_once works_afterwards goes_afterwards
+run_cases hosts ten_thousand_times one_thousand_times_without_pauses works_afterwards \
+	unloads_afterwards

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# In fq's place: its command lines, its options, its counters, and one for the
-# other under traffic.
+# timely as a replacement of fq: the same command lines, options and counters, and replacing one
+# by the other under traffic. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -11,7 +11,7 @@ hosts() {
 	load_qdisc
 }
 
-# What fq takes, timely takes, and shows it as fq does.
+# timely accepts and shows all options of fq.
 command_lines_of_fq() {
 	packets <<-'EOF'
 		import json
@@ -78,7 +78,7 @@ counters_of_fq() {
 		    return json.loads(tc("-s", "-j", "qdisc", "show", "dev", "eth0"))[0]
 		tc("qdisc", "replace", "dev", "eth0", "root", "pfifo")
 		theirs, ours = counters("fq"), counters("timely")
-		# Since Linux 6.7 the kernel counts something else where tc says highprio.
+		# Since Linux 6.7 the field that tc shows as highprio has another counter.
 		names = {"highprio": "fastpath"}
 		missing = [key for key in theirs if key not in ours and names.get(key) not in ours]
 		say("fq's:", *theirs)
@@ -97,22 +97,22 @@ counters_of_fq() {
 	expect text -eq 1
 }
 
-# Every option away from its default, as the kernel tells it in its own units.
-options_set_are_options_shown() {
+# Every option set to another value than its default is shown with this value.
+options_are_shown_as_set() {
 	packets <<-'EOF'
 		import json
 		WANTED = {"limit": 1111, "flow_limit": 222, "quantum": 3333, "initial_quantum": 44444,
 		          "pacing": False, "maxrate": 125000000, "buckets": 512, "refill_delay": 66000,
 		          "orphan_mask": 127, "low_rate_threshold": 1250, "ce_threshold": 777,
 		          "timer_slack": 888, "horizon": 999000, "offload_horizon": 0, "slot": 2048,
-		          "segment": 8192, "segment_rate": 250000000, "ack_first": True, "ack_dscp": 46,
+		          "split": 8192, "split_rate": 250000000, "ack_first": True, "ack_dscp": 46,
 		          "ack_priority": 6, "wrong_clock": "drop", "lazy": False,
 		          "weights": [100000, 50000, 20000],
 		          "priomap": [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]}
 		words = """limit 1111 flow_limit 222 quantum 3333 initial_quantum 44444 nopacing
 		    maxrate 1gbit buckets 512 refill_delay 66ms orphan_mask 127 low_rate_threshold 10kbit
 		    ce_threshold 777us timer_slack 888 horizon 999ms horizon_cap offload_horizon 0
-		    slot 2048ns segment 8192 segment_rate 2gbit ack_first ack_dscp 46 ack_priority 6
+		    slot 2048ns split 8192 split_rate 2gbit ack_first ack_dscp 46 ack_priority 6
 		    wrong_clock drop nolazy weights 100000 50000 20000
 		    bands 3 priomap 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0""".split()
 		def shown():
@@ -123,14 +123,14 @@ options_set_are_options_shown() {
 		tc("qdisc", "change", "dev", "eth0", "root", "timely", *words)
 		seen, bad = shown(), 0
 		for key, value in WANTED.items():
-		    # A flag that is shown only when it is unusual.
+		    # Some flags are shown only if they differ from the default.
 		    got = seen.get(key, True if value is True else False if value is False else None)
 		    if got != value:
 		        bad += 1
 		        say(f"{key} is {seen.get(key)}, expected {value}")
 		bad += "horizon_cap" not in seen
 		result(bad=bad, wanted=len(WANTED), same=seen == before)
-		# What is shown may be given again, and a change of one leaves the others.
+		# Changing one option leaves the others as they are.
 		tc("qdisc", "change", "dev", "eth0", "root", "timely", "limit", "4321")
 		changed = shown()
 		others = {k: v for k, v in changed.items() if seen.get(k) != v}
@@ -147,28 +147,29 @@ options_set_are_options_shown() {
 	expect by_nothing -eq 0
 }
 
+# A refused change has a message of timely and leaves all options as they were.
 refusals_change_nothing() {
 	packets <<-'EOF'
 		tc("qdisc", "replace", "dev", "eth0", "root", "timely", "limit", "777")
 		before, bad = stats()["options"], 0
 		for words in ("limit 0", "limit -1", "quantum 1048577", "slot 100ns", "slot 2ms",
-		              "segment 524289", "ack_dscp 64", "ack_priority 16", "wrong_clock maybe",
+		              "split 524289", "ack_dscp 64", "ack_priority 16", "wrong_clock maybe",
 		              "weights 1 1 1", "bands 3 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3",
 		              "buckets 524288", "maxrate 0", "offload_horizon 1ms", "nonsense 1", "limit"):
-		    said = fails("qdisc", "change", "dev", "eth0", "root", "timely", *words.split())
-		    if "timely" not in said:
+		    message = fails("qdisc", "change", "dev", "eth0", "root", "timely", *words.split())
+		    if "timely" not in message:
 		        bad += 1
-		        say(f"{words}: {said}")
+		        say(f"{words}: the message is {message!r}, without \"timely\"")
 		    if stats()["options"] != before:
 		        bad += 1
-		        say(f"{words}: changed")
+		        say(f"{words}: the refused change has changed the options")
 		result(bad=bad)
 	EOF
 	expect bad -eq 0
 }
 
-# One for the other, 20 times, while TCP runs. UDP that waits for nothing passes
-# unharmed: a packet that finds an empty queue is gone before the next command.
+# timely and fq replace each other 20 times while TCP runs. No UDP packet of an unpaced socket is
+# lost: it finds an empty queue and has left before the next command.
 replaced_under_traffic() {
 	h1_qdisc fq
 	{
@@ -187,11 +188,10 @@ replaced_under_traffic() {
 	expect a_same -eq 1
 	expect b_done -eq 1
 	expect b_same -eq 1
-	expect p_lost -eq 0 "packets that had nothing to wait for"
+	expect p_lost -eq 0 "unpaced packets"
 }
 
-# What waits is lost with the queue it waits in, and nothing else: the kernel
-# throws away the old qdisc's packets, whatever its kind.
+# Only the packets that wait in the old qdisc are lost: the kernel drops these for any qdisc.
 replaced_with_a_queue() {
 	packets <<-'EOF'
 		for old, new in ("fq", "timely"), ("timely", "fq"), ("timely", "timely"):
@@ -218,7 +218,7 @@ replaced_with_a_queue() {
 	done
 }
 
-# A change, of any option, keeps what is queued and its times.
+# A change of any option keeps the queued packets and their transmit times.
 change_keeps_packets() {
 	packets <<-'EOF'
 		CHANGES = """quantum 5000
@@ -237,8 +237,8 @@ change_keeps_packets() {
 		horizon_cap
 		lazy
 		nolazy
-		segment 4096
-		segment_rate 1gbit
+		split 4096
+		split_rate 1gbit
 		ack_first
 		ack_dscp 46
 		ack_priority 1
@@ -257,22 +257,22 @@ change_keeps_packets() {
 		sink, senders = Sink(), [source(clock=MONOTONIC) for _ in range(4)]
 		begin = time.monotonic_ns() + 100 * MS
 		for number in range(200):
-		    stamp = begin + number * MS // 2
-		    send_at(senders[number % 4], stamp, payload(number, stamp))
+		    txtime = begin + number * MS // 2
+		    send_at(senders[number % 4], txtime, payload(number, txtime))
 		for change in CHANGES:
 		    tc("qdisc", "change", "dev", "eth0", "root", "timely", *change.split())
 		    # Half of the changes come while packets leave.
 		    time.sleep(0.006)
 		got = sink.take(200, 1)
 		result(arrived=len(got))
-		# With the slot of a millisecond a packet may be as late as that.
-		errors("changed", [p.at - p.stamp for p in got])
+		# With the slot of a millisecond a packet may be late by a millisecond.
+		errors("changed", [p.at - p.txtime for p in got])
 	EOF
 	expect arrived -eq 200
 	expect changed_min -ge 0
 	expect changed_max -le $((1048576 + 1024))
 }
 
-run_cases hosts command_lines_of_fq counters_of_fq options_set_are_options_shown \
+run_cases hosts command_lines_of_fq counters_of_fq options_are_shown_as_set \
 	refusals_change_nothing replaced_under_traffic \
 	replaced_with_a_queue change_keeps_packets

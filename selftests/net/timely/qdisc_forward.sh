@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# On a router: packets of no socket of its own are flows by their headers, keep
-# the times their senders gave them, and never stall it.
+# The qdisc on a router: forwarded packets have no local socket. Their headers tell flows apart,
+# their transmit times are kept, and wrong times never stall the router.
+# Topology: h1 -- mid -- h2; the qdisc is mid's, towards h2.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -13,11 +14,11 @@ mid_qdisc() {
 	EOF
 }
 
-# h1 -- mid -- h2 without a wire: h1 has no queue, mid's way to h2 has timely.
+# A link without delay: h1 has no qdisc, mid has timely towards h2.
 hosts() {
 	load_qdisc
 	hosts_up "limit 10000"
-	# Else the first packets would wait for addresses, and not all of them.
+	# Resolve neighbours now, so that no packet of a case waits for that.
 	traffic <<-EOF
 		0	ping four from=h1 to=h2 addr=$h2_v4 for=0.5 every=0.1
 		0	ping six from=h1 to=h2 addr=$h2_v6 for=0.5 every=0.1
@@ -25,7 +26,7 @@ hosts() {
 	mid_qdisc timely
 }
 
-# maxrate is of a flow, and a flow is a pair of ports.
+# maxrate applies to each flow; flows differ by their ports.
 flows_by_headers() {
 	mid_qdisc timely $exact flow_limit 1000 maxrate 8mbit
 	packets <<-EOF
@@ -50,7 +51,7 @@ flows_by_headers() {
 	expect flows -ge 3
 }
 
-# With no bits of the hash left, all are one.
+# orphan_mask 0 keeps no bits of the hash, so all packets are one flow.
 orphan_mask_joins() {
 	mid_qdisc timely $exact flow_limit 1000 maxrate 8mbit orphan_mask 0
 	packets <<-EOF
@@ -67,11 +68,11 @@ orphan_mask_joins() {
 	expect one_flow_p99 -le 1024
 }
 
-# Kernels before 6.9 take the stamps of programs off when they forward, those of TCP they keep.
-forwarding_takes_stamps_off() { kernel_before 6.9; }
+# Kernels before 6.9 remove transmit times of SO_TXTIME from forwarded packets, not those of TCP.
+forwarding_removes_txtimes() { kernel_before 6.9; }
 
-# A sender's stamp in the monotonic clock holds at the next hop.
-stamps_of_others_hold() {
+# A sender's transmit time of the monotonic clock is used at the next hop.
+txtimes_of_senders_are_used() {
 	mid_qdisc timely timer_slack 0 flow_limit 1000
 	packets <<-EOF
 		sink = Sink(addr="$h2_v4")
@@ -79,23 +80,23 @@ stamps_of_others_hold() {
 		rng = random.Random(4)
 		begin = time.monotonic_ns() + 2 * MS
 		for number in range(500):
-		    stamp = begin + rng.randrange(20 * MS)
-		    send_at(senders[number % 5], stamp, payload(number, stamp))
+		    txtime = begin + rng.randrange(20 * MS)
+		    send_at(senders[number % 5], txtime, payload(number, txtime))
 		got = sink.take(500, 1)
-		errors("forwarded", [p.at - p.stamp for p in got])
+		errors("forwarded", [p.at - p.txtime for p in got])
 	EOF
 	expect forwarded_count -eq 500
-	if forwarding_takes_stamps_off; then
-		expect forwarded_max -lt 0 "a stamp was kept"
+	if forwarding_removes_txtimes; then
+		expect forwarded_max -lt 0 "a transmit time was kept"
 	else
 		expect forwarded_min -ge 0
 		expect forwarded_p99 -le 1024
 	fi
 }
 
-# Stamps of the real time and of TAI, decades ahead of the monotonic clock: they
-# are sent (or dropped), they are counted, and nobody waits.
-realtime_stamps_do_not_stall() {
+# Transmit times of CLOCK_REALTIME and TAI are decades ahead of the monotonic clock. Their packets
+# are counted and sent at once, or dropped, and delay no other packet.
+realtime_txtimes_do_not_stall() {
 	for what in send drop; do
 		mid_qdisc timely timer_slack 0 wrong_clock $what
 		packets <<-EOF
@@ -113,7 +114,7 @@ realtime_stamps_do_not_stall() {
 			passed, beside = sink.take(80, 0.3), other.take(40, 0.3)
 			result(passed=len(passed), beside=len(beside))
 			result(late=max([p.at - now for p in passed] or [0]))
-			result(beside_late=max(p.at - p.stamp for p in beside))
+			result(beside_late=max(p.at - p.txtime for p in beside))
 			result(counted=stats_sum("mid", "to2", "wrong_clock") - before)
 			result(dropped=stats_sum("mid", "to2", "wrong_clock_drops") - dropped)
 			result(left=stats_sum("mid", "to2", "qlen"))
@@ -122,9 +123,9 @@ realtime_stamps_do_not_stall() {
 		expect beside -eq 40
 		expect beside_late -le 1024
 		expect left -eq 0 "a packet is stuck"
-		# The kernel itself takes a stamp of the real time off when it forwards.
+		# The kernel itself removes a time of CLOCK_REALTIME when it forwards a packet.
 		wrong=40
-		! forwarding_takes_stamps_off || wrong=0
+		! forwarding_removes_txtimes || wrong=0
 		expect counted -eq $wrong
 		[ $what = drop ] || wrong=0
 		expect dropped -eq $wrong
@@ -133,10 +134,10 @@ realtime_stamps_do_not_stall() {
 	done
 }
 
-# Whole segments, of both families and of every way to pace.
+# TCP with GSO packets through the router, over IPv4 and IPv6, with three congestion controls.
 tcp_through_a_router() {
 	mid_qdisc timely
-	load_timely_door
+	load_tcp_timely
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic bytes=5000000 verify=1
 		0	flow b from=h1 to=h2 addr=$h2_v6 cc=bbr cap=1000000 bytes=5000000 verify=1
@@ -149,9 +150,9 @@ tcp_through_a_router() {
 	done
 }
 
-load_timely_door() {
+load_tcp_timely() {
 	is_loaded tcp_timely || must insmod "$modules/tcp_timely.ko"
 }
 
-run_cases hosts flows_by_headers orphan_mask_joins stamps_of_others_hold \
-	realtime_stamps_do_not_stall tcp_through_a_router
+run_cases hosts flows_by_headers orphan_mask_joins txtimes_of_senders_are_used \
+	realtime_txtimes_do_not_stall tcp_through_a_router

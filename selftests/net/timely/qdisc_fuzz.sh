@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A million netlink messages, right, wrong and broken: see netlink_fuzz.c.
-# TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED are those of the run; by default there
-# are fewer of them on a kernel with KASAN, which is 20 times as slow.
+# A million netlink messages, valid, invalid and malformed, change the qdisc's options: see
+# netlink_fuzz.c. TIMELY_FUZZ_MESSAGES and TIMELY_FUZZ_SEED set the number of messages and the
+# seed; a kernel with KASAN, which is 20 times slower, gets fewer by default. Topology: h1 -- h2, a
+# veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -29,13 +30,13 @@ a_million_messages() {
 	fuzz "$seed" "$messages"
 	accepted=$(sed -n 's/.* \([0-9]*\) accepted.*/\1/p' "$work/fuzz")
 	explained=$(sed -n 's/.*refused, \([0-9]*\) of them.*/\1/p' "$work/fuzz")
-	# Most of either kind would show little.
+	# Both accepted and refused messages must be frequent, or the fuzzer tests little.
 	expect accepted -ge $((messages / 5))
 	expect accepted -le $((messages * 9 / 10))
 	expect explained -ge $((messages / 50))
 }
 
-# While packets wait and leave.
+# Messages while packets are queued and sent.
 under_traffic() {
 	packets <<-EOF
 		sink = Sink()
@@ -68,8 +69,8 @@ under_traffic() {
 	expect left -eq 0
 }
 
-# What the flows are made of is given back: their cache is gone with the module,
-# which the kernel does not let go without a word while objects are left.
+# All memory of flows is freed: unloading destroys its slab cache, and the kernel's log has a
+# warning if objects are left in it.
 nothing_is_left() {
 	must tc -n h1 qdisc del dev eth0 root
 	must rmmod sch_timely

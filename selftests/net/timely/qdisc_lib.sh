@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What the tests of the qdisc "timely" share, beside lib.sh: its module, tc with
-# its plugin, and two hosts with nothing between them.
+# The library of the tests of the qdisc "timely", on top of lib.sh: loading sch_timely, tc with
+# its plugin, two hosts with a direct link, and Python code that sends and times single packets.
 
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc ethtool
-# run-in-guest.sh puts tc's plugin where the modules are.
+# run-in-guest.sh puts tc's plugin into the directory of the modules.
 export TC_LIB_DIR="$modules"
 
 load_qdisc() {
@@ -15,13 +15,13 @@ load_qdisc() {
 	must insmod "$modules/sch_timely.ko" "$@"
 }
 
-# Each packet by itself at its time: no slack, and no credit that lets a flow
-# send several at once.
+# Options with which each packet leaves alone at its own time: no timer slack, and too little
+# credit for a burst.
 exact="timer_slack 0 quantum 256 initial_quantum 0"
 
-# h1 eth0 -- eth0 h2, with QUEUES transmit queues: what leaves h1's qdisc is at
-# h2 in no time. No IPv6, no ARP: nothing is sent but what a test sends.
-# pair_up [QUEUES [MTU]]
+# pair_up [QUEUES [MTU]]: h1 eth0 -- eth0 h2, a veth pair with QUEUES transmit queues and no
+# delay: a packet arrives at h2 when it leaves h1's qdisc. IPv6 is off and neighbours are
+# permanent, so all packets are the test's own.
 pair_up() {
 	queues="numtxqueues ${1:-1} numrxqueues ${1:-1}"
 	must ip -batch - <<-EOF
@@ -43,7 +43,8 @@ pair_up() {
 	done
 }
 
-# A new one: to replace a qdisc by its own kind is a change of what it is told.
+# Create a new qdisc. A pfifo comes between, because tc only changes the options when it replaces
+# a qdisc by one of the same kind.
 h1_qdisc() {
 	must tc -n h1 -batch - <<-EOF
 		qdisc replace dev eth0 root handle 99: pfifo
@@ -51,8 +52,8 @@ h1_qdisc() {
 	EOF
 }
 
-# Lines of Python on standard input, with packets.py's words; what they
-# result() are variables afterwards, what they say() is shown.
+# Run the Python lines on standard input, with packets.py imported. result(NAME=NUMBER) sets
+# shell variables; say() prints diagnostics. Results of the previous call are unset first.
 packets() {
 	if [ -e "$work/packets" ]; then
 		while IFS='=' read -r key _; do
@@ -70,7 +71,7 @@ with open(sys.argv[2], encoding="utf-8") as file:
 ' "$here" "$work/plan.py" >"$work/packets.out" 2>"$work/packets.errors" || {
 		say_lines <"$work/packets.out"
 		say_lines <"$work/packets.errors"
-		fail "the plan failed"
+		fail "the Python code failed"
 	}
 	sed -n 's/^# //p' "$work/packets.out" | say_lines
 	sed '/^#/d' "$work/packets.out" >"$work/packets"
@@ -79,9 +80,7 @@ with open(sys.argv[2], encoding="utf-8") as file:
 	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/packets"
 }
 
-# Of the root qdisc of a namespace's eth0: members of the kernel's statistics as
-# NAME_member.
-# stats_of NAME [NAMESPACE]
+# stats_of NAME [NAMESPACE]: set NAME_counter for each counter of the root qdisc of eth0.
 stats_of() {
 	packets <<-EOF
 		for name, value in stats("${2:-h1}").items():

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Limits and the accounts: what was sent has arrived, waits or was dropped, and
-# the counters say which.
+# Limits, ECN marks, round robin and weights of bands, and counters: each packet has left, is queued
+# or was dropped, and the counters agree. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -43,7 +43,7 @@ flow_limit() {
 	expect bytes -eq 70000
 }
 
-# Each band has the limit to itself: priorities 6, 0 and 1 are of bands 0, 1, 2.
+# The limit applies to each band: priorities 6, 0 and 1 map to bands 0, 1 and 2.
 limit_of_a_band() {
 	h1_qdisc timely timer_slack 0 limit 30 flow_limit 1000
 	packets <<-'EOF'
@@ -70,8 +70,8 @@ limit_of_a_band() {
 	expect left -eq 0
 }
 
-# Under tbf, which asks before it takes: what waits too long past its time is
-# marked, if it can be, and only then.
+# ECN-capable packets that wait longer than ce_threshold are marked, other packets are not. The
+# parent, tbf, peeks at packets before it dequeues them.
 ce_threshold() {
 	h1_qdisc handle 1: tbf rate 80mbit burst 2000 limit 10000000
 	must tc -n h1 qdisc replace dev eth0 parent 1:1 handle 10: timely ce_threshold 5ms flow_limit 1000
@@ -104,9 +104,9 @@ ce_threshold() {
 	expect backlog -eq 0
 }
 
-# Deficit round robin: flows of small and of large packets get the same bytes of
-# a link that is too slow, bands what their weights say.
-turns_are_fair() {
+# Deficit round robin: on a slow link flows with small and with large packets get the same number
+# of bytes, and bands get shares by their weights.
+round_robin_is_fair() {
 	h1_qdisc handle 1: tbf rate 80mbit burst 2000 limit 10000000
 	must tc -n h1 qdisc replace dev eth0 parent 1:1 handle 10: timely limit 100000 flow_limit 10000
 	packets <<-'EOF'
@@ -142,7 +142,7 @@ turns_are_fair() {
 	expect_near second 2000 10
 }
 
-# A new limit holds at once; what no longer fits is dropped and counted.
+# A lower limit takes effect at once; packets beyond it are dropped and counted.
 limit_lowered() {
 	h1_qdisc timely timer_slack 0 flow_limit 1000
 	packets <<-'EOF'
@@ -167,8 +167,8 @@ limit_lowered() {
 	expect bands -eq 0
 }
 
-# Flows that are idle are forgotten when others come; one that waits is kept.
-idle_flows_are_forgotten() {
+# Idle flows are freed when new flows come; a flow with queued packets is kept.
+idle_flows_are_freed() {
 	h1_qdisc timely buckets 2 orphan_mask 4294967295
 	packets <<-'EOF'
 		sink, waiting = Sink(), source(clock=MONOTONIC)
@@ -176,21 +176,21 @@ idle_flows_are_forgotten() {
 		    many = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		many.setsockopt(socket.SOL_SOCKET, SO_TXTIME, struct.pack("iI", MONOTONIC, 0))
 		def flows(first, count):
-		    """Of a socket that is not connected each port is a flow; all have to wait."""
+		    """A packet to each of COUNT ports, which are flows of one unconnected socket."""
 		    for port in range(first, first + count):
-		        stamp = struct.pack("=Q", time.monotonic_ns() + 5 * MS)
-		        many.sendmsg([b"x"], [(socket.SOL_SOCKET, SCM_TXTIME, stamp)], 0, (H2, port))
+		        txtime = struct.pack("=Q", time.monotonic_ns() + 5 * MS)
+		        many.sendmsg([b"x"], [(socket.SOL_SOCKET, SCM_TXTIME, txtime)], 0, (H2, port))
 		for number in range(5):
 		    send_at(waiting, time.monotonic_ns() + 9 * S, payload(number))
 		flows(1000, 500)
 		early = stats()
 		most = 0
-		for turn in range(1, 20):
+		for step in range(1, 20):
 		    time.sleep(4)
-		    flows(1000 + turn * 500, 500)
+		    flows(1000 + step * 500, 500)
 		    most = max(most, stats()["flows"])
 		late, got = stats(), sink.take(5, 1)
-		say("of 10000 flows at most", most, "were known,", late["gc_flows"], "are forgotten")
+		say("of 10000 flows at most", most, "existed,", late["gc_flows"], "were freed")
 		result(early=early["flows"], most=most, flows=late["flows"], gone=late["gc_flows"], arrived=len(got),
 		       drops=late["drops"], errors=late["allocation_errors"])
 	EOF
@@ -202,9 +202,9 @@ idle_flows_are_forgotten() {
 	expect errors -eq 0
 }
 
-# A thousand flows with packets, every account at its end zero.
-accounts_balance() {
-	for options in "" "$exact maxrate 100mbit" "lazy segment 8192 ack_first" "limit 300 flow_limit 7"; do
+# 300 flows with random packets: afterwards the counters agree, and queues and backlog are empty.
+counters_agree() {
+	for options in "" "$exact maxrate 100mbit" "lazy split 8192 ack_first" "limit 300 flow_limit 7"; do
 		h1_qdisc timely $options
 		packets <<-'EOF'
 			rng, sink = random.Random(5), Sink()
@@ -218,7 +218,7 @@ accounts_balance() {
 			        else:
 			            sender.send(data)
 			    except OSError:
-			        # Without SO_TXTIME.
+			        # This socket has no SO_TXTIME.
 			        sender.send(data)
 			middle = stats()
 			got = sink.take(3000, 20, quiet=2)
@@ -234,7 +234,7 @@ accounts_balance() {
 		EOF
 		expect waiting -ge 100
 		expect arrived -eq $((3000 - drops)) "$options"
-		expect of_drops -eq "$drops" "no reason for some drops: $options"
+		expect of_drops -eq "$drops" "drops that no detailed counter has: $options"
 		expect packets -eq "$arrived"
 		expect bytes -eq 0
 		expect left -eq 0
@@ -249,9 +249,8 @@ accounts_balance() {
 	done
 }
 
-# In classful company: its parents' counters must agree with its own, when it is
-# changed, emptied and taken away as well.
-beneath_others() {
+# Below classful qdiscs: the counters of parent and child agree, also when a change drops packets.
+below_classful_qdiscs() {
 	for parent in "prio" "htb default 1" "tbf rate 80mbit burst 2000 limit 1000000" "netem delay 100us limit 1000"; do
 			h1_qdisc handle 1: $parent
 		case $parent in
@@ -282,10 +281,10 @@ beneath_others() {
 		case $parent in
 		netem*) ;;
 		*)	expect waiting -ge 50
-			expect qlen -eq 0 "the parent $parent counts otherwise" ;;
+			expect qlen -eq 0 "the parent $parent has another queue length" ;;
 		esac
 	done
 }
 
-run_cases hosts flow_limit limit_of_a_band ce_threshold turns_are_fair limit_lowered \
-	idle_flows_are_forgotten accounts_balance beneath_others
+run_cases hosts flow_limit limit_of_a_band ce_threshold round_robin_is_fair limit_lowered \
+	idle_flows_are_freed counters_agree below_classful_qdiscs

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Under mq there is an instance for each queue.
+# timely below mq: one instance for each transmit queue, and as the default qdisc.
+# Topology: h1 -- h2, a veth pair with four transmit queues.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -12,7 +13,7 @@ hosts() {
 	load_qdisc
 }
 
-an_instance_a_queue() {
+one_qdisc_for_each_queue() {
 	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
 	for queue in 1 2 3 4; do
 		must tc -n h1 qdisc replace dev eth0 parent 1:$queue timely $exact limit 100$queue
@@ -64,7 +65,7 @@ as_default_qdisc() {
 	done
 }
 
-# timely_children NUMBER: so many qdiscs of the device are of the kind timely.
+# timely_children NUMBER: the device has NUMBER qdiscs of the kind timely.
 timely_children() {
 	packets <<-'EOF'
 		result(children=sum(q["kind"] == "timely" for q in qdiscs("h1").values()))
@@ -72,8 +73,9 @@ timely_children() {
 	expect children -eq "$1"
 }
 
-# As the README has it, but that without a qdisc a veth has no queue, where a NIC has mq.
-there_and_back() {
+# Installing and removing timely by default_qdisc, as the README describes it. (Where a NIC gets
+# mq again, a veth has no qdisc at all.)
+default_qdisc_is_set_and_reset() {
 	read -r before <$default
 	must tc -n h1 qdisc del dev eth0 root
 	echo timely >$default
@@ -103,8 +105,8 @@ queues_may_change() {
 	done
 }
 
-# One is replaced, the others stay.
-one_goes_alone() {
+# Replacing the qdisc of one queue leaves the other queues' qdiscs.
+one_queue_gets_another_qdisc() {
 	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
 	for queue in 1 2 3 4; do
 		must tc -n h1 qdisc replace dev eth0 parent 1:$queue timely
@@ -121,4 +123,5 @@ one_goes_alone() {
 	expect arrived -eq 100
 }
 
-run_cases hosts an_instance_a_queue as_default_qdisc there_and_back queues_may_change one_goes_alone
+run_cases hosts one_qdisc_for_each_queue as_default_qdisc default_qdisc_is_set_and_reset \
+	queues_may_change one_queue_gets_another_qdisc

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Pacing: sockets get the rate of SO_MAX_PACING_RATE to 1 %, flows no more than
-# maxrate, and each packet leaves within a slot of where even spacing puts it.
+# Pacing: sockets get their SO_MAX_PACING_RATE within 1 %, flows get at most maxrate, and packets
+# are at most one slot later than with even spacing. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -11,8 +11,8 @@ hosts() {
 	load_qdisc
 }
 
-# paced(KEY, RATE, COUNT): one socket sends COUNT packets at once. KEY_rate is
-# what leaves, bytes/s, once the first SKIP are gone.
+# paced(KEY, RATE, COUNT): one socket sends COUNT packets at once. KEY_rate is the rate at which
+# they leave, bytes/s, without the first SKIP packets.
 cat >"$work/paced.py" <<-'EOF'
 	def paced(key, rate, count, size=958, skip=0, limit=True):
 	    sink, sender = Sink(), source(rate=rate if limit else None)
@@ -36,13 +36,12 @@ paced() {
 	packets <"$work/plan"
 }
 
-# A slot, and a step of the guest's clock: where there is no stamp the ideal is not
-# known but judged by the packets themselves, to a step, 256 ns. (By stamps, in
-# qdisc_txtime.sh, it is the slot alone.)
+# ns: a slot of 1024, and a step of 256 of the guest's clock. Without transmit times the ideal
+# departures are computed from the packets' arrivals, which have the clock's resolution.
 slot=1280
 
-# 1 Mb/s to 40 Gb/s: packets as far apart as 8 ms, and as near as 200 ns.
-udp_has_its_rate() {
+# 1 Mb/s to 40 Gb/s: gaps between packets of 8 ms to 200 ns.
+udp_gets_its_rate() {
 	h1_qdisc timely $exact flow_limit 10000
 	for rate in 125000 1250000 12500000 125000000 1250000000 5000000000; do
 		paced "'at_$rate', $rate, 400"
@@ -53,8 +52,8 @@ udp_has_its_rate() {
 	done
 }
 
-# As it comes: bursts of the quantum, and the rate.
-udp_has_its_rate_by_default() {
+# With default options packets leave in bursts of the quantum, at the same average rate.
+udp_gets_its_rate_by_default() {
 	h1_qdisc timely flow_limit 10000
 	for rate in 1250000 125000000; do
 		paced "'at_$rate', $rate, 1000, skip=100"
@@ -76,7 +75,7 @@ odd_rates_and_sizes() {
 	done
 }
 
-# Sixty sockets at once, each at a rate of its own.
+# Sixty sockets send at the same time, each at another rate.
 sockets_at_once() {
 	h1_qdisc timely $exact flow_limit 10000
 	packets <<-'EOF'
@@ -102,7 +101,7 @@ sockets_at_once() {
 	expect off_ppm -le 10000
 }
 
-maxrate_is_of_a_flow() {
+maxrate_limits_each_flow() {
 	h1_qdisc timely $exact flow_limit 10000 maxrate 80mbit
 	paced "'alone', 10000000, 300, limit=False"
 	expect_near alone_rate 10000000 1
@@ -116,8 +115,8 @@ maxrate_is_of_a_flow() {
 	expect_near raised_rate 20000000 1
 }
 
-# A change of the socket's rate holds for packets that come after it. (That of
-# UDP only ever falls.)
+# A change of the socket's rate applies to later packets. (The kernel lets the rate of a UDP socket
+# only fall.)
 rate_may_fall() {
 	h1_qdisc timely $exact flow_limit 10000
 	packets <<-'EOF'
@@ -134,7 +133,7 @@ rate_may_fall() {
 	expect_near rate_2 1000000 1
 }
 
-# What is queued already follows the rate as it is when it leaves.
+# Packets that are queued already follow a change of the rate.
 queued_follow_the_rate() {
 	for lazy in lazy nolazy; do
 		h1_qdisc timely $exact flow_limit 10000 $lazy
@@ -155,10 +154,10 @@ queued_follow_the_rate() {
 	done
 }
 
-# lazy: the rate is read again when a packet is due. Each waits 250 ms; after a
-# half of them the rate is half as high, and a packet has 500 ms. Without, it
-# leaves at the time it was given.
-lazy_while_it_waits() {
+# With "lazy" the rate is read again when a packet is due. The gap is 250 ms; within the first gap
+# the rate is halved, so that the packet's gap becomes 500 ms. With "nolazy" the packet leaves at
+# its first departure time.
+lazy_while_packets_wait() {
 	for lazy in lazy nolazy; do
 		h1_qdisc timely $exact $lazy
 		packets <<-'EOF'
@@ -187,7 +186,7 @@ lazy_while_it_waits() {
 	done
 }
 
-# Below low_rate_threshold each packet is paced, whatever the quantum.
+# Below low_rate_threshold each packet is paced by itself, for any quantum.
 low_rates_have_no_bursts() {
 	h1_qdisc timely timer_slack 0 quantum 15140 initial_quantum 0 low_rate_threshold 10mbit
 	paced "'low', 1000000, 80, skip=20"
@@ -211,7 +210,7 @@ nopacing_ignores_rates() {
 	expect span -le 1000000
 }
 
-tcp_has_its_rate() {
+tcp_gets_its_rate() {
 	h1_qdisc timely
 	for cap in 20000 200000 2000000; do
 		traffic <<-EOF
@@ -219,7 +218,7 @@ tcp_has_its_rate() {
 			0.1	goodput got flow=a for=0.5
 			0.61	end
 		EOF
-		# The rate is that of data, without headers.
+		# TCP's rate counts data without headers.
 		expect_near got $cap 1
 	done
 }
@@ -240,7 +239,7 @@ tcp_and_udp_together() {
 	expect p_max -le 100
 }
 
-run_cases hosts udp_has_its_rate udp_has_its_rate_by_default odd_rates_and_sizes \
-	sockets_at_once maxrate_is_of_a_flow rate_may_fall queued_follow_the_rate \
-	lazy_while_it_waits low_rates_have_no_bursts nopacing_ignores_rates \
-	tcp_has_its_rate tcp_and_udp_together
+run_cases hosts udp_gets_its_rate udp_gets_its_rate_by_default odd_rates_and_sizes \
+	sockets_at_once maxrate_limits_each_flow rate_may_fall queued_follow_the_rate \
+	lazy_while_packets_wait low_rates_have_no_bursts nopacing_ignores_rates \
+	tcp_gets_its_rate tcp_and_udp_together

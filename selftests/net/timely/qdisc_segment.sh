@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Segments: large ones pass whole, or leave in paced pieces; the stream is the
-# same either way.
+# The option "split": GSO packets pass whole, or are split into paced sub-segments. The data
+# arrives unchanged in both cases. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -13,8 +13,9 @@ hosts() {
 	load_qdisc
 }
 
-# tcp(KEY, SIZE): what leaves of a paced transfer: the largest packet, the most
-# that leaves within a slot, its goodput, the counters.
+# tcp(KEY, SIZE): a paced transfer. Sets KEY_packet, the largest packet; KEY_burst, the most bytes
+# that leave within a slot; KEY_over, the bursts of more than LIMIT bytes; KEY_rate, its goodput;
+# and by how much the counters have grown.
 cat >"$work/tcp.py" <<-'EOF'
 	def tcp(key, size=3000000, rate=25000000, slot=1024, addr=H2, limit=0):
 	    before = stats()
@@ -36,7 +37,7 @@ cat >"$work/tcp.py" <<-'EOF'
 	    result(**{key + "_ok": transfer.ok, key + "_packet": max(len(s.data) for s in data),
 	              key + "_burst": largest, key + "_bursts": len(bursts),
 	              key + "_over": sum(b > limit for b in bursts), key + "_rate": sum(len(s.data) for s in data[1:]) * S / took,
-	              key + "_dear": sum(not s.tcp_ok for s in data if len(s.data) <= 1460)})
+	              key + "_bad_sums": sum(not s.tcp_ok for s in data if len(s.data) <= 1460)})
 	    for name in "segmented", "segments", "segment_errors", "drops":
 	        result(**{f"{key}_{name}": after[name] - before[name]})
 	    say(f"{key}: packets to {max(len(s.data) for s in data)} bytes, {len(bursts)} bursts to {largest},",
@@ -53,16 +54,16 @@ tcp() {
 	packets <"$work/plan"
 }
 
-# Within a slot there is one piece. Between two segments there may be two: to TCP,
-# which says when the next one leaves, a segment has one header, on the wire each
-# of its packets has one, and its last is a little late.
-paced_pieces() {
+# paced_sub_segments KEY BYTES: one sub-segment leaves per slot. Where one packet follows another
+# there may be two: TCP counts one header per packet when it computes the next departure time, but
+# each frame has a header, so the last sub-segment is a little late.
+paced_sub_segments() {
 	expect "$1_burst" -le $(($2 + $2))
 	number_of "$1_bursts"
 	expect "$1_over" -le $((value * 5 / 100)) "bursts of more than $2 bytes"
 }
 
-# TCP sends large segments here: otherwise there is nothing to split.
+# By default packets are not split. TCP does send large packets here.
 whole_by_default() {
 	for tso in on off; do
 		must ip netns exec h1 ethtool -K eth0 tso $tso gso on
@@ -75,37 +76,37 @@ whole_by_default() {
 	done
 }
 
-leave_in_pieces() {
+leave_in_sub_segments() {
 	for tso in on off; do
 		must ip netns exec h1 ethtool -K eth0 tso $tso gso on
 		for size in 16384 6000; do
-			h1_qdisc timely $exact segment $size
-			tcp "'pieces', limit=$size"
-			expect pieces_ok -eq 1 "tso $tso, segment $size"
-			paced_pieces pieces $size
-			expect pieces_segmented -ge 10
-			expect pieces_segments -gt "$pieces_segmented"
-			expect pieces_segment_errors -eq 0
-			expect pieces_drops -eq 0
-			expect_near pieces_rate $rate 4
-			[ $tso = on ] || expect pieces_packet -le 1460
+			h1_qdisc timely $exact split $size
+			tcp "'split', limit=$size"
+			expect split_ok -eq 1 "tso $tso, split $size"
+			paced_sub_segments split $size
+			expect split_segmented -ge 10
+			expect split_segments -gt "$split_segmented"
+			expect split_segment_errors -eq 0
+			expect split_drops -eq 0
+			expect_near split_rate $rate 4
+			[ $tso = on ] || expect split_packet -le 1460
 		done
 	done
 	must ip netns exec h1 ethtool -K eth0 tso on
 }
 
-# Less than a packet: packet by packet, never less.
-smaller_than_a_packet() {
-	h1_qdisc timely $exact segment 500
+# With "split" below the size of a frame, packets are split into single frames.
+smaller_than_a_frame() {
+	h1_qdisc timely $exact split 500
 	tcp "'single', limit=1460"
 	expect single_ok -eq 1
-	paced_pieces single 1460
+	paced_sub_segments single 1460
 	expect_near single_rate $rate 4
 }
 
-# The pieces of a segment may follow each other faster than the flow's rate.
-rate_inside_a_segment() {
-	h1_qdisc timely $exact segment 1500 segment_rate 8gbit
+# split_rate: the sub-segments of a packet may leave faster than the flow's rate.
+rate_of_sub_segments() {
+	h1_qdisc timely $exact split 1500 split_rate 8gbit
 	packets <<-'EOF'
 		tap = Tap()
 		transfer = Transfer(2000000, rate=10000000)
@@ -124,9 +125,9 @@ rate_inside_a_segment() {
 	expect_near took 200000000 5
 }
 
-# UDP's segments, sent as one with UDP_SEGMENT.
-udp_segments() {
-	h1_qdisc timely $exact segment 4200
+# GSO packets of UDP (UDP_SEGMENT).
+udp_gso_packets() {
+	h1_qdisc timely $exact split 4200
 	packets <<-'EOF'
 		sink, sender = Sink(), source(rate=10000000)
 		sender.setsockopt(17, 103, 1000)	# UDP_SEGMENT
@@ -149,7 +150,7 @@ udp_segments() {
 # longer than TCP waits before it probes for a loss. TCP finds that the packet is still on
 # this host, and sends nothing twice.
 nothing_is_sent_twice() {
-	h1_qdisc timely $exact segment 1500 maxrate 80kbit
+	h1_qdisc timely $exact split 1500 maxrate 80kbit
 	packets <<-'EOF'
 		def counters():
 		    found = {}
@@ -174,13 +175,13 @@ nothing_is_sent_twice() {
 		    (data[-1].at - data[0].at) // MS, "ms")
 	EOF
 	expect segmented -ge 1
-	expect asked -ge 1 "TCP did not think of sending again: nothing is shown"
+	expect asked -ge 1 "TCP has not tried to send again: the case shows nothing"
 	expect probes -eq 0
 	expect again -eq 0
 	expect bytes -eq 14000
 }
 
-# BIG TCP: beyond 64 KB, which IPv6 has here.
+# BIG TCP over IPv6: packets of more than 64 KB.
 big_tcp() {
 	for end in 1 2; do
 		must ip netns exec h$end sh -c "
@@ -194,9 +195,9 @@ big_tcp() {
 	h1_qdisc timely
 	tcp "'big', 20000000, None, addr='fd07::2'"
 	expect big_ok -eq 1
-	expect big_packet -gt 65536 "no BIG TCP here: nothing is shown"
+	expect big_packet -gt 65536 "no BIG TCP: the case shows nothing"
 	for size in 16384 100000; do
-		h1_qdisc timely timer_slack 0 segment $size
+		h1_qdisc timely timer_slack 0 split $size
 		tcp "'split', 20000000, None, addr='fd07::2'"
 		expect split_ok -eq 1
 		expect split_packet -le $size
@@ -205,5 +206,5 @@ big_tcp() {
 	done
 }
 
-run_cases hosts whole_by_default leave_in_pieces smaller_than_a_packet \
-	rate_inside_a_segment udp_segments nothing_is_sent_twice big_tcp
+run_cases hosts whole_by_default leave_in_sub_segments smaller_than_a_frame \
+	rate_of_sub_segments udp_gso_packets nothing_is_sent_twice big_tcp

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# tcp_timely over sch_timely, end to end: what fq gives it, and the departures.
+# tcp_timely over sch_timely: the same throughput and rates as over fq, recorded departures, and
+# unloading in either order. Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -23,7 +24,7 @@ content_is_right() {
 	must tc -n h2 qdisc del dev eth0 root
 }
 
-# As over fq, for a small network and a large one.
+# Throughput and queue of one flow as over fq.
 as_fast_as_over_fq() {
 	for qdisc in fq timely; do
 		h1_qdisc $qdisc
@@ -38,16 +39,16 @@ as_fast_as_over_fq() {
 		say "over $qdisc: $value kbit/s, ping $p_p50 us"
 	done
 	expect got_timely -ge $((got_fq * 97 / 100))
-	# Over fq one flow uses most of the line, though fq's timer is late by its slack.
+	# Over fq one flow uses most of the link, though fq's timer is late by its slack.
 	expect got_fq -ge 8500000
-	# What fq's flow leaves of it keeps the queue empty.
+	# The part of the link that the flow over fq does not use keeps the queue empty.
 	expect p50_timely -le $((p50_fq * 120 / 100 + 15))
 }
 
-rates_hold() {
-	unload_door
+rates_are_met() {
+	unload_tcp_timely
 	must insmod "$modules/tcp_timely.ko" min_rate_kbps=100000 first_rate_kbps=100000 max_rate_kbps=100000
-	for options in "" "lazy" "segment 16384" "lazy segment 8192 ack_first" "slot 256ns" "slot 65536ns"; do
+	for options in "" "lazy" "split 16384" "lazy split 8192 ack_first" "slot 256ns" "slot 65536ns"; do
 		h1_qdisc timely $options
 		traffic <<-EOF
 			0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely verify=1
@@ -65,13 +66,13 @@ rates_hold() {
 	done
 }
 
-unload_door() {
+unload_tcp_timely() {
 	within_seconds 10 rmmod tcp_timely || fail "tcp_timely cannot be unloaded"
 }
 
-# Whichever goes first, the other goes on.
-either_goes_first() {
-	unload_door
+# Each module may be unloaded first; connections go on.
+either_module_is_unloaded_first() {
+	unload_tcp_timely
 	h1_qdisc timely
 	must insmod "$modules/tcp_timely.ko"
 	traffic <<-EOF
@@ -84,11 +85,11 @@ either_goes_first() {
 	expect a_done -eq 1
 	expect a_same -eq 1
 	expect a_us -ge 40000
-	unload_door
+	unload_tcp_timely
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic bytes=5000000 verify=1
 	EOF
 	expect a_same -eq 1
 }
 
-run_cases hosts content_is_right as_fast_as_over_fq rates_hold either_goes_first
+run_cases hosts content_is_right as_fast_as_over_fq rates_are_met either_module_is_unloaded_first

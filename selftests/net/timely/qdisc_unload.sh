@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The end: of the module, the device, the namespace, and what changes under it.
+# Removing the qdisc, its device, its namespace or its module while packets are queued, and changes
+# of the device under load. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
-# A hundred packets in the queue for the next two seconds, and sockets that
-# outlive them: the commands that follow are run meanwhile.
+# fill(): a hundred packets are queued, due within the next two seconds; returns their sockets,
+# which outlive the packets. A case's commands run meanwhile.
 cat >"$work/full.py" <<-'EOF'
 	def fill(count=100):
 	    senders = [source(clock=MONOTONIC) for _ in range(5)]
@@ -34,7 +35,7 @@ refused_while_in_use() {
 	h1_qdisc timely
 	refused rmmod sch_timely
 	refused rmmod timely
-	is_loaded sch_timely || fail "gone though it is in use"
+	is_loaded sch_timely || fail "unloaded though it is in use"
 	must tc -n h1 qdisc replace dev eth0 root handle 1: prio
 	must tc -n h1 qdisc replace dev eth0 parent 1:2 timely
 	refused rmmod sch_timely
@@ -53,7 +54,7 @@ refused_as_the_default() {
 	must rmmod sch_timely
 }
 
-taken_away_with_packets() {
+qdisc_goes_with_packets() {
 	load_qdisc
 	pair_up
 	for round in 1 2 3; do
@@ -61,7 +62,7 @@ taken_away_with_packets() {
 		full <<-'EOF'
 			senders = fill()
 			tc("qdisc", "del", "dev", "eth0", "root")
-			# Sockets close after their packets are gone.
+			# The sockets are closed after their packets are freed.
 		EOF
 	done
 	must rmmod sch_timely
@@ -96,7 +97,7 @@ namespace_goes_with_packets() {
 	unload_timely
 }
 
-# Down: what waits is gone. Up again: it works.
+# Setting the device down drops the queued packets; after setting it up the qdisc works.
 down_and_up() {
 	load_qdisc
 	pair_up
@@ -174,7 +175,7 @@ congestion_control_switches_under_load() {
 	unload_timely
 }
 
-# Loaded, used, unloaded: in each round other code may lie where this was.
+# Load, use and unload 50 times: the modules may get other addresses each time.
 fifty_times() {
 	pair_up
 	round=0
@@ -190,6 +191,6 @@ fifty_times() {
 	! is_loaded sch_timely || fail "sch_timely is still loaded"
 }
 
-run_cases refused_while_in_use refused_as_the_default taken_away_with_packets \
+run_cases refused_while_in_use refused_as_the_default qdisc_goes_with_packets \
 	device_goes_with_packets namespace_goes_with_packets down_and_up \
 	mtu_changes_under_load congestion_control_switches_under_load fifty_times

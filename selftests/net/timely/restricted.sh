@@ -1,10 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Who may choose it. Linux asks two questions: setsockopt() wants CAP_NET_ADMIN
-# over the network namespace unless the congestion control is listed in
-# tcp_allowed_congestion_control, in any namespace; and a namespace other than
-# the first takes only a listed one as its default, from root too.
+# Permission to choose timely, if tcp_allowed_congestion_control does not list it. setsockopt() then
+# needs CAP_NET_ADMIN over the network namespace, and no namespace but the initial one can have
+# timely as its default, not even by root. Two namespaces, no traffic.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -22,16 +21,17 @@ cat >"$work/choose" <<-'EOF'
 	sys.exit(None if name.rstrip(b"\0") == b"timely" else "another was chosen")
 EOF
 
-# may_choose yes|no NAMESPACE|"" COMMAND... : python under that command's rule
+# may_choose yes|no NAMESPACE|"" COMMAND...: a process started by COMMAND (setpriv, or nothing)
+# may or may not choose timely for a socket in the namespace.
 may_choose() {
 	wanted=$1
 	where=${2:+ip netns exec $2}
 	shift 2
 	if $where "$@" "$python" -I - <"$work/choose" 2>"$work/chosen"; then
-		[ "$wanted" = yes ] || fail "may choose it, but must not: $where $*"
+		[ "$wanted" = yes ] || fail "may choose timely, but must not: $where $*"
 	else
 		read -r why <"$work/chosen"
-		[ "$wanted" = no ] || fail "may not choose it ($why): $where $*"
+		[ "$wanted" = no ] || fail "may not choose timely ($why): $where $*"
 		[ "$why" = EPERM ] || fail "expected EPERM, not $why: $where $*"
 	fi
 }
@@ -65,14 +65,14 @@ default_in_h1() {
 default_of_a_namespace() {
 	echo "$before" >$allowed
 	if kernel_before 6.12; then
-		say "the refusal is not tried: this kernel leaks a reference to the module then"
+		say "skipped: when this kernel refuses, it leaks a reference to the module"
 	else
-		! default_in_h1 || fail "a namespace took timely as its default unlisted"
+		! default_in_h1 || fail "h1 accepts timely as its default, though timely is not listed"
 	fi
 	refused ip netns exec h1 sh -c "echo timely >$allowed"
 	echo "$before timely" >$allowed
-	default_in_h1 || fail "a namespace did not take timely as its default"
-	# Every socket of the namespace is now timely's, unasked.
+	default_in_h1 || fail "h1 refuses timely as its default, though timely is listed"
+	# New sockets of the namespace now use timely, also those of unprivileged users.
 	must ip netns exec h1 $as_nobody "$python" -I -c \
 		'import socket; assert socket.socket().getsockopt(6, 13, 7) == b"timely\0"'
 	echo "$before" >$allowed

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Requests and responses whose ACKs are the receiver's to delay, for 40 ms: that
-# is no queue, and the rate must not fall for it.
+# Requests and responses whose ACKs the receiver delays by up to 40 ms. A delayed ACK is no
+# queue, so the rate must not fall. Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -16,7 +16,9 @@ hosts() {
 	echo "$first_rate" >"$work/first_rate"
 }
 
-# answered SIZE THINK COUNT: the rate is never less than the first one
+# answered SIZE THINK COUNT: COUNT requests of SIZE bytes, answered after THINK seconds. The rate
+# must never fall by more than a tenth below the first rate. Sets delayed: the number of ACKs
+# that h2 delayed.
 answered() {
 	read -r first_rate <"$work/first_rate"
 	traffic <<-EOF
@@ -29,12 +31,12 @@ answered() {
 	delayed=$((new_DelayedACKs - old_DelayedACKs))
 }
 
-# Less than an MSS, and one; and more, which a receiver need not wait for.
+# Requests of one MSS and less, whose ACK a receiver may delay; larger ones are ACKed at once.
 short="100 1448"
 long="1500 2896 14480"
 
-# After two prompt answers the receiver expects a third to carry its ACK; that
-# one takes longer than the receiver waits.
+# After two quick answers the receiver delays the ACK of the third request, expecting the answer
+# to carry it. The third answer takes 100 ms, longer than the receiver waits.
 delayed_acks() {
 	for size in $long; do
 		answered "$size" 0.005,0.005,0.1 60

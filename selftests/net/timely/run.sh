@@ -1,24 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# TIMELY's functional tests, all or those named, as root in a guest that may be
-# thrown away:
+# Runs TIMELY's functional tests, as root in a guest that can be thrown away:
 #
 #	run.sh DIRECTORY [TEST|@GROUP]...
 #	run.sh DIRECTORY --without TEST...
 #
-# A group is one of tcp, qdisc, onramp, tenant, nic; core: the tests of several groups
-# that load, unload, reconfigure and fuzz, which is what the debug kernel is for.
+# Without names all tests run; --without runs all tests but those named. The groups are tcp,
+# qdisc, onramp, tenant, nic, clock and long. The last two have the tests that take most time. The
+# group core has tests of several groups: those that load, unload and reconfigure the modules, where
+# the checkers of a debug kernel help most.
 #
-# DIRECTORY holds timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, the test NIC hwnic.ko,
-# tc's plugin q_timely.so, timelyctl and netlink_fuzz, as run-in-guest.sh puts them there. KTAP on standard output, then
-# "# N passed, N failed"; the exit status is 0 only if all passed. After the
-# tests the kernel's log is searched, and its leaks where it looks for any.
+# DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko and timely_acker.ko, the
+# test NIC hwnic.ko, tc's plugin q_timely.so, timelyctl, netlink_fuzz, packet_fuzz and
+# many_sockets; run-in-guest.sh puts them there.
+#
+# Prints KTAP, then "# N passed, N failed". The exit status is 0 only if all cases have passed.
+# kernel_log always runs last. It searches the kernel's log for complaints and, on a kernel with
+# kmemleak, looks for leaked memory.
 
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
-TIMELY_MODULES=$(cd "${1:?the directory with timely.ko and tcp_timely.ko}" && pwd) || exit 1
+TIMELY_MODULES=$(cd "${1:?must be the directory with timely.ko and tcp_timely.ko}" && pwd) || exit 1
 shift
 TIMELY_INDENT="    "
 : "${TIMELY_WORK:=$(mktemp -d)}"
@@ -29,14 +33,16 @@ tcp="load sysctl unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch many fairness share out_of_step"
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz"
-onramp="acker onramp_ctl onramp onramp_clock onramp_forged onramp_host onramp_options onramp_raw onramp_unload
+onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_raw onramp_unload
 	packet_fuzz"
-tenant="tenant_host tenant_fuzz tenant_memory onramp_peers"
-nic="hwnic onramp_waits hw_rtt clock_steps hw_paths hw_line hw_links hw_unload timelyctl"
-core="load unload sysctl switch qdisc_unload qdisc_churn qdisc_fuzz onramp_unload
-	onramp_raw onramp_host tenant_host onramp_peers"
-all="$tcp drains $qdisc $onramp $tenant $nic"
-# Elsewhere it fails, as it can show nothing.
+tenant="tenant_host tenant_fuzz onramp_peers"
+nic="hwnic onramp_waits hw_paths hw_link_rate hw_links hw_unload"
+clock="clock_steps hw_rtt onramp_clock"
+long="timelyctl tenant_memory"
+core="load unload switch qdisc_unload tenant_host"
+all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"
+# alloc_faults fails on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can be made
+# to fail.
 [ ! -e /sys/kernel/debug/fail_page_alloc/require-start ] || all="$all alloc_faults"
 
 without=
@@ -49,9 +55,9 @@ fi
 wanted=
 for test; do
 	case $test in
-	@tcp|@qdisc|@onramp|@tenant|@nic|@core)
+	@tcp|@qdisc|@onramp|@tenant|@nic|@clock|@long|@core)
 		eval "wanted=\"$wanted \$${test#@}\"" ;;
-	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic or core"
+	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic, clock, long or core"
 		exit 2 ;;
 	*)	wanted="$wanted $test" ;;
 	esac
@@ -77,7 +83,7 @@ done
 echo "$TIMELY_KLOG_SINCE" >/dev/kmsg
 kmemleak=/sys/kernel/debug/kmemleak
 if [ -w $kmemleak ]; then
-	# What leaked before the modules were ever loaded is not theirs.
+	# Forget leaks from before the modules are loaded.
 	echo scan=off >$kmemleak
 	sleep 6
 	echo scan >$kmemleak
@@ -97,7 +103,7 @@ for test in "$@"; do
 	else
 		word="not ok"
 	fi
-	# A file cut short has failed, whatever it has shown.
+	# A test file that ends early writes no result and counts as one failed case.
 	cases=1
 	bad=1
 	[ ! -s "$result" ] || read -r cases bad <"$result"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What connections of a host know of each other: how many have something to send, by
-# which a message begins with its part of the line; and the path to a destination, without
-# the queue that stands when they begin.
+# What connections of a host share: the number of connections with data to send, from which the
+# start of a message gets its share of the link rate; and the base RTT of a destination, so that
+# a new connection does not take a standing queue for part of it.
+# Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -12,11 +13,11 @@ need_tools insmod rmmod ip tc
 hosts() {
 	hosts_up "rate 10gbit delay 10us"
 	h1_qdisc fq
-	load_timely preset=linux
+	load_timely preset=target_delay
 }
 
-# Flows drain for 1 ms of each 2^26 ns of the real time. They send less then, and of a message
-# that is acknowledged then nothing is learnt: a connection's next one begins like its first.
+# Connections probe the base RTT for 1 ms of each 2^26 ns of the real time. They send less then,
+# and ignore RTTs of messages ACKed then, so a test that needs RTTs waits until the probe is over.
 calm='
 def calm():
     age_ns = time.time_ns() % (1 << 26)
@@ -24,8 +25,9 @@ def calm():
         time.sleep(((5000000 - age_ns) % (1 << 26)) / 1e9)
 '
 
-# begins COUNT: a message's rate in kbit/s: a new connection's, and with COUNT others silent,
-# sending, and silent again
+# begins COUNT: set the rates, kbit/s, at which messages start: first of a new connection, alone
+# while COUNT other connections have no data, among while the others send, and after when the others
+# have stopped.
 begins() {
 	sockets <<-EOF
 		$calm
@@ -42,7 +44,7 @@ begins() {
 		                unread[n] += sock.send(bytes(65536), socket.MSG_DONTWAIT)
 		        except BlockingIOError:
 		            pass
-		def drain():
+		def read_all():
 		    while any(unread):
 		        for n, (_, sock) in enumerate(others):
 		            try:
@@ -52,7 +54,7 @@ begins() {
 		                pass
 		        time.sleep(.002)
 		    time.sleep(.01)
-		# A rate that was good is kept: each begins once.
+		# A connection keeps a rate that caused no queue, so each case has its own.
 		pairs = [connect("$h2_v4") for _ in range(3)]
 		others = [connect("$h2_v4") for _ in range($1)]
 		unread = [0] * len(others)
@@ -63,8 +65,8 @@ begins() {
 		calm()
 		fill()
 		among = message(*pairs[1])
-		drain()
-		# It may have been idle for too long meanwhile.
+		read_all()
+		# The third connection may have been idle for so long that it starts anew.
 		calm()
 		message(*pairs[2])
 		after = message(*pairs[2])
@@ -72,8 +74,8 @@ begins() {
 	EOF
 }
 
-# The line is 10 Gb/s where it is not known; a new flow's part a twentieth.
-message_begins_with_its_part() {
+# An unknown link rate counts as 10 Gb/s. A new connection starts with a twentieth of it.
+message_starts_with_its_share() {
 	begins 8
 	expect first -ge 490000
 	expect first -le 510000
@@ -85,8 +87,9 @@ message_begins_with_its_part() {
 	expect after -le 5010000
 }
 
-# Those that end while they wait for their receivers no longer count.
-who_is_gone_does_not_count() {
+# Connections that are closed, or change their congestion control, while they have unsent data no
+# longer count as sending.
+closed_connections_do_not_count() {
 	sockets <<-EOF
 		$calm
 		a, b = connect("$h2_v4")
@@ -115,11 +118,11 @@ who_is_gone_does_not_count() {
 	expect again -le 5010000
 }
 
-# A connection that begins in a queue knows the path if another one has seen it; the other
-# family's address is another destination, of which nobody knows.
-path_is_known_in_a_queue() {
+# A connection that starts while a queue stands uses the base RTT that another connection to the
+# same destination has measured. The IPv6 address is another destination, without a measurement.
+base_rtt_is_known_in_a_queue() {
 	wire_to_h2 "rate 1gbit delay 10us"
-	# Whole segments tell; and what was told before is forgotten.
+	# Wait until earlier RTTs are too old. Only whole pacing segments give new RTTs.
 	sleep 0.5
 	traffic <<-EOF
 		0	flow old from=h1 to=h2 addr=$h2_v4 cc=timely rate=24000 every=0.002
@@ -132,15 +135,16 @@ path_is_known_in_a_queue() {
 		0.18	end
 	EOF
 	expect four_rate -le 50000
-	expect six_rate -ge 200000 "nobody could know"
+	expect six_rate -ge 200000 "the base RTT to this address is unknown"
 }
 
-# derived NAME: what a connection made of its path, by the last trace event
+# derived NAME: a path-dependent parameter of a connection, from the last trace event
 derived() {
-	sed -n "s/.*timely_derived: .* $1=\([0-9]*\).*/\1/p" $tracing/trace | tail -n 1
+	sed -n "s/.*timely_computed: .* $1=\([0-9]*\).*/\1/p" $tracing/trace | tail -n 1
 }
 
-# flow_over WIRE_TO_H2: a connection that knows nothing of another path
+# flow_over NETEM...: a connection over a link with these options, without measurements of the
+# previous link
 flow_over() {
 	wire_to_h2 "$1"
 	sleep 0.5
@@ -150,23 +154,23 @@ flow_over() {
 	EOF
 }
 
-what_was_derived_shows() {
+trace_event_shows_path_parameters() {
 	tracing_up
-	echo 1 >$tracing/events/timely/timely_derived/enable
+	echo 1 >$tracing/events/timely/timely_computed/enable
 	flow_over "rate 10gbit delay 10us"
 	near_ns=$(derived min_rtt_ns)
 	flow_over "rate 10gbit delay 500us"
 	far_ns=$(derived min_rtt_ns)
-	noise_ns=$(derived rtt_noise_ns)
-	late=$(derived late)
-	echo 0 >$tracing/events/timely/timely_derived/enable
+	aggregation_ns=$(derived ack_aggregation_ns)
+	rates_lag=$(derived rates_lag)
+	echo 0 >$tracing/events/timely/timely_computed/enable
 	expect near_ns -ge 20000
 	expect near_ns -le 30000
 	expect far_ns -ge 510000
 	expect far_ns -le 520000
-	expect noise_ns -eq 0
-	expect late -eq 2
+	expect aggregation_ns -eq 0
+	expect rates_lag -eq 2
 }
 
-run_cases hosts message_begins_with_its_part who_is_gone_does_not_count \
-	path_is_known_in_a_queue what_was_derived_shows
+run_cases hosts message_starts_with_its_share closed_connections_do_not_count \
+	base_rtt_is_known_in_a_queue trace_event_shows_path_parameters

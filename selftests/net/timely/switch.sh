@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# A live connection changes its congestion control, forth and back.
+# An open connection changes its congestion control, from and to timely, under traffic.
+# Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -9,11 +10,11 @@ need_tools insmod rmmod ip tc
 
 hosts() {
 	hosts_up "rate 1gbit delay 10us"
-	# One's bursts of 64 KB under CUBIC must not mean a queue to the other.
+	# CUBIC's packets of 64 KB cause RTTs of up to 2 ms, which must not lower timely's rate.
 	load_timely $gig t_high_ns=2000000 beta_ppm=0
 }
 
-# While one changes, another's rate stays what it was.
+# One connection changes its congestion control, the rate of another connection stays the same.
 under_traffic() {
 	for qdisc in fq noqueue; do
 		h1_qdisc $qdisc
@@ -42,8 +43,8 @@ under_traffic() {
 			(cubic_new_tx_packets - cubic_old_tx_packets)))
 		timely=$(((timely_new_tx_bytes - timely_old_tx_bytes) /
 			(timely_new_tx_packets - timely_old_tx_packets)))
-		expect cubic -ge 5000 "bytes a burst over $qdisc: TIMELY's limit is still there"
-		expect timely -le 3100 "bytes a burst over $qdisc: TIMELY's limit is not back"
+		expect cubic -ge 5000 "bytes per packet over $qdisc: segment_bytes still applies to CUBIC"
+		expect timely -le 3100 "bytes per packet over $qdisc: segment_bytes does not apply again"
 		expect_near other_got 50000 2
 	done
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The files of net.ipv4.timely in network namespaces, for sysctl.sh:
+"""Cases of sysctl.sh that read and write the files of net.ipv4.timely in namespaces:
 
 	sysctl.py CASE MODINFO [NAMESPACE]...
 
-What there is to know of the parameters is in MODINFO, the output of modinfo. Exits
-with a message at the first expectation that is not met.
+MODINFO is a file with modinfo's output, from which names and ranges of the parameters are
+read. Exits with a message at the first expectation that is not met.
 """
 
 import ctypes
@@ -19,9 +19,13 @@ import threading
 DIRECTORY = "/proc/sys/net/ipv4/timely/"
 LOADED = "/sys/module/tcp_timely/parameters/"
 CLONE_NEWNET = 0x40000000
-# With these any single other parameter may have any of its values.
+# With these values any other parameter may have any value of its range.
 WIDEST = {"t_low_ns": "0", "t_high_ns": "2000000000",
 	  "min_rate_kbps": "1", "max_rate_kbps": "800000000"}
+
+
+# Names of the previous release, and those that replace them
+DEPRECATED = {"line_rate_kbps": "link_rate_kbps", "rtt_noise_ns": "ack_aggregation_ns"}
 
 
 class Parameter:
@@ -61,7 +65,7 @@ def state():
 
 
 def refused(name, value, end="\n", why=errno.EINVAL):
-	"""Refused, and nothing is another than before."""
+	"""The write must fail with the error WHY and change no parameter."""
 	before = state()
 	try:
 		write(name, value, end)
@@ -85,12 +89,28 @@ def widen():
 
 def case_are_there():
 	names = [each.name for each in PARAMETERS] + ["preset"]
-	expect("what is in " + DIRECTORY, sorted(os.listdir(DIRECTORY)), sorted(names))
+	expect("what is in " + DIRECTORY, sorted(os.listdir(DIRECTORY)),
+	       sorted(names + list(DEPRECATED)))
 	for name in names:
 		expect("mode of " + name, os.stat(DIRECTORY + name).st_mode & 0o777, 0o644)
 	for name in names[:-1]:
 		with open(LOADED + name, encoding="ascii") as file:
 			expect(name, read(name), file.read().rstrip("\n"))
+
+
+def case_deprecated():
+	"""Names of the previous release set and show the parameters that replace them."""
+	for old, name in DEPRECATED.items():
+		expect("mode of " + old, os.stat(DIRECTORY + old).st_mode & 0o777, 0o644)
+		expect(old, read(old), read(name))
+		write(old, "1500")
+		expect(name, read(name), "1500")
+		write(name, "auto")
+		expect(old, read(old), "auto")
+		refused(old, "4294967295")
+	write("preset", "paper")
+	write("preset", "linux")
+	expect("preset", read("preset"), PRESETS[0])
 
 
 def case_both_ends():
@@ -103,7 +123,7 @@ def case_both_ends():
 			write(each.name, "auto")
 			expect(each.name, read(each.name), "auto")
 	widen()
-	# As people write numbers.
+	# Hexadecimal, and without a newline
 	write("delta_kbps", "0x10", end="")
 	expect("delta_kbps", read("delta_kbps"), "16")
 
@@ -130,7 +150,7 @@ def case_contradictions():
 	write("max_rate_kbps", "1000")
 	refused("max_rate_kbps", "999")
 	refused("min_rate_kbps", "1001")
-	# What is derived contradicts nothing.
+	# "auto" contradicts no other value.
 	write("t_high_ns", "auto")
 	write("t_low_ns", "1000000000")
 	refused("t_high_ns", "999999999")
@@ -138,19 +158,19 @@ def case_contradictions():
 
 
 def case_presets(namespace):
-	"""A preset by its file is what the module loads by that name."""
+	"""Writing a preset's name gives the parameters that loading with this preset gives."""
 	seen = {}
 	for preset in PRESETS:
 		write("t_high_ns", "2000000000")
 		write("hai_factor", "77")
 		write("loss_beta_ppm", "77")
-		expect("preset of what is no preset", read("preset"), "custom")
+		expect("preset of other values", read("preset"), "custom")
 		write("preset", preset)
 		expect("preset", read("preset"), preset)
 		seen[preset] = state()
 		for name in "", preset + "s", "LINUX", "no such":
 			refused("preset", name)
-		# What was read may be written, in the order of the names.
+		# All values that were read can be written back, in alphabetical order.
 		write("delta_kbps", "777")
 		saved = state()
 		expect("preset", saved["preset"], "custom")
@@ -170,7 +190,7 @@ def case_presets(namespace):
 
 
 def case_differ(first, second):
-	"""Each namespace has its own; a new one starts with the module's."""
+	"""Each namespace has its own parameters; a new one starts with the module's."""
 	enter(first)
 	before = state()
 	write("delta_kbps", "1111")
@@ -187,7 +207,7 @@ def case_differ(first, second):
 
 
 def as_nobody(value, *options):
-	"""What came of nobody's writing a number."""
+	"""Write delta_kbps as user "nobody": the exit status, and the value afterwards."""
 	done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
 			       *options, "sh", "-c", "echo %s >%sdelta_kbps" % (value, DIRECTORY)],
 			      check=False, stderr=subprocess.DEVNULL)
@@ -195,17 +215,17 @@ def as_nobody(value, *options):
 
 
 def case_permissions(first):
-	"""Who may administer the namespace may write, whoever it is; nobody else."""
+	"""A process with CAP_NET_ADMIN over the namespace may write, no other process."""
 	enter(first)
 	before = read("delta_kbps")
-	expect("nobody's try", as_nobody(5), (2, before))
+	expect("write without CAP_NET_ADMIN", as_nobody(5), (2, before))
 	may = "--inh-caps=+net_admin", "--ambient-caps=+net_admin"
-	expect("an administrator's", as_nobody(4321, *may), (0, "4321"))
-	expect("an administrator's", as_nobody(0, *may), (1, "4321"))
+	expect("write with CAP_NET_ADMIN", as_nobody(4321, *may), (0, "4321"))
+	expect("wrong value with CAP_NET_ADMIN", as_nobody(0, *may), (1, "4321"))
 
 
 def case_unload_while_open(first):
-	"""Whoever has a file open, or is reading and writing it, keeps nothing from going."""
+	"""Open files, and reads and writes in progress, do not prevent unloading."""
 	done = []
 
 	def write_on():
@@ -240,7 +260,7 @@ def case_unload_while_open(first):
 	done.append(None)
 	for each in threads:
 		each.join()
-	expect("what went wrong beside it", broken, [])
+	expect("errors of the writing threads", broken, [])
 
 
 def enter(namespace):

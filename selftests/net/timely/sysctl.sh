@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Parameters that change while connections run: the files of net.ipv4.timely, one set
-# a network namespace, and the congestion controls that are presets by name.
+# Parameters that change while connections run: the files of net.ipv4.timely, one set per network
+# namespace, and the congestion controls that are presets by name (timely_patched, ...).
+# Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +11,7 @@ need_tools insmod rmmod modinfo ip tc setpriv
 modinfo "$modules/tcp_timely.ko" >"$work/modinfo"
 of_h1=/proc/sys/net/ipv4/timely
 
-# files CASE [NAMESPACE]...: of sysctl.py
+# files CASE [NAMESPACE]...: run a case of sysctl.py
 files() {
 	case=$1
 	shift
@@ -20,7 +21,7 @@ files() {
 	}
 }
 
-# In a plan: run sh $work/set NAME VALUE..., in h1
+# For plans: "run sh $work/set NAME VALUE..." sets parameters of h1.
 cat >"$work/set" <<-EOF
 	while [ \$# -gt 0 ]; do
 		ip netns exec h1 sh -c "echo \$2 >$of_h1/\$1" || exit 1
@@ -32,7 +33,7 @@ echo "ip netns exec h1 ss -tin | grep -qw timely_patched" >"$work/is-patched"
 
 change() { must sh "$work/set" "$@"; }
 
-fresh() {
+reload_timely() {
 	(unload_timely) || exit 1
 	load_timely "$@"
 }
@@ -42,27 +43,38 @@ hosts() {
 	load_timely
 }
 
-are_there() {
-	fresh delta_kbps=3333 t_high_ns=auto
+files_are_there() {
+	reload_timely delta_kbps=3333 t_high_ns=auto
 	files are_there h1
 	files are_there
-	fresh
+	reload_timely
 	files are_there h2
 	unload_timely
 	[ ! -e $of_h1 ] || fail "the files are still there"
 }
 
-take_both_ends() { fresh; files both_ends h1; }
-refuse_the_rest() { fresh; files refusals h1; }
-refuse_contradictions() { fresh; files contradictions h1; }
-presets_are_loaded() { fresh; files presets h1; }
-namespaces_differ() { fresh; files differ h1 h2; }
-permissions() { fresh; files permissions h1; }
-unload_while_open() { fresh; files unload_while_open h1; }
+# Names of the previous release still work, and the kernel's log says which to use instead.
+deprecated_names() {
+	reload_timely preset=linux line_rate_kbps=10000000
+	files deprecated h1
+	warned_before=$(dmesg | grep -c 'tcp_timely: the name .* is deprecated') || :
+	expect warned_before -ge 4
+	reload_timely preset=target_delay link_rate_kbps=10000000
+	warned=$(dmesg | grep -c 'tcp_timely: the name .* is deprecated') || :
+	expect warned -eq "$warned_before" "new names"
+}
 
-# An operator is told what would have been right.
-says_what_is_allowed() {
-	fresh
+take_both_ends() { reload_timely; files both_ends h1; }
+refuse_invalid_values() { reload_timely; files refusals h1; }
+refuse_contradictions() { reload_timely; files contradictions h1; }
+presets_are_loaded() { reload_timely; files presets h1; }
+namespaces_differ() { reload_timely; files differ h1 h2; }
+permissions() { reload_timely; files permissions h1; }
+unload_while_open() { reload_timely; files unload_while_open h1; }
+
+# The kernel's log says which values are allowed.
+refusals_name_the_allowed_values() {
+	reload_timely
 	refused ip netns exec h1 sh -c "echo 0 >$of_h1/delta_kbps"
 	refused ip netns exec h1 sh -c "echo nonsense >$of_h1/preset"
 	refused ip netns exec h1 sh -c "echo 2000000000 >$of_h1/t_low_ns"
@@ -71,14 +83,14 @@ says_what_is_allowed() {
 	for message in "delta_kbps=0 refused: allowed are 1 to 100000000 (kbit/s)" \
 		"preset=nonsense refused: allowed are $presets" \
 		"t_low_ns=2000000000 refused: allowed are 0 to 1000000000 (ns)"; do
-		klog | grep -qF "$message" || fail "the kernel did not say: $message"
+		klog | grep -qF "$message" || fail "the kernel's log does not have: $message"
 	done
 }
 
-# A connection obeys the new value with its next ACK; other namespaces' do not.
+# Connections use a new value from the next ACK on; those of other namespaces are not affected.
 connections_follow() {
 	for qdisc in fq noqueue timely; do
-		fresh $steady first_rate_kbps=400000
+		reload_timely $steady first_rate_kbps=400000
 		insmod "$modules/sch_timely.ko" 2>/dev/null
 		h1_qdisc $qdisc
 		traffic <<-EOF
@@ -104,9 +116,9 @@ connections_follow() {
 	done
 }
 
-# The size of segments, which TCP is told, follows too.
+# The size of TCP's pacing segments follows segment_bytes, too.
 segments_follow() {
-	fresh $steady first_rate_kbps=200000 min_rate_kbps=200000
+	reload_timely $steady first_rate_kbps=200000 min_rate_kbps=200000
 	h1_qdisc fq
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
@@ -128,9 +140,10 @@ segments_follow() {
 	expect again -ge 12000
 }
 
-# All presets in turn under several connections, parameters of their own path and not.
+# All presets one after the other under several connections, with and without path-dependent
+# parameters.
 changes_under_traffic() {
-	fresh
+	reload_timely
 	h1_qdisc fq
 	presets=$(sed -n 's/^par.: *preset:.*: \(.*\) (charp)$/\1/p' "$work/modinfo" | tr -d ,)
 	{
@@ -153,11 +166,12 @@ changes_under_traffic() {
 	done
 }
 
-# What the path decides is right even where nothing is known of it.
+# All path-dependent parameters are "auto": transfers succeed even where TIMELY knows nothing of
+# the path.
 all_auto() {
 	autos=$(sed -n 's/^par.: *\([a-z0-9_]*\):.*, or auto\]$/\1=auto/p' "$work/modinfo")
 	# shellcheck disable=SC2086 # a list of them
-	fresh $autos
+	reload_timely $autos
 	wire_to_h2 "rate 10gbit delay 10us"
 	for qdisc in fq noqueue; do
 		h1_qdisc $qdisc
@@ -165,9 +179,9 @@ all_auto() {
 	done
 }
 
-# Presets by name obey no file, and say by their name what they are.
+# Congestion controls that are presets by name ignore the files of net.ipv4.timely.
 names_of_presets() {
-	fresh
+	reload_timely
 	h1_qdisc fq
 	change max_rate_kbps 50000
 	for name in timely_patched timely_paper timely_fast; do
@@ -195,9 +209,9 @@ names_of_presets() {
 	done
 }
 
-# "ip route ... congctl": for whoever goes there, unasked.
+# "ip route ... congctl NAME" chooses the congestion control for new connections by that route.
 names_of_routes() {
-	fresh
+	reload_timely
 	h1_qdisc fq
 	change max_rate_kbps 50000
 	must ip -n h1 route replace 10.7.0.0/16 via 10.7.1.1 congctl timely_patched
@@ -219,9 +233,9 @@ names_of_routes() {
 	must ip -n h1 route replace 10.7.0.0/16 via 10.7.1.1
 }
 
-# The sockets keep their namespace, and what belongs to it, until they are gone.
+# Sockets keep a deleted namespace, and its parameters, until the last of them is closed.
 namespace_goes_before_its_sockets() {
-	fresh
+	reload_timely
 	h1_qdisc fq
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=20000000 verify=1
@@ -236,7 +250,7 @@ namespace_goes_before_its_sockets() {
 	unload_timely
 }
 
-run_cases hosts are_there take_both_ends refuse_the_rest refuse_contradictions \
-	presets_are_loaded namespaces_differ permissions unload_while_open \
-	says_what_is_allowed connections_follow segments_follow changes_under_traffic \
+run_cases hosts files_are_there deprecated_names take_both_ends refuse_invalid_values \
+	refuse_contradictions presets_are_loaded namespaces_differ permissions unload_while_open \
+	refusals_name_the_allowed_values connections_follow segments_follow changes_under_traffic \
 	all_auto names_of_presets names_of_routes namespace_goes_before_its_sockets

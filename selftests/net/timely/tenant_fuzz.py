@@ -1,17 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""A tenant, root in user and network namespaces of its own, tries everything.
+"""Fuzzers of netlink and sysctls, run by a tenant: root in its own user and network namespaces.
 
-    tenant_fuzz.py nic SEED MESSAGES IFINDEX          NICs' settings: the device has none
+    tenant_fuzz.py nic SEED MESSAGES IFINDEX          settings of NICs; the device is not a NIC
     tenant_fuzz.py acker SEED MESSAGES may|may-not    the netlink family "timely_acker"
     tenant_fuzz.py sysctl SEED WRITES                 the files of net.ipv4.timely
-    tenant_fuzz.py deputy rule|rtt                    asked for by another process
+    tenant_fuzz.py deputy rule|rtt                    a request by a privileged process
 
-acker: a refused message changes nothing, and no rule appears where none may be added.
+acker: a refused message changes nothing; with may-not no rule can be added.
 sysctl: a refused write changes no file, and each file can be read afterwards.
-deputy is run as the host's root: a socket that a tenant opened is no way to use the
-privileges of a process that happens to write to it. It prints the errno and the words.
-It asks for a rule of the receiver, or for a qdisc with "owd rtt".
+deputy: run by the host's root, which writes a request to a socket that a tenant has opened. The
+kernel must check the tenant's privileges as well. The request adds a rule of the receiver, or a
+qdisc with "owd rtt". Prints the errno and the kernel's message.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ NOBODY = 65534
 
 
 def uapi_attributes(prefix):
-    """Attributes numbered as in the header, a copy of which is beside this file."""
+    """Numbers of attributes, read from a copy of the header beside this file."""
     here = os.path.dirname(os.path.abspath(__file__))
     with open(os.path.join(here, "timely.h"), encoding="ascii") as file:
         text = file.read()
@@ -55,7 +55,7 @@ class Acker(Family):
         self.id = struct.unpack("=H", answers[0][1])[0]
 
     def state(self):
-        """All that the family tells, as bytes."""
+        """The family's answer with all rules and settings, as bytes."""
         self.sock.send(self.message(ACKER_GET, b"", REQUEST))
         return self.sock.recv(1 << 17)[20:]
 
@@ -102,7 +102,7 @@ def answers_to(family, sent):
     while True:
         try:
             errors += [struct.unpack_from("=i", payload)[0]
-                       for kind, _, seq, payload in family.hear(socket.MSG_DONTWAIT)
+                       for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
                        if kind == ERROR and seq == sent]
         except BlockingIOError:
             return errors
@@ -174,7 +174,7 @@ def sysctl(seed, count):
         fd = os.open(DIRECTORY + name, os.O_WRONLY)
         error = None
         try:
-            # Not from the beginning: such a write means nothing.
+            # A write at another offset than 0
             if rng.random() < 0.05:
                 os.pwrite(fd, value, rng.randrange(1, 1 << 20))
             else:
@@ -210,7 +210,9 @@ class Qdiscs(Family):
 
 
 def tenants_socket(kind):
-    """A family's socket that nobody opened in user and network namespaces of its own."""
+    """A netlink socket that an unprivileged user has opened in its own user and network
+    namespaces: a pair of sockets to the user's process, its PID, the family's ID and the
+    descriptor."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     child = os.fork()
     if not child:
@@ -223,7 +225,7 @@ def tenants_socket(kind):
             os._exit(1)
         family = kind()
         socket.send_fds(theirs, [struct.pack("=H", family.id)], [family.sock.fileno()])
-        # The socket's owner must live: its namespace is asked for its privileges.
+        # Stay alive: the kernel checks the privileges in this process's namespace.
         theirs.recv(1)
         os._exit(0)
     theirs.close()

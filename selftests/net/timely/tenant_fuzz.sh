@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The fuzzers of netlink and of sysctls in the hands of a tenant: a user without any
-# privilege who is root in user and network namespaces of its own. Nothing that the tenant
-# sends changes the host's settings, or is written to the host's log.
+# The fuzzers of netlink and sysctls, run by a tenant: an unprivileged user who is root in its own
+# user and network namespaces. No message of the tenant changes the host's settings or writes to the
+# host's log. Topology: a veth pair in the tenant's namespace.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -18,7 +18,7 @@ hosts() {
 	load_timely
 	must insmod "$modules/sch_timely.ko"
 	must insmod "$modules/timely_acker.ko"
-	# The fuzzer of the qdisc takes many answers at once.
+	# netlink_fuzz needs a large receive buffer.
 	echo 16777216 >/proc/sys/net/core/rmem_max
 	must mkdir -p $shared
 	must cp "$modules/netlink_fuzz" "$here/timelyctl_genl.py" "$here/onramp_genl.py" \
@@ -34,7 +34,8 @@ hosts() {
 
 key=000102030405060708090a0b0c0d0e0f
 
-# All that a tenant may not change: the first namespace's settings. Counters may grow.
+# Print the settings of the initial network namespace, which a tenant must not change, without
+# counters.
 state_of_host() {
 	for each in onramp "onramp flows" acker nic; do
 		# shellcheck disable=SC2086 # words
@@ -44,7 +45,7 @@ state_of_host() {
 	tc qdisc show
 }
 
-# tenant COMMAND: with a device of its own, d0, and ever the same seeds
+# tenant COMMAND: run as a tenant with a device d0; the host's settings must stay the same
 tenant() {
 	klog_lines=$(klog | wc -l)
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps -all unshare -Urn sh -c "
@@ -60,8 +61,8 @@ tenant() {
 		diff "$work/host" "$work/host-now" | say_lines
 		fail "the host's settings have changed: $1"
 	}
-	klog | tail -n +$((klog_lines + 1)) | grep -E 'timely: .*refused' >"$work/told" || return 0
-	head -n 5 "$work/told" | say_lines
+	klog | tail -n +$((klog_lines + 1)) | grep -E 'timely: .*refused' >"$work/refusals" || return 0
+	head -n 5 "$work/refusals" | say_lines
 	fail "a tenant writes to the host's log: $1"
 }
 
@@ -92,21 +93,22 @@ sysctls() {
 	tenant "$python_of_tenant/tenant_fuzz.py sysctl $seed $((messages / 2))"
 }
 
-# A process of the host's root writes to a tenant's socket: a privileged program whose
-# output the tenant has redirected. The tenant gains nothing by it.
+# A privileged process writes a request to a netlink socket that a tenant has opened. (A tenant may
+# redirect the output of a privileged program to such a socket.) The kernel checks the privileges of
+# the tenant, too, so the request is refused.
 no_deputy() {
 	for what in rule rtt; do
 		must timeout 10 "$python" -I $shared/tenant_fuzz.py deputy $what
 		say "$(cat "$work/must")"
 		grep -q "^EPERM .*timely.tenants=1" "$work/must" ||
-			fail "$what: a tenant's socket was enough"
+			fail "$what: the request by a tenant's socket was not refused"
 	done
 }
 
-goodbye() {
+unload() {
 	rm -rf $shared
 	must "$ctl" onramp unauthenticated off
 	unload_timely
 }
 
-run_cases hosts qdisc_options nic_settings onramp_settings acker_settings sysctls no_deputy goodbye
+run_cases hosts qdisc_options nic_settings onramp_settings acker_settings sysctls no_deputy unload

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What a tenant, root in user and network namespaces of its own, may not do to the host: put
-# a probe on the packets of all namespaces, read what the host counts, write to its log.
+# Limits of a tenant, who is root in its own user and network namespaces: a tenant cannot make the
+# receiver read the packets of all namespaces, its ACKs do not change counters of other namespaces,
+# and it cannot write to the host's log.
+# Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -22,8 +24,7 @@ hosts() {
 	must chmod -R a+rx $shared
 }
 
-# A user without any privilege, in network and user namespaces of its own.
-# tenant COMMAND
+# tenant COMMAND: run by an unprivileged user in its own user and network namespaces
 tenant() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps -all unshare -Urn sh -c "$1"
 }
@@ -44,7 +45,8 @@ rules_need_the_host() {
 	must ip netns exec h2 "$ctl" acker del 10.0.0.0/8
 }
 
-# Each rule is the first one, or the last: the probe stays where it is, for some seconds.
+# The first rule adds a probe to a tracepoint, and deleting the last rule removes it, but only
+# seconds later: a loop does not add and remove the probe each time.
 rules_in_a_loop() {
 	must ip netns exec h2 sh -c "for i in \$(seq 20); do
 		$ctl acker add 10.0.0.0/8 && $ctl acker del 10.0.0.0/8 || exit 1
@@ -66,11 +68,12 @@ acks_are_counted_for_their_namespace() {
 	h1=$(counted h1)
 	mid=$(counted mid)
 	expect h1 -ge 100
-	expect mid -eq 0 "no connection of timely ends there"
+	expect mid -eq 0 "mid has no connections"
 }
 
-# The terminal of who reads the log obeys escape sequences.
-the_log_is_the_host_s() {
+# Values that a user has written are escaped in the log, so that they cannot control the terminal of
+# an administrator who reads the log. Tenants cannot write to the log at all.
+tenants_cannot_write_to_the_log() {
 	printf 'x\033[2Jy' >"$work/bytes"
 	refused sh -c "cat $work/bytes >$sysctls/preset"
 	klog >"$work/klog-now"
@@ -86,11 +89,11 @@ the_log_is_the_host_s() {
 	expect after -eq "$lines" "a tenant writes to the host's log"
 }
 
-goodbye() {
+unload() {
 	rm -rf $shared
 	hosts_down
 	unload_timely
 }
 
 run_cases hosts rules_need_the_host rules_in_a_loop acks_are_counted_for_their_namespace \
-	the_log_is_the_host_s goodbye
+	tenants_cannot_write_to_the_log unload

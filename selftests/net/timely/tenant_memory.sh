@@ -1,25 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# What sockets cost the host's memory: half a million of them come and go, and ten
-# seconds later the memory is as it was; a memory control group contains what its
-# sockets cost; a network namespace that has used up its budgets leaves another one on
-# the same qdisc unaffected.
+# Kernel memory of flows. After half a million sockets all of it is freed within ten seconds; a
+# memory control group limits the memory of its sockets; a network namespace that has used up its
+# budgets does not affect another one on the same qdisc. Topology: h1 -- h2, a veth pair, and
+# namespaces behind macvlans of h1's device.
 
 . "$(dirname "$0")/onramp_lib.sh"
 
 cgroups=$work/cgroup
 parameters=/sys/module/timely/parameters
-# Nobody takes what is sent there, and nobody answers.
+# An address that no host has
 nobody=10.7.2.99
 
-# That many exist at a time. Their memory is used again by the next, which is another
-# case than sockets that die for good; both are here.
+# Number of sockets that exist at the same time. The next ones reuse memory of earlier ones; the
+# last ones' memory must be freed.
 chunk=25000
 
-# On the debug kernel a socket takes ten times as long, and its checkers keep notes of
-# memory that has been freed (KASAN's quarantine, kmemleak): no object of ours is left, but
-# the kernel's memory tells less.
+# On the debug kernel a socket takes ten times as long, and the checkers keep freed memory for some
+# time (KASAN's quarantine, kmemleak), so the limit of memory is larger there.
 rounds=10
 slack_kb=1024
 if [ -w /sys/kernel/debug/kmemleak ]; then
@@ -29,7 +28,7 @@ fi
 
 storm() { ip netns exec h1 "$modules/many_sockets" "$@"; }
 
-# Of the kernel's memory in kB, with caches shrunk that keep empty slabs.
+# Print the kernel's memory, kB, after shrinking caches that keep empty slabs.
 memory_kb() {
 	for cache in /sys/kernel/slab/*/shrink; do
 		echo 1 >"$cache"
@@ -37,8 +36,8 @@ memory_kb() {
 	awk '/^(Slab|Percpu|KernelStack|PageTables):/ { kb += $2 } END { print kb }' /proc/meminfo
 }
 
-# Objects that h1 is charged for: queues, flow records, On-Ramp's states of flows. (The
-# kernel merges caches of a size, so /proc/slabinfo need not name ours.)
+# Print the number of objects in h1's budgets: queues, flow entries, On-Ramp's states of flows. (The
+# kernel may merge slab caches of equal size, so /proc/slabinfo does not tell.)
 objects() {
 	ip netns exec h1 "$modules/timelyctl" -j limits >"$work/limits"
 	"$python" -I -c 'import json, sys
@@ -63,9 +62,8 @@ hosts() {
 	echo +memory >"$cgroups/cgroup.subtree_control"
 }
 
-# UDP and TCP, nine to one. The second time the kernel's own tables and caches have the
-# size that sockets take.
-# comes_back QDISC...
+# comes_back QDISC...: UDP and TCP sockets, nine to one, leave no objects and little memory. A
+# smaller run before lets the kernel's own tables and caches grow.
 comes_back() {
 	h1_qdisc "$@"
 	must storm udp $nobody $chunk $chunk 100
@@ -98,10 +96,10 @@ memory_comes_back_with_onramp() {
 	comes_back timely onramp 50us owd relative
 }
 
-# Bytes of kernel objects charged to a group.
+# slab_of GROUP: print the bytes of kernel objects that are charged to the control group
 slab_of() { awk '$1 == "slab" { print $2 }' "$cgroups/$1/memory.stat"; }
 
-# within GROUP COMMAND...: as a member of the group
+# within GROUP COMMAND...: run the command in the control group
 within() {
 	group=$1
 	shift
@@ -109,8 +107,7 @@ within() {
 	sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cgroups/$group" "$@"
 }
 
-# What 5000 sockets add to their group's memory under a qdisc, in bytes: $charged
-# charged_under QDISC...
+# charged_under QDISC...: set $charged to the bytes that 5000 sockets add to their control group
 charged_under() {
 	h1_qdisc "$@"
 	must mkdir "$cgroups/tenant"
@@ -129,13 +126,13 @@ charged_to_the_sender() {
 	plain=$charged
 	charged_under timely onramp 50us owd relative
 	each=$(((charged - plain) / 5000))
-	say "a UDP socket's group is charged $each bytes more under timely with On-Ramp"
-	# A queue, a flow record and On-Ramp's state.
+	say "with timely and On-Ramp a UDP socket's group is charged $each bytes more"
+	# A queue, a flow entry and On-Ramp's state.
 	expect each -ge 4800
 	expect each -le 6500
 }
 
-# A group with little memory: its sockets end where its memory does, and ours with them.
+# A control group with little memory limits the number of its sockets, and so of TIMELY's objects.
 contained_in_a_group() {
 	h1_qdisc timely onramp 50us owd relative
 	must mkdir "$cgroups/tenant"
@@ -147,7 +144,7 @@ contained_in_a_group() {
 	say "limit 48 MB: at most $((peak >> 20)) MB used, $made objects left at its end, $kills killed"
 	expect kills -ge 1
 	expect peak -le $((50 << 20))
-	# Each socket has three.
+	# Each socket has three objects.
 	expect made -ge 3000
 	expect made -le 30000
 	sleep 10
@@ -182,8 +179,8 @@ set_limits() {
 	done
 }
 
-# For what follows: a socket sends packets of 1000 bytes at 1 MB/s; how late each is is
-# told against its socket's own even spacing.
+# tenant_plan: run the Python lines on standard input with helpers: sockets that send packets of
+# 1000 bytes at 1 MB/s, and how late packets are compared with even spacing.
 tenant_plan() {
 	{
 		cat <<-'EOF'
@@ -212,8 +209,8 @@ tenant_plan() {
 	onramp <"$work/tenants.plan"
 }
 
-# The first namespace has used up all its budgets, the second one notices nothing.
-a_full_budget_is_its_owners() {
+# The first namespace has used up all its budgets; the second one is not affected.
+a_full_budget_affects_only_its_namespace() {
 	h1_qdisc timely onramp 50us owd relative limit 100000
 	tenants_up
 	set_limits queues=100 flows=80 onramp_flows=60
@@ -253,7 +250,7 @@ a_full_budget_is_its_owners() {
 	expect t1_refused_queues -ge 200
 	expect t1_refused_onramp_flows -ge 40
 	expect shared -ge 200
-	expect crowd -eq 600 "packets of flows without a queue of their own arrive"
+	expect crowd -eq 600 "packets that arrive, also of flows that share a queue"
 	for name in queues flows onramp_flows; do
 		expect t2_$name -eq 20
 		expect t2_refused_$name -eq 0
@@ -267,19 +264,19 @@ a_full_budget_is_its_owners() {
 	tenants_down
 }
 
-# TCP without records, queues and On-Ramp: it carries its data all the same.
-nothing_allowed() {
+# With all budgets 0, TCP has no flow entries, queues and On-Ramp states, but still works.
+budgets_of_zero() {
 	h1_qdisc timely onramp 50us owd relative
 	set_limits queues=0 flows=0 onramp_flows=0
 	packets <<-'EOF'
 		transfers = [Transfer(4000000, rate=20000000), Transfer(4000000, cc="timely")]
 		carry(*transfers)
-		result(ok=all(t.ok for t in transfers), records=stats()["flows"])
+		result(ok=all(t.ok for t in transfers))
 		result(**{"took_ms_" + str(i): t.took // MS for i, t in enumerate(transfers)})
 	EOF
 	set_limits queues=1048576 flows=65536 onramp_flows=65536
 	expect ok -eq 1
-	# 4 MB at 20 MB/s, by TCP's stamps.
+	# 4 MB at 20 MB/s, by TCP's departure times.
 	expect took_ms_0 -ge 190
 	expect took_ms_0 -le 300
 	expect took_ms_1 -le 2000
@@ -294,12 +291,12 @@ limits_are_checked() {
 	set_limits flows=65536
 	ctl h2 limits
 	grep -q '^queues .*per-flow queues' "$work/must" || fail "timelyctl limits: $(cat "$work/must")"
-	# Anyone may ask, of the own namespace.
+	# Every user may read the limits of the own namespace.
 	must ip netns exec h2 setpriv --reuid=65534 --clear-groups "$modules/timelyctl" limits
 }
 
-# The qdisc is changed, reset, replaced and deleted while there is something to free.
-goes_while_it_frees() {
+# The qdisc is changed, reset, replaced and deleted while it frees idle flows.
+qdisc_goes_while_it_frees() {
 	for how in "qdisc replace dev eth0 root timely buckets 1024 limit 20000" \
 		"qdisc replace dev eth0 root pfifo" "qdisc del dev eth0 root" down; do
 		for wait in 0.3 3.2 0.5; do
@@ -321,7 +318,7 @@ goes_while_it_frees() {
 	expect_no_objects
 }
 
-# Below a qdisc that asks a class for packets only when it knows of some.
+# Idle flows are freed also below htb, which dequeues from a class only while it knows of packets.
 frees_in_a_class() {
 	must tc -n h1 -batch - <<-EOF
 		qdisc replace dev eth0 root handle 1: htb default 1
@@ -333,7 +330,7 @@ frees_in_a_class() {
 	expect made -ge 2000
 	sleep 8
 	expect_no_objects
-	# The class's qdisc goes while it frees.
+	# The class's qdisc is replaced while it frees flows.
 	must storm udp $nobody 2000 2000 0
 	sleep 3.1
 	must tc -n h1 qdisc replace dev eth0 parent 1:1 handle 3: pfifo
@@ -341,7 +338,7 @@ frees_in_a_class() {
 	expect_no_objects
 }
 
-# Each transmit queue's qdisc frees its own.
+# Below mq, the qdisc of each transmit queue frees its flows.
 frees_under_mq() {
 	must tc -n h1 -batch - <<-EOF
 		qdisc replace dev eth0 root handle 1: mq
@@ -369,7 +366,7 @@ frees_under_mq() {
 	expect buckets -eq 3
 }
 
-# The work that frees is waiting when the module goes.
+# The module is unloaded while the work item that frees flows is pending.
 unloaded_while_it_frees() {
 	h1_qdisc timely onramp 50us owd relative
 	must storm udp $nobody 5000 5000 0
@@ -381,11 +378,11 @@ unloaded_while_it_frees() {
 	sleep 2
 }
 
-# Memory runs out while sockets come and go; then all is as before.
+# Allocations fail while sockets are opened and closed; afterwards everything works as before.
 without_memory() {
 	failslab=/sys/kernel/debug/failslab
 	[ -d $failslab ] || {
-		say "this kernel has no failslab: not tried"
+		say "skipped: this kernel has no failslab"
 		return
 	}
 	h1_qdisc timely onramp 50us owd relative
@@ -404,7 +401,7 @@ without_memory() {
 	expect_no_objects
 }
 
-goes() {
+unload() {
 	must umount "$cgroups"
 	hosts_down
 	unload_timely
@@ -412,5 +409,6 @@ goes() {
 }
 
 run_cases hosts memory_comes_back memory_comes_back_with_onramp charged_to_the_sender \
-	contained_in_a_group a_full_budget_is_its_owners nothing_allowed limits_are_checked \
-	goes_while_it_frees frees_in_a_class frees_under_mq unloaded_while_it_frees without_memory goes
+	contained_in_a_group a_full_budget_affects_only_its_namespace budgets_of_zero limits_are_checked \
+	qdisc_goes_while_it_frees frees_in_a_class frees_under_mq unloaded_while_it_frees \
+	without_memory unload

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# timelyctl and the netlink family behind it: on devices without hardware stamps,
-# on the test NIC in all its moods, with and without the module, with and without
-# the right to change something; and the family alone, spoken to by a fuzzer.
+# timelyctl's commands for NICs and counters, and the netlink family "timely" that they use:
+# devices without hardware timestamps, all settings of the test NIC, the module loaded or not,
+# privileged and unprivileged users; and the netlink family without timelyctl, also fuzzed.
+# Topology: h1 == h2, test NICs (drivers/net/hwnic).
 #
-# What timelyctl says of drivers that are stranger than the test NIC is in
-# tools/timelyctl/test/.
+# tools/timelyctl/test/ tests timelyctl with answers of drivers that the test NIC does not give.
+# onramp_ctl.sh tests timelyctl's commands for On-Ramp.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -19,7 +20,8 @@ in_h2="ip netns exec h2"
 
 # ---- the program ----
 
-# ctl STATUS ARG...: here, or where $where is; output in $work/out and $work/err
+# ctl STATUS ARG...: timelyctl must exit with STATUS. It runs by the command $where if that is set
+# (another namespace or user). Its output is in $work/out and $work/err.
 ctl() {
 	wanted=$1
 	shift
@@ -31,14 +33,16 @@ ctl() {
 	}
 }
 
+# says REGEX: the last output of ctl must match
 says() {
 	grep -q -- "$1" "$work/out" "$work/err" || {
 		cat "$work/out" "$work/err" | say_lines
-		fail "it does not say: $1"
+		fail "the output does not have: $1"
 	}
 }
 
-# json EXPRESSION: of the first device that is shown, n, or of all, all
+# json EXPRESSION: a Python expression that must be true for the last JSON output of ctl: all is the
+# whole output, and n the first device if the output is a list of devices
 json() {
 	"$python" -I -c '
 import json, sys
@@ -46,11 +50,11 @@ all = json.load(open(sys.argv[1]))
 n = all[0] if isinstance(all, list) and all else None
 assert eval(sys.argv[2]), all' "$work/out" "$1" 2>"$work/json" || {
 		say_lines <"$work/json"
-		fail "not so: $1"
+		fail "not true: $1"
 	}
 }
 
-# shows DEVICE EXPRESSION
+# shows DEVICE EXPRESSION: json EXPRESSION must be true for "timelyctl nic show DEVICE"
 shows() {
 	ctl 0 -j nic show "$1"
 	json "$2"
@@ -58,8 +62,9 @@ shows() {
 
 # ---- devices ----
 
-# The hardware's settings, asked without timelyctl: rx and tx.
-stamping() {
+# hwtstamp DEVICE [RX TX]: read or set the device's hardware timestamp settings without timelyctl;
+# print the receive filter and the type of transmit timestamps
+hwtstamp() {
 	# shellcheck disable=SC2086 # a command
 	${where-} "$python" -I - "$@" <<-'EOF'
 		import array, fcntl, socket, struct, sys
@@ -72,18 +77,20 @@ stamping() {
 	EOF
 }
 
-expect_stamping() {
-	now=$(stamping "$1") || fail "the filter of $1 cannot be read"
+# expect_hwtstamp DEVICE "rx RX tx TX"
+expect_hwtstamp() {
+	now=$(hwtstamp "$1") || fail "the filter of $1 cannot be read"
 	[ "$now" = "$2" ] || fail "$1: $now, expected $2"
 }
 
+# HWTSTAMP_FILTER_NONE, _ALL and _PTP_V2_EVENT of linux/net_tstamp.h
 none=0
 all=1
 ptp=12
 
-# h1 and h2 with a NIC each, eth0, and a cable.
+# h1 and h2, each with a test NIC eth0, connected by a cable
 nics_up() {
-	# What a case has left that failed is its own affair.
+	# A case that has failed may have left its NICs and modules.
 	! is_loaded hwnic || nics_down
 	unload_timely
 	must insmod "$modules/hwnic.ko"
@@ -110,12 +117,13 @@ nics_down() {
 	within_seconds 10 rmmod hwnic || fail "hwnic cannot be unloaded"
 }
 
+# knob NAME VALUE: set a setting of h1's NIC, see drivers/net/hwnic/README.md
 knob() {
-	$in_h1 sh -c "echo $2 >/sys/class/net/eth0/hwnic/$1" || fail "knob $1"
+	$in_h1 sh -c "echo $2 >/sys/class/net/eth0/hwnic/$1" || fail "the NIC refuses $1 = $2"
 }
 
-# flow SECONDS: from h1 to h2, with timely
-flow() {
+# send_for SECONDS: a connection of timely from h1 sends to h2
+send_for() {
 	cat >"$work/flow.py" <<-'EOF'
 		import socket, sys, time
 		if sys.argv[1] == "receive":
@@ -140,15 +148,16 @@ flow() {
 	wait $receiver || fail "the receiver failed"
 }
 
+# counter NAME: print a counter of timelyctl rtt
 counter() {
 	ctl 0 -j rtt
 	"$python" -I -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' \
 		"$work/out" "$1"
 }
 
-# ---- without stamps, without the module ----
+# ---- without hardware timestamps, without the module ----
 
-devices_that_do_not_stamp() {
+devices_without_hardware_timestamps() {
 	must ip netns add h1
 	must ip -n h1 -batch - <<-EOF
 		link add v0 type veth peer name v1
@@ -159,9 +168,9 @@ devices_that_do_not_stamp() {
 		shows $dev 'n["can_stamp"] in ("software", "none") and n["rx_filter"] is None'
 		json 'n["hardware_rtt"]["state"] == "cannot" and n["hardware_rtt"]["uncertainty_ns"] is None'
 		ctl 0 nic show $dev
-		says 'not possible: this device does not stamp in hardware'
+		says 'not possible: this device does not timestamp in hardware'
 		ctl 3 nic enable $dev
-		says "$dev does not stamp received packets in hardware"
+		says "$dev does not timestamp received packets in hardware"
 		ctl 0 nic disable $dev
 	done
 	ctl 0 nic
@@ -172,7 +181,7 @@ devices_that_do_not_stamp() {
 	says 'no device "nosuch0"'
 	ctl 1 nic show d0 nosuch0
 	says 'd0: '
-	# Names that terminals and JSON need to be protected from.
+	# A device name with characters that JSON must escape and a terminal must not get.
 	odd=$(printf 'a"\\\033\303\244\377')
 	must ip -n h1 link set d0 name "$odd"
 	shows "$odd" 'n["ifname"] == "a\"\\\x1b\xe4\xff"'
@@ -214,7 +223,7 @@ shows_the_nic() {
 	json '[n[k] for k in ("gro", "tso")] == [False, False] and len(n["hints"]) == 1'
 	ctl 0 nic
 	says 'interrupt after 50 us or 32 packets'
-	says 'line rate       25 Gb/s'
+	says 'link rate       25 Gb/s'
 	must ip -n h1 link set eth0 down
 	must ip -n h1 link set eth0 name lan7
 	shows lan7 'n["ifname"] == "lan7" and not n["up"]'
@@ -223,35 +232,35 @@ shows_the_nic() {
 
 enable_and_disable() {
 	nics_up
-	stamped_before=$($in_h1 ethtool -S eth0 | sed -n 's/.*rx_stamped: //p')
-	expect stamped_before -eq 0
+	timestamped_before=$($in_h1 ethtool -S eth0 | sed -n 's/.*rx_stamped: //p')
+	expect timestamped_before -eq 0
 	ctl 0 nic enable eth0
-	says 'all received packets are stamped now (rx was none; tx is off as before)'
-	expect_stamping eth0 "rx $all tx 0"
+	says 'all received packets are timestamped now (rx was none; tx is off as before)'
+	expect_hwtstamp eth0 "rx $all tx 0"
 	must $in_h2 "$python" -I -c 'import socket
 sock = socket.socket(type=socket.SOCK_DGRAM)
 for _ in range(10): sock.sendto(b"x", ("10.7.0.1", 9))'
 	sleep 0.1
-	stamped=$($in_h1 ethtool -S eth0 | sed -n 's/.*rx_stamped: //p')
-	expect stamped -ge 10
+	timestamped_now=$($in_h1 ethtool -S eth0 | sed -n 's/.*rx_stamped: //p')
+	expect timestamped_now -ge 10
 	ctl 0 nic enable eth0
-	says 'stamped already'
+	says 'timestamped already'
 	ctl 0 nic disable eth0
-	expect_stamping eth0 "rx $none tx 0"
+	expect_hwtstamp eth0 "rx $none tx 0"
 	ctl 0 nic disable eth0
 	says 'already'
-	# As a PTP program has it.
-	must stamping eth0 $ptp 1
+	# The settings of a PTP program
+	must hwtstamp eth0 $ptp 1
 	shows eth0 'n["rx_filter"] == "ptpv2-event" and n["tx_type"] == "on"'
 	ctl 0 nic disable eth0
 	says "rx ptpv2-event is a PTP program's filter"
-	expect_stamping eth0 "rx $ptp tx 1"
+	expect_hwtstamp eth0 "rx $ptp tx 1"
 	ctl 0 nic enable eth0
 	says 'rx was ptpv2-event; tx is on as before'
-	expect_stamping eth0 "rx $all tx 1"
+	expect_hwtstamp eth0 "rx $all tx 1"
 	ctl 0 nic disable eth0
 	says 'restart it'
-	expect_stamping eth0 "rx $none tx 1"
+	expect_hwtstamp eth0 "rx $none tx 1"
 	nics_down
 }
 
@@ -260,11 +269,11 @@ ptp_only() {
 	knob stamp_all 0
 	shows eth0 'n["can_stamp"] == "hardware-ptp" and n["hardware_rtt"]["state"] == "cannot"'
 	for before in $none $ptp; do
-		must stamping eth0 $before 1
+		must hwtstamp eth0 $before 1
 		ctl 3 nic enable eth0
-		says 'stamps PTP packets only'
+		says 'timestamps PTP packets only'
 		says 'Nothing was changed'
-		expect_stamping eth0 "rx $before tx 1"
+		expect_hwtstamp eth0 "rx $before tx 1"
 	done
 	nics_down
 }
@@ -297,13 +306,13 @@ devices_on_top() {
 		says 'with no device below it'
 	done
 	shows bond7.9 'n["hardware_rtt"]["state"] == "cannot" and "nic show eth0" in n["hints"][0]'
-	# Not listed, as what counts is below.
+	# Without a name, timelyctl lists only the NICs, not the devices above them.
 	ctl 0 -j nic
 	json 'sorted(each["ifname"] for each in all) == ["eth0", "eth1"]'
 	must ip -n h1 link set eth1.4 netns h2
 	where=$in_h2 ctl 1 nic enable eth1.4
 	says 'in another network namespace'
-	for dev in eth0 eth1; do expect_stamping $dev "rx $none tx 0"; done
+	for dev in eth0 eth1; do expect_hwtstamp $dev "rx $none tx 0"; done
 	must ip link del hw1p
 	nics_down
 }
@@ -314,32 +323,34 @@ in_use() {
 	nics_up
 	load_timely
 	knob phc_drift_ppb -50000
-	knob noise_ns 5000
+	knob jitter_ns 5000
 	ctl 0 nic enable eth0
 	shows eth0 'n["hardware_rtt"]["state"] == "unseen" and n["hardware_rtt"]["pairs"] == 0'
 	ctl 0 nic
 	says 'waiting for ACKs'
-	flow 0.3
+	send_for 0.3
 	shows eth0 'n["hardware_rtt"]["state"] == "in-use" and n["hardware_rtt"]["allowed"]'
 	json 'n["hardware_rtt"]["pairs"] > 10000 and n["hardware_rtt"]["steps"] == 0'
 	json '0 < n["hardware_rtt"]["uncertainty_ns"] < 1000'
-	# A NIC that is slow makes a host that is fast.
+	# drift_ppb is the host's frequency relative to the NIC's, so a slow NIC has a positive drift.
 	json 'abs(n["hardware_rtt"]["drift_ppb"] - 50000) < 1000'
-	# The line, against the clock itself, of a later time.
-	cp "$work/out" "$work/line"
+	# The clock mapping must agree with a later reading of the NIC's clock.
+	cp "$work/out" "$work/mapping"
 	$in_h1 cat /sys/class/net/eth0/hwnic/phc_now >"$work/now"
-	"$python" -I - "$work/line" "$work/now" >"$work/off" <<-'EOF'
+	"$python" -I - "$work/mapping" "$work/now" >"$work/off" <<-'EOF'
 		import json, sys
-		line = json.load(open(sys.argv[1]))[0]["hardware_rtt"]
+		clock = json.load(open(sys.argv[1]))[0]["hardware_rtt"]
 		phc, mono = (int(word) for word in open(sys.argv[2]).read().split())
-		nic = phc - line["line_nic_ns"]
-		off = line["line_host_ns"] + nic + (nic * line["line_drift_q32"] >> 32) - mono
+		nic = phc - clock["map_nic_ns"]
+		off = clock["map_host_ns"] + nic + (nic * clock["map_drift_q32"] >> 32) - mono
+		if any(clock["map_" + key] != clock["line_" + key] for key in ("nic_ns", "host_ns", "drift_q32")):
+		    sys.exit("the deprecated keys line_* differ from map_*")
 		print(abs(off))
 	EOF
 	read -r off <"$work/off"
 	expect off -le 1000
 	ctl 0 nic
-	says 'in use: clock line good to [0-9]* ns, drift +[45][0-9][.][0-9] ppm, [0-9]* pairs, 0 steps$'
+	says 'in use: clock mapping good to [0-9]* ns, drift +[45][0-9][.][0-9] ppm, [0-9]* pairs, 0 steps$'
 	nics_down
 	unload_timely
 }
@@ -352,25 +363,29 @@ counters() {
 	cp "$work/out" "$work/json-names"
 	ctl 0 rtt
 	awk '{ print $1 }' "$work/out" >"$work/names"
-	"$python" -I -c 'import json, sys; print(*json.load(open(sys.argv[1])), sep="\n")' \
-		"$work/json-names" | cmp -s - "$work/names" || fail "other names in JSON"
-	[ "$(awk 'NF < 4' "$work/out")" = "" ] || fail "a counter without a word of what it is"
+	"$python" -I -c 'import json, sys
+names = dict.fromkeys(json.load(open(sys.argv[1])))
+# The deprecated name of probes_apart is only in the JSON output.
+names.pop("drains_apart")
+print(*names, sep="\n")' \
+		"$work/json-names" | cmp -s - "$work/names" || fail "JSON and text have different names of counters"
+	[ "$(awk 'NF < 4' "$work/out")" = "" ] || fail "a counter without a description"
 	ctl 0 nic enable eth0
-	flow 0.2
+	send_for 0.2
 	hardware=$(counter hardware)
 	expect hardware -gt 100
-	# Not any more, from one moment to the next.
+	# When the user switches hardware timestamps off, connections stop using them at once.
 	ctl 0 nic set eth0 hardware off
-	says 'hardware stamps will not be used'
+	says 'hardware timestamps are not used'
 	shows eth0 'n["hardware_rtt"]["state"] == "off" and not n["hardware_rtt"]["allowed"]'
 	driver_before=$(counter driver)
-	flow 0.05
+	send_for 0.05
 	still=$(counter hardware)
 	expect still -eq "$hardware"
 	driver=$(counter driver)
 	expect driver -gt "$driver_before"
 	ctl 0 nic set eth0 hardware on
-	flow 0.05
+	send_for 0.05
 	again=$(counter hardware)
 	expect again -gt "$hardware"
 	nics_down
@@ -381,51 +396,51 @@ settings() {
 	nics_up
 	load_timely
 	ctl 0 nic enable eth0
-	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "no record of eth0"
-	ctl 0 nic set eth0 line-rate 40000mbit
-	says 'eth0: 40 Gb/s counts as the line rate'
-	shows eth0 'n["line_rate_override_kbps"] == 40000000 and n["link_speed_mbps"] == 10000'
+	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "the module does not know eth0"
+	ctl 0 nic set eth0 link-rate 40000mbit
+	says 'eth0: the link rate is 40 Gb/s from now on'
+	shows eth0 'n["link_rate_override_kbps"] == 40000000 and n["link_speed_mbps"] == 10000'
 	ctl 0 nic
-	says 'line rate       40 Gb/s, set by hand; the link: 10 Gb/s'
-	says 'line-rate auto'
-	ctl 0 nic set eth0 line-rate 1tbit hardware off
-	shows eth0 'n["line_rate_override_kbps"] == 1000000000 and not n["hardware_rtt"]["allowed"]'
-	ctl 2 nic set eth0 line-rate 1.1tbit
-	ctl 0 nic set eth0 line-rate auto
-	shows eth0 'n["line_rate_override_kbps"] is None and not n["hardware_rtt"]["allowed"]'
-	# A new name is the same device.
-	ctl 0 nic set eth0 line-rate 5gbit
+	says 'link rate       40 Gb/s, set by hand; the NIC reports: 10 Gb/s'
+	says 'link-rate auto'
+	ctl 0 nic set eth0 link-rate 1tbit hardware off
+	shows eth0 'n["link_rate_override_kbps"] == 1000000000 and not n["hardware_rtt"]["allowed"]'
+	ctl 2 nic set eth0 link-rate 1.1tbit
+	ctl 0 nic set eth0 link-rate auto
+	shows eth0 'n["link_rate_override_kbps"] is None and not n["hardware_rtt"]["allowed"]'
+	# Settings stay when the device gets another name.
+	ctl 0 nic set eth0 link-rate 5gbit
 	must ip -n h1 link set eth0 down
 	must ip -n h1 link set eth0 name lan7
-	shows lan7 'n["line_rate_override_kbps"] == 5000000'
+	shows lan7 'n["link_rate_override_kbps"] == 5000000'
 	ctl 1 nic set lo hardware off
-	says 'does not stamp'
+	says 'does not timestamp'
 	nics_down
 	unload_timely
 }
 
-# ---- who may ----
+# ---- permissions and namespaces ----
 
-who_may() {
+permissions() {
 	nics_up
 	load_timely
-	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "no record of eth0"
+	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "the module does not know eth0"
 	where="$in_h1 $as_nobody"
 	shows eth0 'n["can_stamp"] == "hardware-all" and n["link_speed_mbps"] == 10000'
 	json 'n["rx_filter"] == "none" and n["gro"] and n["hardware_rtt"]["allowed"]'
 	ctl 0 rtt
 	ctl 1 nic enable eth0
-	says 'it takes root (CAP_NET_ADMIN): sudo timelyctl nic enable eth0'
-	expect_stamping eth0 "rx $none tx 0"
+	says 'nic enable needs root (CAP_NET_ADMIN): sudo timelyctl nic enable eth0'
+	expect_hwtstamp eth0 "rx $none tx 0"
 	ctl 1 nic set eth0 hardware off
-	says 'it takes root'
+	says 'needs root (CAP_NET_ADMIN)'
 	where=$in_h1 ctl 0 nic enable eth0
 	ctl 1 nic disable eth0
-	says 'it takes root'
-	expect_stamping eth0 "rx $all tx 0"
+	says 'needs root (CAP_NET_ADMIN)'
+	expect_hwtstamp eth0 "rx $all tx 0"
 	refused $in_h1 $as_nobody $genl set eth0 1000
-	grep -q EPERM "$work/refused" || fail "refused, but not for want of permission"
-	[ "$($in_h1 $genl get eth0)" = "0 1" ] || fail "something was changed"
+	grep -q EPERM "$work/refused" || fail "not refused with EPERM"
+	[ "$($in_h1 $genl get eth0)" = "0 1" ] || fail "the refused request has changed a setting"
 	nics_down
 	unload_timely
 }
@@ -433,23 +448,22 @@ who_may() {
 namespaces() {
 	nics_up
 	load_timely
-	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "no record of eth0"
-	# Numbers may be the same in both: a device of h2's own.
+	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "the module does not know eth0"
+	# Interface indexes are numbers of one namespace: h1 must not find the device of h2.
 	must ip -n h2 link add d0 index 4711 type dummy
 	refused $in_h1 $genl get 4711
-	grep -q 'ENODEV no such device' "$work/refused" || grep -q ENODEV "$work/refused" ||
-		fail "a device of another namespace is not unknown"
+	grep -q ENODEV "$work/refused" || fail "not ENODEV for a device of another namespace"
 	refused $genl get eth0
-	grep -q ENODEV "$work/refused" || fail "eth0 is known outside its namespace"
+	grep -q ENODEV "$work/refused" || fail "not ENODEV for eth0 outside its namespace"
 	must $in_h1 $genl set eth0 7000
-	[ "$($in_h1 $genl get eth0)" = "7000 1" ] || fail "h1: not set"
-	[ "$($in_h2 $genl get eth0)" = "0 1" ] || fail "h2: set as well"
+	[ "$($in_h1 $genl get eth0)" = "7000 1" ] || fail "h1: the link rate is not set"
+	[ "$($in_h2 $genl get eth0)" = "0 1" ] || fail "h2: the request of h1 has changed the NIC of h2"
 	nics_down
 	unload_timely
 }
 
-# More than a message holds, and each of them once.
-many_nics() {
+# The dump of 60 NICs needs several datagrams and shows each NIC once.
+dump_of_many_nics() {
 	nics_up
 	load_timely
 	i=0
@@ -461,30 +475,30 @@ many_nics() {
 	done >"$work/batch"
 	must ip -batch "$work/batch"
 	where=
-	within_seconds 5 $genl get n${i}p >"$work/get" || fail "no record of the last"
+	within_seconds 5 $genl get n${i}p >"$work/get" || fail "the module does not know the last NIC"
 	ctl 0 -j nic
 	json '[each["hardware_rtt"]["allowed"] for each in all if each["kind"] == "hwnic"] == [True] * 60'
 	must $genl dump
-	[ "$(sort -u "$work/must" | wc -l)" -eq 60 ] || fail "the dump has other than 60 names"
-	[ "$(wc -l <"$work/must")" -eq 60 ] || fail "the dump has some twice"
+	[ "$(sort -u "$work/must" | wc -l)" -eq 60 ] || fail "the dump does not have 60 different names"
+	[ "$(wc -l <"$work/must")" -eq 60 ] || fail "the dump shows NICs twice"
 	sed 's/link set .*//; s/link add \(.*\) type.*/link del \1/' "$work/batch" >"$work/unbatch"
 	must ip -batch "$work/unbatch"
 	nics_down
 	unload_timely
 }
 
-# ---- the family alone ----
+# ---- the netlink family without timelyctl ----
 
 refusals() {
 	nics_up
 	load_timely
-	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "no record of eth0"
+	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "the module does not know eth0"
 	read -r index <<-EOF
 		$($in_h1 cat /sys/class/net/eth0/ifindex)
 	EOF
 	$in_h1 $genl refusals "$index" >"$work/refusals" 2>&1 || {
 		say_lines <"$work/refusals"
-		fail "not refused as it should be"
+		fail "a request was not refused, or with another error or message"
 	}
 	nics_down
 	unload_timely
@@ -493,7 +507,7 @@ refusals() {
 fuzz() {
 	nics_up
 	load_timely
-	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "no record of eth0"
+	within_seconds 5 $in_h1 $genl get eth0 >"$work/get" || fail "the module does not know eth0"
 	index=$($in_h1 cat /sys/class/net/eth0/ifindex)
 	for right in may may-not; do
 		who=
@@ -503,7 +517,7 @@ fuzz() {
 			$in_h1 $who $genl fuzz $seed "${TIMELY_FUZZ_MESSAGES:-2000}" "$index" $right \
 				>"$work/fuzz" 2>&1 || {
 				say_lines <"$work/fuzz"
-				fail "fuzz, seed $seed${who:+, nobody}"
+				fail "the fuzzer failed: seed $seed, $right"
 			}
 			[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/fuzz"
 		done
@@ -512,8 +526,8 @@ fuzz() {
 	unload_timely
 }
 
-# Questions while what they are about comes and goes.
-under_questions() {
+# Queries while the modules and a NIC come and go
+queries_while_modules_come_and_go() {
 	nics_up
 	$genl ask 5 >"$work/asked" 2>&1 &
 	asker=$!
@@ -531,13 +545,13 @@ under_questions() {
 	done
 	wait $asker || {
 		say_lines <"$work/asked"
-		fail "the one who asked was answered wrongly"
+		fail "wrong answers to queries"
 	}
 	read -r asked <"$work/asked"
 	expect asked -ge 20
 	nics_down
 }
 
-run_cases devices_that_do_not_stamp without_the_module shows_the_nic enable_and_disable \
-	ptp_only devices_on_top in_use counters settings who_may namespaces many_nics refusals \
-	fuzz under_questions
+run_cases devices_without_hardware_timestamps without_the_module shows_the_nic enable_and_disable \
+	ptp_only devices_on_top in_use counters settings permissions namespaces dump_of_many_nics \
+	refusals fuzz queries_while_modules_come_and_go

@@ -1,18 +1,20 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The netlink family "timely", spoken without timelyctl.
+"""Tests of the netlink family "timely" without timelyctl, for timelyctl.sh.
 
-    timelyctl_genl.py get IFINDEX|NAME        its line rate override and use, or the refusal
-    timelyctl_genl.py dump                    all names, in datagrams as small as they come
-    timelyctl_genl.py set IFINDEX|NAME KBPS   an override of any 32 bits
-    timelyctl_genl.py refusals IFINDEX        requests that must be refused, and why
+    timelyctl_genl.py get IFINDEX|NAME        print the NIC's LINK_OVERRIDE_KBPS and NIC_USE; if
+                                              refused, the errno and the kernel's message
+    timelyctl_genl.py dump                    print the names of all NICs
+    timelyctl_genl.py set IFINDEX|NAME KBPS   set LINK_OVERRIDE_KBPS, any value of 32 bits
+    timelyctl_genl.py refusals IFINDEX        requests that must be refused, with their messages
     timelyctl_genl.py fuzz SEED MESSAGES IFINDEX may|may-not
-    timelyctl_genl.py ask SECONDS             questions, whether there is a module or not
+    timelyctl_genl.py ask SECONDS             queries, while the modules may come and go
 
-fuzz sends messages of every kind: right ones, unknown commands, attributes of any
-type, length and content, cut short, repeated, nested. It must hold that a refused
-one changes nothing, and that what is set stays in its range; and where the caller may
-not change anything, that nothing changes at all.
+fuzz sends valid and malformed messages: unknown commands, and attributes of any type, length and
+content, truncated, repeated and nested. A refused message changes nothing, and accepted values are
+in their ranges. With may-not, where the caller has no privileges, nothing changes at all.
+
+onramp_genl.py and tenant_fuzz.py use this module, too.
 """
 
 import errno
@@ -60,7 +62,7 @@ def attrs(data):
 
 
 def netlink_socket(protocol):
-    """One that is told the kernel's words, and not its own message again."""
+    """A netlink socket. The kernel's refusals have error messages, and no copy of the request."""
     sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
     sock.bind((0, 0))
     sock.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
@@ -69,7 +71,7 @@ def netlink_socket(protocol):
 
 
 class Family:
-    """A socket, and the family's number."""
+    """A socket for requests to the family "timely"."""
 
     def __init__(self):
         self.sock = netlink_socket(NETLINK_GENERIC)
@@ -86,8 +88,8 @@ class Family:
         return struct.pack("=IHHII", 16 + len(body), self.id if family is None else family,
                            flags, self.seq, 0) + body
 
-    def hear(self, flags=0, size=1 << 17):
-        """The messages of a datagram: type, flags, seq, payload."""
+    def receive(self, flags=0, size=1 << 17):
+        """Receive a datagram: (type, flags, sequence number, payload) of each message."""
         data = self.sock.recv(size, flags)
         while len(data) >= 16:
             length, kind, flags, seq, _ = struct.unpack_from("=IHHII", data)
@@ -95,11 +97,12 @@ class Family:
             data = data[(length + 3) & ~3:]
 
     def ask(self, command, body=b"", flags=REQUEST | ACK, family=None):
-        """A right message: its error, the kernel's words, the attributes of the answers."""
+        """Send a request. Returns the errno or 0, the kernel's error message, and a dict of
+        attributes for each answer."""
         self.sock.send(self.message(command, body, flags, family))
         answers = []
         while True:
-            for kind, flags, seq, payload in self.hear():
+            for kind, flags, seq, payload in self.receive():
                 if seq != self.seq:
                     continue
                 if kind not in (ERROR, DONE):
@@ -111,7 +114,7 @@ class Family:
                 return error, words[:-1].decode(), answers
 
     def state(self, device):
-        """Override and use."""
+        """(LINK_OVERRIDE_KBPS, NIC_USE) of a device"""
         error, words, answers = self.ask(NIC_GET, which(device))
         assert not error, (error, words)
         return (struct.unpack("=I", answers[0][OVERRIDE])[0], answers[0][USE][0])
@@ -119,7 +122,8 @@ class Family:
 
 def dump():
     family = Family()
-    # The kernel makes datagrams as large as what it was last asked to fill.
+    # The kernel fills datagrams up to the size of the largest buffer with which this socket has
+    # received, so a new socket with a small buffer gets several datagrams.
     small = Family()
     small.sock.close()
     small.sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
@@ -129,9 +133,9 @@ def dump():
     datagrams = 0
     while True:
         datagrams += 1
-        for kind, _, _, payload in small.hear(size=4096):
+        for kind, _, _, payload in small.receive(size=4096):
             if kind in (ERROR, DONE):
-                assert datagrams > 2, "all in one datagram"
+                assert datagrams > 2, "the dump fits into one datagram: the case shows nothing"
                 return
             print(attrs(payload[4:])[IFNAME][:-1].decode())
 
@@ -140,48 +144,49 @@ def refusals(index):
     family = Family()
     here = u32(IFINDEX, int(index))
     cases = [
-        ("no device", NIC_GET, b"", errno.EINVAL, "IFINDEX or by IFNAME"),
-        ("two devices", NIC_GET, here + attr(IFNAME, b"lo\0"), errno.EINVAL, "IFINDEX or by IFNAME"),
-        ("no such number", NIC_GET, u32(IFINDEX, 0x7FFFFFFF), errno.ENODEV, "no such device"),
-        ("a huge number", NIC_GET, u32(IFINDEX, 0xFFFFFFFF), errno.ENODEV, "no such device"),
-        ("number 0", NIC_GET, u32(IFINDEX, 0), errno.ERANGE, ""),
-        ("no such name", NIC_GET, attr(IFNAME, b"nosuch0\0"), errno.ENODEV, "no such device"),
-        ("no stamps", NIC_GET, attr(IFNAME, b"lo\0"), errno.ENOENT, "does not stamp"),
-        ("a name without end", NIC_GET, attr(IFNAME, b"lo"), errno.EINVAL, ""),
+        ("no device", NIC_GET, b"", errno.EINVAL, "either IFINDEX or IFNAME"),
+        ("two devices", NIC_GET, here + attr(IFNAME, b"lo\0"), errno.EINVAL, "either IFINDEX or IFNAME"),
+        ("unknown index", NIC_GET, u32(IFINDEX, 0x7FFFFFFF), errno.ENODEV, "no such device"),
+        ("index of 32 bits", NIC_GET, u32(IFINDEX, 0xFFFFFFFF), errno.ENODEV, "no such device"),
+        ("index 0", NIC_GET, u32(IFINDEX, 0), errno.ERANGE, ""),
+        ("unknown name", NIC_GET, attr(IFNAME, b"nosuch0\0"), errno.ENODEV, "no such device"),
+        ("no hardware timestamps", NIC_GET, attr(IFNAME, b"lo\0"), errno.ENOENT, "does not timestamp"),
+        ("a name without a NUL", NIC_GET, attr(IFNAME, b"lo"), errno.EINVAL, ""),
         ("a long name", NIC_GET, attr(IFNAME, b"a" * 200 + b"\0"), errno.EINVAL, ""),
-        ("a short number", NIC_GET, attr(IFINDEX, b"\1\0"), errno.EINVAL, ""),
-        ("a long number", NIC_GET, attr(IFINDEX, bytes(8)), errno.EINVAL, ""),
+        ("index of 2 bytes", NIC_GET, attr(IFINDEX, b"\1\0"), errno.EINVAL, ""),
+        ("index of 8 bytes", NIC_GET, attr(IFINDEX, bytes(8)), errno.EINVAL, ""),
         ("get with a setting", NIC_GET, here + attr(USE, b"\1"), errno.EINVAL, ""),
         ("nothing to set", NIC_SET, here, errno.EINVAL, "nothing to set"),
         ("use 2", NIC_SET, here + attr(USE, b"\2"), errno.ERANGE, ""),
         ("above 1 Tb/s", NIC_SET, here + u32(OVERRIDE, MAX_KBPS + 1), errno.ERANGE, "0 to 1000000000"),
-        ("far above", NIC_SET, here + u32(OVERRIDE, 0xFFFFFFFF), errno.ERANGE, "0 to 1000000000"),
-        ("half right", NIC_SET, here + attr(USE, b"\0") + u32(OVERRIDE, MAX_KBPS + 1),
+        ("all bits set", NIC_SET, here + u32(OVERRIDE, 0xFFFFFFFF), errno.ERANGE, "0 to 1000000000"),
+        ("one of two values out of range", NIC_SET, here + attr(USE, b"\0") + u32(OVERRIDE, MAX_KBPS + 1),
          errno.ERANGE, "0 to 1000000000"),
-        ("what is told", NIC_SET, here + attr(USE, b"\1") + u32(KBPS, 5), errno.EINVAL, ""),
-        ("unknown", NIC_SET, here + attr(USE, b"\1") + attr(77, b""), errno.EINVAL, ""),
-        ("set lo", NIC_SET, attr(IFNAME, b"lo\0") + attr(USE, b"\1"), errno.ENOENT, "does not stamp"),
-        ("counters with a wish", RTT_GET, here, errno.EINVAL, ""),
-        ("no command", 9, b"", errno.EOPNOTSUPP, ""),
+        ("a read-only attribute", NIC_SET, here + attr(USE, b"\1") + u32(KBPS, 5), errno.EINVAL, ""),
+        ("an unknown attribute", NIC_SET, here + attr(USE, b"\1") + attr(77, b""), errno.EINVAL, ""),
+        ("set lo", NIC_SET, attr(IFNAME, b"lo\0") + attr(USE, b"\1"), errno.ENOENT, "does not timestamp"),
+        ("a get with an attribute", RTT_GET, here, errno.EINVAL, ""),
+        ("an unknown command", 9, b"", errno.EOPNOTSUPP, ""),
     ]
     bad = 0
     before = family.state(index)
     for name, command, body, error, words in cases:
         got, said, _ = family.ask(command, body)
         if got != error or words not in said:
-            print(f"{name}: {errno.errorcode.get(got, got)} \"{said}\", not {errno.errorcode[error]}")
+            print(f"{name}: {errno.errorcode.get(got, got)} \"{said}\",",
+                  f"expected {errno.errorcode[error]} \"{words}\"")
             bad += 1
     got, said, _ = family.ask(NIC_GET, here, REQUEST | DUMP)
     if got != errno.EINVAL:
-        print(f"a dump of one: {got} \"{said}\"")
+        print(f"a dump with an index: errno {got} \"{said}\"")
         bad += 1
     for command in (NIC_SET, RTT_GET):
         got, said, _ = family.ask(command, here, REQUEST | DUMP)
         if got != errno.EOPNOTSUPP:
-            print(f"dump of {command}: {got} \"{said}\"")
+            print(f"a dump of command {command}: errno {got} \"{said}\"")
             bad += 1
     if family.state(index) != before:
-        print("a refused request has changed something")
+        print("a refused request has changed the NIC's settings:", before, family.state(index))
         bad += 1
     print(f"# {len(cases) + 3} requests, {bad} not refused as they should")
     sys.exit(bad > 0)
@@ -204,7 +209,7 @@ def any_attr(rng, index, depth=0):
         data = rng.randbytes(rng.choice([0, 1, 2, 3, 4, 8, rng.randrange(300)]))
     whole = attr(kind & 0xFFFF, data)
     if rng.random() < 0.05:
-        # A length that lies.
+        # A wrong length
         whole = struct.pack("=H", rng.choice([0, 1, 3, 4, 0xFFFF, rng.randrange(400)])) + whole[2:]
     return whole
 
@@ -241,7 +246,7 @@ def fuzz(seed, count, index, right):
         while True:
             try:
                 errors += [struct.unpack_from("=i", payload)[0]
-                           for kind, _, seq, payload in family.hear(socket.MSG_DONTWAIT)
+                           for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
                            if kind == ERROR and seq == sent]
             except BlockingIOError:
                 break
@@ -252,16 +257,16 @@ def fuzz(seed, count, index, right):
         assert after[0] <= MAX_KBPS and after[1] in (0, 1), (number, message, after)
         before = after
     print(f"# {count} messages, {refused} refused, {changed} changes, seed {seed}")
-    # A fuzzer that never gets through to anything proves nothing.
+    # Without accepted and refused messages the run would test nothing.
     assert refused and (changed > 0) == may, (refused, changed, may)
 
 
 def ask_on(seconds):
-    """Questions until the time is over, of whatever family is there."""
+    """Send queries for this time. Without the module they fail; answers must be complete."""
     until = time.monotonic() + float(seconds)
     asked = 0
     while time.monotonic() < until:
-        # The guest's time stands still while somebody computes.
+        # The guest's virtual time advances only while processes sleep.
         time.sleep(0.003)
         try:
             family = Family()

@@ -2,55 +2,55 @@
 # SPDX-License-Identifier: GPL-2.0
 """Traffic for TIMELY's functional tests.
 
-Reads a plan from standard input, one line an event:
+Reads a plan from standard input, one event per line:
 
 	SECONDS VERB KEY [NAME=VALUE]...
 
-carries it out in the guest's virtual time and prints what was seen, one
-KEY_SOMETHING=NUMBER a line, for the shell to evaluate. Every sender and
-receiver lives in this one process, with sockets in many network namespaces:
-under User Mode Linux a system call costs no virtual time, but a process costs
-much wall time. The verbs:
+carries out the plan in the guest's virtual time and prints the results, one
+KEY_NAME=NUMBER per line, for the shell to evaluate. All senders and receivers are
+sockets of this one process, in several network namespaces: under User Mode Linux a
+system call takes no virtual time, but starting a process takes much real time.
+The verbs:
 
 flow KEY from= to= addr= [cc=] [bytes=] [mss=] [cap=] [rate=] [every=] [verify=]
-	a connection from one namespace to another, which sends BYTES or, without,
-	until stopped. RATE, kbit/s, is of an application that writes every EVERY
-	seconds instead of always. CAP, kbit/s, is SO_MAX_PACING_RATE. Gives
-	KEY_done, KEY_bytes, KEY_us and, with verify=1, KEY_same: 1 if the
-	receiver's hash is the sender's.
+	a connection from one namespace to another, which sends BYTES or, without
+	bytes=, until it is stopped. With rate=, the application writes RATE kbit/s, in
+	parts every EVERY seconds; without, as much as fits. CAP, kbit/s, is
+	SO_MAX_PACING_RATE. Gives KEY_done, KEY_bytes, KEY_us and, with verify=1,
+	KEY_same: 1 if the receiver's hash equals the sender's.
 stop KEY, pause KEY, resume KEY
-	the flow's application ends, is silent, is no longer silent
+	the flow's application ends, stops writing, writes again
 set KEY [cc=] [cap=]
 	setsockopt on the flow's sender
 info KEY flow=
 	KEY_rate, kbit/s: the pacing rate, and other members of TCP_INFO
 goodput KEY flow= for=
-	KEY, kbit/s: what the receiver got in that time
+	KEY, kbit/s: the average rate of the receiver in that time
 watch KEY flow= for= every=
-	KEY_min, KEY_max, kbit/s: bounds of the pacing rate; KEY_lost_us: the longest
-	time in which TCP has waited for packets that it knew to be lost
+	KEY_min, KEY_max, kbit/s: lowest and highest pacing rate; KEY_lost_us: the longest
+	time for which TCP counted packets as lost that were not yet repaired
 reach KEY flow= rate= within= every= [acked=] [last=]
-	KEY_us: after how long the receiver's rate over EVERY was RATE, -1 if never;
-	RATE is a number or another verb's KEY, times a factor: g*0.9. With acked=1
-	the time runs from the next ACK of new data, KEY_began_us. With last=1 the
-	flow's application ends then
+	KEY_us: the time until the receiver's rate over EVERY seconds was RATE, -1 if
+	never; RATE is a number or another verb's KEY, times a factor: g*0.9. With acked=1
+	the time starts at the next ACK of new data, KEY_began_us. With last=1 the
+	flow's application ends afterwards
 ping KEY from= to= addr= for= every= [size=]
 	KEY_min, KEY_p50, KEY_p99, KEY_max, us: UDP round trips; KEY_lost
 rpc KEY from= to= addr= cc= count= [request=] [response=] [think=]
-	requests on one connection, answered after THINK seconds, a number or
-	several in turn, with commas. Gives KEY_done, the number answered, and
-	KEY_min, kbit/s: the lowest pacing rate seen
+	COUNT requests on one connection, each answered after THINK seconds; several
+	values with commas are used in turn. Gives KEY_done, the number of answers, and
+	KEY_min, kbit/s: the lowest pacing rate of all answers
 many KEY from= to= addr= cc= count= parallel= min= max=
-	COUNT connections of MIN to MAX bytes, PARALLEL at a time; the answer to
-	each is the CRC of what arrived. Gives KEY_done, KEY_same
+	COUNT connections of MIN to MAX bytes, PARALLEL at a time; the receiver answers
+	each with the CRC of the data. Gives KEY_done, KEY_same
 counters KEY ns=
-	what /proc/net/netstat and /proc/net/dev of the namespace count; of the
-	latter KEY_tx_bytes and KEY_tx_packets of eth0, where a segment is one packet
+	counters of the namespace: KEY_name for each of /proc/net/netstat, and
+	KEY_tx_bytes and KEY_tx_packets of eth0, which counts a GSO packet as one
 reload KEY dir= count=
-	both modules loaded and unloaded COUNT times. Gives KEY_done
+	load and unload timely and tcp_timely COUNT times. Gives KEY_done
 run WORDS...
-	a command, which must succeed
-end	the plan's end; otherwise it ends when all that was begun has ended
+	run a command, which must succeed
+end	end the plan; without it the plan ends when all of its flows have ended
 """
 
 import ctypes
@@ -68,17 +68,17 @@ import time
 import zlib
 
 LIMIT_S = 100			# no plan is longer, in virtual time
-CHUNK = 256 << 10		# bytes a write
-LOWAT = 128 << 10		# a wake-up a packet makes the guest 10x slower
+CHUNK = 256 << 10		# bytes of one write
+LOWAT = 128 << 10		# bytes; one wake-up per packet would make the guest 10x slower
 TCP_NOTSENT_LOWAT = 25
-FINIT_MODULE, DELETE_MODULE = 313, 176	# x86-64: User Mode Linux is
+FINIT_MODULE, DELETE_MODULE = 313, 176	# of x86-64, as User Mode Linux
 TCP_INFO_FORMAT = "=8B24I4Q6I4Q2I2Q4I"
 TCP_INFO_NAMES = {"state": 0, "ca_state": 1, "mss": 10, "unacked": 12,
 		  "lost": 14, "pmtu": 21, "rtt": 23, "cwnd": 26,
 		  "retrans": 31, "min_rtt": 39}
 PACING_RATE, BYTES_ACKED, BYTES_RECEIVED = 32, 34, 35
 
-# No part of it is like another, so a segment in the wrong place is seen.
+# Random data: a segment in the wrong place changes the hash.
 DATA = memoryview(random.Random(1).randbytes(1 << 20) * 2)
 SCRATCH = bytearray(1 << 20)
 
@@ -94,7 +94,7 @@ def check(result):
 
 
 class Loop:
-	"""Sockets that become ready and calls at a time, exact to the ns."""
+	"""An event loop for sockets that become ready and for calls at a time, in ns."""
 
 	def __init__(self):
 		self.epoll = select.epoll()
@@ -163,7 +163,7 @@ def call_in(ns, call, *args):
 
 
 def socket_in(ns, kind, addr):
-	"""A non-blocking socket of that namespace and addr's family."""
+	"""A non-blocking socket in a namespace, of the family of ADDR."""
 	family = socket.AF_INET6 if ":" in addr else socket.AF_INET
 	sock = call_in(ns, socket.socket, family, kind)
 	sock.setblocking(False)
@@ -173,13 +173,14 @@ def socket_in(ns, kind, addr):
 
 
 def abort_all():
-	"""No orphan may hold a namespace or a module, with data for minutes."""
+	"""Reset all connections. A closed socket with unsent data would keep its namespace
+	and the module in use for minutes."""
 	for sock in streams:
 		if sock.fileno() >= 0:
 			sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
 					struct.pack("ii", 1, 0))
 			sock.close()
-	# What was closed says good-bye: without a wire it would do so for minutes.
+	# Sockets that have already sent a FIN need this time to finish.
 	time.sleep(1)
 
 
@@ -218,13 +219,16 @@ def connect(sock, server):
 
 
 class Flow:
+	"""The verb flow: a sender and a receiver"""
+
 	def __init__(self, key, addr, bytes=None, cc=None, cap=None, mss=None,
 		     rate=None, every="0.001", verify=None, **ends):
 		self.key = key
 		self.left = int(bytes) if bytes else 1 << 60
+		# With rate=: bytes that the application writes every EVERY seconds
 		self.burst = int(int(rate) * 125 * float(every)) if rate else None
 		self.every = float(every)
-		self.due = 0
+		self.due = 0		# bytes to be written now, with rate=
 		self.next_tick = 0
 		self.silent = False
 		self.sent = 0
@@ -321,6 +325,8 @@ class Flow:
 
 
 class Ping:
+	"""The verb ping: UDP datagrams and their echoes"""
+
 	def __init__(self, key, addr, every, size="64", **rest):
 		self.key = key
 		self.rtts = []
@@ -366,6 +372,8 @@ class Ping:
 
 
 class Rpc:
+	"""The verb rpc: one request at a time on one connection"""
+
 	def __init__(self, key, addr, cc, count, request="100", response="100",
 		     think="0", **ends):
 		self.key = key
@@ -425,6 +433,8 @@ class Rpc:
 
 
 class Many:
+	"""The verb many: short connections to one listener"""
+
 	def __init__(self, key, addr, cc, count, parallel, min, max, **ends):
 		self.key = key
 		self.addr = addr
@@ -528,6 +538,7 @@ def do_watch(key, flow, every, **args):
 	rates = []
 	whole_us = [0]
 
+	# WHOLE_AT: the last time at which TCP counted no packet as lost
 	def sample(whole_at):
 		now = loop.now()
 		info = tcp_info(flow.sender)
@@ -616,7 +627,7 @@ def do_end():
 	def end():
 		loop.over = True
 
-	# After what is due at the same time.
+	# Later than other events of the same time.
 	loop.at(loop.now() + 0.001, end)
 
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Transfers over both families and every way to be paced: what arrives is what
-# was sent, and at the rate that is in force.
+# Transfers over IPv4 and IPv6, paced by fq, by TCP itself over another qdisc, or by TCP without a
+# qdisc: the data arrives unchanged and at the configured rate.
+# Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
@@ -20,11 +21,11 @@ content_is_right() {
 	done
 }
 
-# The one rate that the parameters leave must be the rate of the data, to 2 %.
+# With minimum rate = maximum rate, data is sent at that rate, within 2 %.
 rate_is_in_force() {
 	unload_timely
 	load_timely min_rate_kbps=100000 first_rate_kbps=100000 max_rate_kbps=100000
-	# By fq, and by TCP itself over a queue that knows no times, and over none.
+	# Paced by fq, by TCP over a qdisc that does not pace, and by TCP without a qdisc.
 	for qdisc in fq pfifo_fast noqueue; do
 		h1_qdisc $qdisc
 		for to in $h2_v4 $h2_v6; do
@@ -38,18 +39,18 @@ rate_is_in_force() {
 			EOF
 			expect_near got 100000 2
 			expect now_rate -eq 100000
-			# A burst is a segment of segment_bytes, not TCP's choice.
-			burst=$(((after_tx_bytes - before_tx_bytes) / (after_tx_packets - before_tx_packets)))
-			expect burst -le 16500 "bytes a burst over $qdisc"
+			# TCP hands over pacing segments of segment_bytes, not of its own size.
+			bytes=$(((after_tx_bytes - before_tx_bytes) / (after_tx_packets - before_tx_packets)))
+			expect bytes -le 16500 "per pacing segment over $qdisc"
 			least=12000
-			# Over fq, TCP of 6.1 sends bursts of 10 600 bytes on average.
+			# On Linux 6.1 pacing segments over fq have 10 600 bytes on average.
 			! kernel_before 6.12 || least=10000
-			expect burst -ge $least "bytes a burst over $qdisc"
+			expect bytes -ge $least "per pacing segment over $qdisc"
 		done
 	done
 }
 
-# A socket that got it unasked, as its host's default, is paced as well.
+# A socket that uses timely because it is the host's default is paced as well.
 default_of_the_host() {
 	echo timely >/proc/sys/net/ipv4/tcp_congestion_control
 	must ip netns exec h1 sh -c "echo timely >/proc/sys/net/ipv4/tcp_congestion_control"

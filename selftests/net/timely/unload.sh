@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Unloading: never under a socket, always without one.
+# Unloading of tcp_timely and timely: refused while a socket, a default or a module uses them, and
+# possible otherwise. Topology: h1 -- mid -- h2, 1 Gb/s.
 
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc
 references=/sys/module/tcp_timely/refcnt
 
-# A command of a plan: fails if the module can be unloaded or goes anyway.
+# A command for plans: fails unless rmmod refuses both modules as "in use".
 cat >"$work/try-unload" <<-'EOF'
 	for module in tcp_timely timely; do
 		rmmod $module 2>&1 | grep -q "in use" && [ -d /sys/module/$module ] || exit 1
@@ -41,19 +42,19 @@ refused_under_an_idle_socket() {
 		TIMELY, OTHER = b"timely", b"cubic"
 		def choose(sock, name):
 		    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name)
-		def held():
+		def modules_are_in_use():
 		    subprocess.run(["sh", sys.argv[1]], check=True)
-		# Chosen, chosen again, left and chosen before any connection.
+		# Set, set again, changed and set once more, without any connection.
 		never_connected = socket.socket()
 		for name in TIMELY, TIMELY, OTHER, TIMELY:
 		    choose(never_connected, name)
-		held()
+		modules_are_in_use()
 		choose(never_connected, OTHER)
 		listener = socket.socket()
 		choose(listener, TIMELY)
 		listener.bind(("127.0.0.1", 0))
 		listener.listen()
-		held()
+		modules_are_in_use()
 	EOF
 	within_seconds 1 is_unused || fail "still in use when the sockets are gone"
 	must rmmod tcp_timely
@@ -65,16 +66,16 @@ refused_as_the_default() {
 	read -r before </proc/sys/net/ipv4/tcp_congestion_control
 	echo timely >/proc/sys/net/ipv4/tcp_congestion_control
 	refused rmmod tcp_timely
-	is_loaded tcp_timely || fail "gone though it is the default"
+	is_loaded tcp_timely || fail "unloaded though timely is the default"
 	echo "$before" >/proc/sys/net/ipv4/tcp_congestion_control
 	must rmmod tcp_timely
 	must rmmod timely
 }
 
-engines_refused_under_a_door() {
+timely_refused_under_tcp_timely() {
 	load_timely
 	refused rmmod timely
-	is_loaded timely || fail "timely is gone though tcp_timely uses it"
+	is_loaded timely || fail "timely is unloaded though tcp_timely uses it"
 	must rmmod tcp_timely
 	must rmmod timely
 }
@@ -91,4 +92,4 @@ a_hundred_times() {
 }
 
 run_cases refused_under_a_socket refused_under_an_idle_socket refused_as_the_default \
-	engines_refused_under_a_door a_hundred_times
+	timely_refused_under_tcp_timely a_hundred_times

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A qdisc "timely" on the device lo for the tests of tc's plugin: preloaded, it
- * answers what tc asks about qdiscs in the kernel's place, so that what tc shows
- * can be tested without the module. It has all of an ordinary module's options
- * that On-Ramp has, and statistics of which some are not 0.
+ * A simulated qdisc "timely" on the device lo, for tests of the output of tc's plugin
+ * without the kernel module.
  *
- * FAKE_QDISC has words KEY=NUMBER: see the table.
+ * This object is preloaded into tc. It replaces send(), sendmsg() and recvmsg(): a request
+ * for qdiscs does not reach the kernel, and the answer is one qdisc with some options and
+ * statistics. Other requests go to the kernel.
+ *
+ * The environment variable FAKE_QDISC has words KEY=NUMBER that change the values in the
+ * table knobs[].
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,18 +31,20 @@ static struct {
 	const char *key;
 	long value;
 } knobs[] = {
-	{ "onramp", 0 },
-	{ "gain", 4096 },
-	{ "owd", TIMELY_OWD_ABSOLUTE },
-	{ "pause_max", 10000000 },
+	{ "onramp", 0 },	/* threshold, ns; 0: off */
+	{ "gain", 4096 },	/* in 65536ths */
+	{ "owd", TIMELY_OWD_RELATIVE },
+	{ "pause_max", 10000000 },	/* ns */
 	{ "strawman", 0 },
-	{ "clock_error", 0 },
-	{ "old", 0 },		/* the module knows nothing of On-Ramp */
-	{ "next", -1 },		/* ns until the next flow is due */
-	{ "signals", 0 },	/* in each of the bins */
+	{ "clock_error", 0 },	/* ns */
+	{ "split", -1 },	/* -1: the attribute is not sent */
+	{ "split_rate", 0 },
+	{ "old", 0 },		/* 1: a module from before On-Ramp */
+	{ "next", -1 },		/* ns until the next flow is due; -1: no flow waits */
+	{ "signals", 0 },	/* in each bin of delays */
 	{ "pauses", 0 },
 	{ "paused_ns", 0 },
-	{ "b", 0 },
+	{ "b", 0 },		/* in 65536ths */
 	{ "acks", 0 },
 	{ "shared", 0 },
 };
@@ -98,12 +103,21 @@ static void put_u8(struct nlmsghdr *n, int type, __u8 value)
 	put(n, type, &value, sizeof(value));
 }
 
+static void put_u64(struct nlmsghdr *n, int type, __u64 value)
+{
+	put(n, type, &value, sizeof(value));
+}
+
 static void put_options(struct nlmsghdr *n)
 {
 	struct rtattr *nest = put(n, TCA_OPTIONS, NULL, 0);
 
 	put_u32(n, TCA_TIMELY_LIMIT, 10000);
 	put_u8(n, TCA_TIMELY_LAZY, 1);
+	if (knob("split") >= 0) {
+		put_u32(n, TCA_TIMELY_SPLIT, knob("split"));
+		put_u64(n, TCA_TIMELY_SPLIT_RATE, knob("split_rate"));
+	}
 	if (!knob("old")) {
 		put_u32(n, TCA_TIMELY_ONRAMP, knob("onramp"));
 		put_u32(n, TCA_TIMELY_ONRAMP_GAIN, knob("gain"));
@@ -115,7 +129,7 @@ static void put_options(struct nlmsghdr *n)
 	end(n, nest);
 }
 
-/* Of an old module it ends where buckets_log does. */
+/* The statistics of a module from before On-Ramp end before onramp_b. */
 static void put_stats(struct nlmsghdr *n)
 {
 	struct rtattr *nest = put(n, TCA_STATS2, NULL, 0);
@@ -143,7 +157,7 @@ static void put_stats(struct nlmsghdr *n)
 	end(n, nest);
 }
 
-/* A dump of the one qdisc, and its end. */
+/* The answer to @request: a message with the qdisc, then the end of the dump. */
 static void make_answer(const struct nlmsghdr *request)
 {
 	struct nlmsghdr *n = (void *)answer;
@@ -170,7 +184,7 @@ static void make_answer(const struct nlmsghdr *request)
 	answer_bytes += NLMSG_ALIGN(n->nlmsg_len);
 }
 
-/* The port that the kernel would send to. */
+/* Address the answer to the port of the socket, as the kernel would: tc checks the port. */
 static void address(int fd)
 {
 	struct sockaddr_nl local = {};
@@ -185,9 +199,10 @@ static void address(int fd)
 	}
 }
 
-/* ---- libc's ---- */
+/* ---- functions of libc that are replaced ---- */
 
-static int is_ours(const void *data, size_t bytes)
+/* Prepares an answer if @data is a request for qdiscs. */
+static int answers(const void *data, size_t bytes)
 {
 	const struct nlmsghdr *n = data;
 
@@ -203,7 +218,7 @@ ssize_t send(int fd, const void *data, size_t bytes, int flags)
 	ssize_t (*real)(int fd, const void *data, size_t bytes, int flags) =
 		dlsym(RTLD_NEXT, "send");
 
-	return is_ours(data, bytes) ? (ssize_t)bytes : real(fd, data, bytes, flags);
+	return answers(data, bytes) ? (ssize_t)bytes : real(fd, data, bytes, flags);
 }
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
@@ -211,7 +226,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	ssize_t (*real)(int fd, const struct msghdr *msg, int flags) =
 		dlsym(RTLD_NEXT, "sendmsg");
 
-	if (msg->msg_iovlen && is_ours(msg->msg_iov->iov_base, msg->msg_iov->iov_len))
+	if (msg->msg_iovlen && answers(msg->msg_iov->iov_base, msg->msg_iov->iov_len))
 		return msg->msg_iov->iov_len;
 	return real(fd, msg, flags);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A driver for timelyctl's tests: linked with --wrap=ioctl it answers in the
- * place of the kernel, for any device, so that every driver that there might be
- * can be met without a NIC and without root.
+ * A simulated driver for timelyctl's tests, which need no NIC and no root.
  *
- * FAKE_NIC has words KEY=NUMBER: see the table. Each configuration that is set is
- * written to the file FAKE_LOG as "rx RX tx TX".
+ * timelyctl is linked with this file and with --wrap=ioctl, so that __wrap_ioctl() below replaces
+ * ioctl(). It answers for every device, as a driver would.
+ *
+ * The environment variable FAKE_NIC has words KEY=NUMBER that change the values in the table
+ * knobs[]. Each configuration that timelyctl sets is appended to the file that FAKE_LOG names, as
+ * "rx RX tx TX".
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -26,27 +28,27 @@ static struct {
 	const char *key;
 	long value;
 } knobs[] = {
-	{ "info_errno", 0 },	/* of ETHTOOL_GET_TS_INFO */
+	{ "info_errno", 0 },	/* errno of ETHTOOL_GET_TS_INFO; 0: success */
 	{ "so", 0x5f },		/* SOF_TIMESTAMPING_*: hardware and software */
 	{ "filters", 3 },	/* bits of rx filters: none and all */
 	{ "tx_types", 3 },	/* bits: off and on */
 	{ "phc", 0 },
-	{ "get_errno", 0 },	/* of SIOCGHWTSTAMP */
-	{ "set_errno", 0 },	/* of SIOCSHWTSTAMP */
-	{ "rx", 0 },		/* the filter that is set */
-	{ "tx", 0 },
-	{ "narrow", -1 },	/* the filter the driver makes of all */
-	{ "lies", 0 },		/* it answers "all" but reads back as narrow */
-	{ "tx_made", -1 },	/* the type of tx stamps it makes of any */
-	{ "stuck", 0 },		/* the first change is the last that works */
+	{ "get_errno", 0 },	/* errno of SIOCGHWTSTAMP */
+	{ "set_errno", 0 },	/* errno of SIOCSHWTSTAMP */
+	{ "rx", 0 },		/* present HWTSTAMP_FILTER_* */
+	{ "tx", 0 },		/* present HWTSTAMP_TX_* */
+	{ "narrow", -1 },	/* filter that the driver sets if asked for all packets; -1: all */
+	{ "lies", 0 },		/* 1: the driver sets "narrow" but answers that it set all */
+	{ "tx_made", -1 },	/* HWTSTAMP_TX_* that the driver always sets; -1: as asked */
+	{ "stuck", 0 },		/* 1: SIOCSHWTSTAMP works once and then fails */
 	{ "speed", 25000 },
 	{ "coalesce_errno", 0 },
 	{ "usecs", 0 },
 	{ "frames", 1 },
 	{ "adaptive", 0 },
-	{ "features", 4 },	/* how many it has names for */
-	{ "on", 3 },		/* bits: gro, tso, lro, gro-hw */
-	{ "random", 0 },	/* seed: answers are filled with noise */
+	{ "features", 4 },	/* number of offloads that the driver reports */
+	{ "on", 3 },		/* offloads that are on, bits: gro, tso, lro, gro-hw */
+	{ "random", 0 },	/* seed for answers of random bytes; 0: no random answers */
 };
 
 static const char * const feature_names[] = {
@@ -58,7 +60,7 @@ static long *knob(const char *key)
 	for (size_t i = 0; i < ARRAY_SIZE(knobs); i++)
 		if (strcmp(knobs[i].key, key) == 0)
 			return &knobs[i].value;
-	fprintf(stderr, "fake: what is %s?\n", key);
+	fprintf(stderr, "fake: unknown key %s\n", key);
 	abort();
 }
 
@@ -85,7 +87,8 @@ static int answer(long error)
 	return error ? -1 : 0;
 }
 
-static void noise(void *data, size_t bytes)
+/* Overwrites an answer with random bytes if "random" is set. */
+static void randomize(void *data, size_t bytes)
 {
 	unsigned char *to = data;
 
@@ -127,7 +130,7 @@ static int get_config(struct hwtstamp_config *config)
 		return answer(*knob("get_errno"));
 	config->rx_filter = *knob("rx");
 	config->tx_type = *knob("tx");
-	noise(config, sizeof(*config));
+	randomize(config, sizeof(*config));
 	return 0;
 }
 
@@ -139,11 +142,11 @@ static int get_info(struct ethtool_ts_info *info)
 	info->rx_filters = *knob("filters");
 	info->tx_types = *knob("tx_types");
 	info->phc_index = *knob("phc");
-	noise(info, sizeof(*info));
+	randomize(info, sizeof(*info));
 	return 0;
 }
 
-/* Three words of link modes, as recent kernels have. */
+/* Has three words of link modes, as recent kernels do. */
 static int get_link(struct ethtool_link_settings *link)
 {
 	if (link->link_mode_masks_nwords != 3) {
@@ -165,12 +168,12 @@ static int get_coalescing(struct ethtool_coalesce *coalesce)
 	coalesce->rx_coalesce_usecs = *knob("usecs");
 	coalesce->rx_max_coalesced_frames = *knob("frames");
 	coalesce->use_adaptive_rx_coalesce = *knob("adaptive");
-	noise(coalesce, sizeof(*coalesce));
+	randomize(coalesce, sizeof(*coalesce));
 	return 0;
 }
 
-/* What was written, or what a confused driver says. */
-static __u32 count_told(__u32 count)
+/* The number of entries that the driver reports: @count, or sometimes a wrong one with "random". */
+static __u32 reported_count(__u32 count)
 {
 	return *knob("random") && random() % 3 == 0 ? random() % (2 * count + 9) : count;
 }
@@ -183,9 +186,9 @@ static int get_feature_names(struct ethtool_gstrings *names)
 		memset(to, 0, ETH_GSTRING_LEN);
 		if (i < ARRAY_SIZE(feature_names))
 			snprintf(to, ETH_GSTRING_LEN, "%s", feature_names[i]);
-		noise(to, ETH_GSTRING_LEN);
+		randomize(to, ETH_GSTRING_LEN);
 	}
-	names->len = count_told(names->len);
+	names->len = reported_count(names->len);
 	return 0;
 }
 
@@ -193,9 +196,9 @@ static int get_features(struct ethtool_gfeatures *features)
 {
 	for (__u32 i = 0; i < features->size; i++) {
 		features->features[i].active = i ? 0 : *knob("on");
-		noise(&features->features[i], sizeof(features->features[i]));
+		randomize(&features->features[i], sizeof(features->features[i]));
 	}
-	features->size = count_told(features->size);
+	features->size = reported_count(features->size);
 	return 0;
 }
 
@@ -207,7 +210,7 @@ static int ask_ethtool(void *data)
 	switch (*(__u32 *)data) {
 	case ETHTOOL_GDRVINFO:
 		snprintf(driver->driver, sizeof(driver->driver), "fake");
-		noise(driver->driver, sizeof(driver->driver));
+		randomize(driver->driver, sizeof(driver->driver));
 		return 0;
 	case ETHTOOL_GET_TS_INFO:
 		return get_info(data);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The netlink families of modules timely and timely_acker for timelyctl's tests:
- * linked with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom it answers in
- * the place of the kernel, so that On-Ramp's commands can be tried without modules
- * and without root.
+ * The simulated netlink families of modules timely and timely_acker for timelyctl's tests, which
+ * need no modules and no root.
  *
- * FAKE_FAMILY has words KEY=NUMBER: see the table; without it the kernel answers.
- * What would change something is written to the file FAKE_LOG: the command, then
- * its attributes as NAME=HEX.
+ * timelyctl is linked with this file and with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom,
+ * so that the functions at the end of this file replace libmnl's.
+ *
+ * The environment variable FAKE_FAMILY has words KEY=NUMBER that change the values in the table
+ * knobs[]. If it is not set, requests go to the kernel. Requests that change something are appended
+ * to the file that FAKE_LOG names: the command, then its attributes as NAME=HEX.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -30,22 +31,22 @@ static struct {
 	const char *key;
 	long value;
 } knobs[] = {
-	{ "timely", 1 },	/* the module is loaded */
-	{ "acker", 1 },
-	{ "errno", 0 },		/* of all that is asked */
-	{ "why", 0 },		/* with a reason in words */
-	{ "keys", 0 },		/* the numbers 1 to that are known */
-	{ "used", 0 },
+	{ "timely", 1 },	/* 1: module timely is loaded */
+	{ "acker", 1 },		/* 1: module timely_acker is loaded */
+	{ "errno", 0 },		/* errno of all requests to the modules; 0: success */
+	{ "why", 0 },		/* 1: errors come with a message */
+	{ "keys", 0 },		/* the keys 1 to this number exist */
+	{ "used", 0 },		/* number of the used key; 0: none */
 	{ "unauthenticated", 0 },
-	{ "count", 0 },		/* of each counter */
-	{ "flows", 0 },		/* half of them of IPv6 */
-	{ "interrupted", 0 },	/* dumps before one that holds */
-	{ "rules", 0 },
-	{ "offset", 0 },
-	{ "drift", 0 },
-	{ "exists4", 0 },	/* errno of what is about IPv4 alone */
-	{ "exists6", 0 },
-	{ "random", 0 },	/* seed: answers are noise */
+	{ "count", 0 },		/* value of each counter */
+	{ "flows", 0 },		/* number of flows; every other flow is IPv6 */
+	{ "interrupted", 0 },	/* number of dumps that change meanwhile, before a complete one */
+	{ "rules", 0 },		/* number of rules of the receiver */
+	{ "offset", 0 },	/* offset of the receiver's test clock, ns */
+	{ "drift", 0 },		/* drift of the receiver's test clock, ppb */
+	{ "exists4", 0 },	/* errno of changes of IPv4 rules */
+	{ "exists6", 0 },	/* errno of changes of IPv6 rules */
+	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
 
 static char answer[60000];
@@ -56,11 +57,11 @@ static long *knob(const char *key)
 	for (size_t i = 0; i < ARRAY_SIZE(knobs); i++)
 		if (strcmp(knobs[i].key, key) == 0)
 			return &knobs[i].value;
-	fprintf(stderr, "fake: what is %s?\n", key);
+	fprintf(stderr, "fake: unknown key %s\n", key);
 	abort();
 }
 
-/* False: the kernel answers. */
+/* Reads FAKE_FAMILY. Returns 0 if it is not set. */
 static int read_knobs(void)
 {
 	static char text[256];
@@ -135,10 +136,10 @@ static void end_dump(const struct nlmsghdr *request, unsigned int portid)
 	close_message(message);
 }
 
-/* ---- what is in them ---- */
+/* ---- attributes ---- */
 
-/* Attributes of any type, length and content, and lengths that are wrong. */
-static void put_noise(struct nlmsghdr *message)
+/* Attributes with random types, lengths and contents, some with a wrong length. */
+static void put_random(struct nlmsghdr *message)
 {
 	for (int i = random() % 40; i > 0; i--) {
 		unsigned char data[64];
@@ -174,7 +175,7 @@ static void put_onramp(struct nlmsghdr *message)
 	put_counter(message, "bad_time");
 }
 
-/* The last one was held the longest. */
+/* Flow number @i, from 0. The last flow was paused the longest. */
 static void put_flow(struct nlmsghdr *message, int i)
 {
 	unsigned char address[16] = { 10, 0, 0, i, [15] = 1 };
@@ -218,7 +219,7 @@ static void put_acker(struct nlmsghdr *message)
 		put_rule(message, i);
 }
 
-/* A limit of 100 that the first budget has reached, if anything was refused. */
+/* Two budgets of 100. The first one is exhausted, and "count" objects were refused. */
 static void put_limits(struct nlmsghdr *message)
 {
 	static const char * const names[] = { "flows", "queues" };
@@ -288,7 +289,7 @@ static void write_log(const struct nlmsghdr *request)
 	fclose(file);
 }
 
-/* Rules of one family there may be already, or not. */
+/* The error of a request that adds or deletes a rule, by the address family of the rule. */
 static long rule_errno(const struct nlmsghdr *request)
 {
 	const struct nlattr *attr;
@@ -326,7 +327,7 @@ static void answer_one(const struct nlmsghdr *request, unsigned int portid,
 	struct nlmsghdr *message = add_genl(request, portid);
 
 	if (*knob("random"))
-		put_noise(message);
+		put_random(message);
 	else
 		put(message);
 	close_message(message);
@@ -339,7 +340,7 @@ static void answer_flows(const struct nlmsghdr *request, unsigned int portid)
 
 		message->nlmsg_flags = NLM_F_MULTI;
 		if (*knob("random"))
-			put_noise(message);
+			put_random(message);
 		else
 			put_flow(message, i);
 		close_message(message);
@@ -347,8 +348,11 @@ static void answer_flows(const struct nlmsghdr *request, unsigned int portid)
 	end_dump(request, portid);
 }
 
-/* An errno that ends the answer, or 1 if it is ended. */
-static long hear(const struct nlmsghdr *request, unsigned int portid)
+/*
+ * Writes the answer to a request. Returns 0 or a negative errno, with which the caller has to end
+ * the answer; 1 if the answer has its end already.
+ */
+static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 {
 	const struct genlmsghdr *header = mnl_nlmsg_get_payload(request);
 
@@ -375,8 +379,9 @@ static long hear(const struct nlmsghdr *request, unsigned int portid)
 	}
 }
 
-/* ---- libmnl's ---- */
+/* ---- functions of libmnl that are replaced ---- */
 
+/* Is the socket for generic netlink, and are the modules simulated? */
 static int is_ours(const struct mnl_socket *nl)
 {
 	int protocol = -1;
@@ -395,7 +400,7 @@ ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *reques
 		return send(mnl_socket_get_fd(nl), request, bytes, 0);
 	memset(answer, 0, sizeof(answer));
 	answer_bytes = 0;
-	err = hear(request, portid);
+	err = answer_request(request, portid);
 	if (err <= 0)
 		end(request, portid, err);
 	return bytes;

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# timelyctl without a NIC and without modules: its command line, and what it says
-# and does with every kind of driver, of which fake.c is one, and with On-Ramp, of
-# which fake_family.c is the kernel's side. Built with the address and
-# undefined-behaviour sanitizers. TAP on standard output.
+# Test timelyctl without a NIC and without modules: its command line, its output, and the requests
+# that it sends. fake.c simulates drivers, and fake_family.c the netlink families of the modules.
+# timelyctl is built with the address and undefined-behaviour sanitizers. TAP on standard output.
 #
-# With the kernel and the module it is tested in selftests/net/timely/timelyctl.sh.
+# selftests/net/timely/timelyctl.sh tests timelyctl with a kernel and the modules.
 
 set -u
 
@@ -18,13 +17,13 @@ PATH=$PATH:/usr/sbin:/sbin
 python=/usr/bin/python3
 number=0
 failed=0
-# Of the real program and of the one with the fake driver.
+# The program as it is installed, and the program that is linked with the simulated kernel.
 real=$work/real/timelyctl
 fake=$work/fake/timelyctl
-# Any device that there is: the fake driver answers for all.
+# A device that every host has: the simulated driver answers for all devices.
 dev=lo
 
-# result STATUS NAME: of the command before
+# result STATUS NAME: report a test; STATUS is that of the command before
 result() {
 	number=$((number + 1))
 	if [ "$1" -eq 0 ]; then
@@ -38,7 +37,9 @@ result() {
 	fi
 }
 
-# run "KEY=NUMBER..." ARG...: $status, and what was said and set
+# run "KEY=NUMBER..." ARG...: run timelyctl with a driver that fake.c simulates by these values. The
+# exit status is in $status, the text in $work/output and $work/errors, and $work/log has the
+# configurations or requests that timelyctl sent.
 run() {
 	rm -f "$work/log"
 	: >"$work/log"
@@ -48,7 +49,7 @@ run() {
 	status=$?
 }
 
-# ends STATUS: as it should, and no sanitizer has spoken
+# ends STATUS: the exit status was STATUS, and no sanitizer reported an error
 ends() {
 	[ $status -eq "$1" ] && ! grep -qE 'Sanitizer|runtime error' "$work/errors"
 }
@@ -56,13 +57,13 @@ ends() {
 says() { grep -q -- "$1" "$work/output"; }
 warns() { grep -q -- "$1" "$work/errors"; }
 quiet() { [ ! -s "$work/errors" ]; }
-# What was set, all of it: "rx 1 tx 0" and so on
+# set_was TEXT: the log is exactly TEXT, such as "rx 1 tx 0"
 set_was() { printf '%s' "${1:+$1
 }" | cmp -s - "$work/log"; }
 
 # ---- the command line ----
 
-# usage TEXT ARG...
+# usage TEXT ARG...: timelyctl refuses its arguments with a message that matches TEXT
 usage() {
 	text=$1
 	shift
@@ -73,29 +74,33 @@ usage() {
 
 command_line() {
 	usage 'Usage: timelyctl'
-	usage 'what is "nick"' nick
-	usage 'what is "x"' rtt x
-	usage 'limits: what is "x"' limits x
+	usage 'unknown command "nick"' nick
+	usage 'rtt: unexpected word "x"' rtt x
+	usage 'limits: unexpected word "x"' limits x
 	usage 'unrecognized option' --jason nic
-	usage 'which device' nic enable
-	usage 'which device' nic disable
-	usage 'which device' nic set
-	usage 'one device, not "b" as well' nic enable a b
-	usage 'is for show and rtt' -j nic enable $dev
-	usage 'line-rate or hardware' nic set $dev
-	usage 'what is "speed"' nic set $dev speed 10gbit
-	usage 'line-rate: a value is missing' nic set $dev line-rate
+	usage "the device's name is missing" nic enable
+	usage "the device's name is missing" nic disable
+	usage "the device's name is missing" nic set
+	usage 'give one device, not "b" as well' nic enable a b
+	usage 'nic enable: -j is only for commands that show something' -j nic enable $dev
+	usage 'a setting is missing: link-rate or hardware' nic set $dev
+	usage 'nic set: allowed are link-rate and hardware, not "speed"' nic set $dev speed 10gbit
+	usage 'link-rate: a value is missing' nic set $dev link-rate
 	usage 'hardware: allowed are on and off, not "yes"' nic set $dev hardware yes
-	usage 'hardware: allowed are on and off, not "On"' nic set $dev line-rate auto hardware On
+	usage 'hardware: allowed are on and off, not "On"' nic set $dev link-rate auto hardware On
 	for rate in '' 0 0bit 400bit 1e3 0x10 inf nan 10gb 10gbitx 1.2.3gbit .gbit gbit 1001gbit 2tbit \
 		99999999999999999999999999999999999999 '1 gbit'; do
-		usage "line-rate: allowed are auto and rates up to 1tbit" nic set $dev line-rate "$rate"
+		usage "link-rate: allowed are auto and rates up to 1tbit" nic set $dev link-rate "$rate"
 	done
-	# Good ones get as far as the device.
+	run "" nic set nosuch0 line-rate 25gbit
+	ends 1 && warns 'line-rate is deprecated and will be removed in the next release: use link-rate' &&
+		warns 'no device "nosuch0"'
+	result $? 'line-rate is deprecated'
+	# Valid rates are accepted: the error is that the device does not exist.
 	for rate in 1kbit 1000 10gbit 25Gbit 40000mbit 1.5gbit 3.125gbps 2.5GBIT 1tbit 1gibit 0.001mbit; do
-		run "" nic set nosuch0 line-rate $rate
+		run "" nic set nosuch0 link-rate $rate
 		ends 1 && warns 'no device "nosuch0"'
-		result $? "line-rate $rate"
+		result $? "link-rate $rate"
 	done
 	for args in help --help -h "nic --help"; do
 		# shellcheck disable=SC2086 # words
@@ -108,14 +113,14 @@ command_line() {
 	result $? "timelyctl --version"
 	run "" nic show nosuch0
 	ends 1 && warns 'no device "nosuch0"'
-	result $? "show: a device that is not there"
+	result $? "show: a device that does not exist"
 	for verb in enable disable; do
 		run "" nic $verb nosuch0
 		ends 1 && warns 'no device "nosuch0"' && set_was ""
-		result $? "$verb: a device that is not there"
+		result $? "$verb: a device that does not exist"
 		run "" nic $verb "$(printf 'a\033[2Jb')"
 		ends 1 && warns 'no device "a?\[2Jb"' && set_was ""
-		result $? "$verb: nothing in a name reaches the terminal"
+		result $? "$verb: control characters of a name are not printed"
 	done
 	onramp_command_line
 	! "$real" -j nic show $dev >/dev/full 2>"$work/errors" && warns 'cannot write'
@@ -123,60 +128,60 @@ command_line() {
 }
 
 onramp_command_line() {
-	usage 'onramp: what is "flow"' onramp flow
-	usage 'onramp flows: what is "x"' onramp flows x
-	usage 'on or off' onramp unauthenticated
+	usage 'onramp: unknown command "flow": allowed are' onramp flow
+	usage 'onramp flows: unexpected word "x"' onramp flows x
+	usage 'give on or off' onramp unauthenticated
 	usage 'allowed are on and off, not "1"' onramp unauthenticated 1
-	usage '-j is for' -j onramp unauthenticated on
-	usage 'key: what is "rotate"' key rotate
-	usage 'key list: what is "x"' key list x
-	usage 'key generate: what is "x"' key generate x
-	usage '-j is for' -j key generate
-	usage 'which number' key add
-	usage 'which number' key use
-	usage 'which number' key del
+	usage 'onramp unauthenticated: -j is only to show' -j onramp unauthenticated on
+	usage 'key: unknown command "rotate": allowed are' key rotate
+	usage 'key list: unexpected word "x"' key list x
+	usage 'key generate: unexpected word "x"' key generate x
+	usage 'key generate: -j is only for' -j key generate
+	usage 'the number of the key is missing' key add
+	usage 'the number of the key is missing' key use
+	usage 'the number of the key is missing' key del
 	for key in 0 256 -1 1x '' none; do
 		usage 'key add: allowed are 1 to 255, not' key add "$key"
 		usage 'key del: allowed are 1 to 255, not' key del "$key"
 	done
 	usage 'key use: allowed are 1 to 255 and none, not "0"' key use 0
-	usage 'key use: what is "2"' key use 1 2
-	usage 'key add: what is "x"' key add 1 - x
-	usage 'acker: what is "rules"' acker rules
-	usage 'acker show: what is "x"' acker show x
-	usage '-j is for' -j acker add any
-	usage 'data from where' acker add
+	usage 'key use: unexpected word "2"' key use 1 2
+	usage 'key add: unexpected word "x"' key add 1 - x
+	usage 'acker: unknown command "rules": allowed are' acker rules
+	usage 'acker show: unexpected word "x"' acker show x
+	usage 'acker add: -j is only for' -j acker add any
+	usage "the data's source is missing" acker add
 	for prefix in '' 10 10.0.0.0.0 10.0.0.0/33 10.0.0.0/-1 10.0.0.0/ 10.0.0.0/8x fd00::/129 fd00::g Any \
 		fd00:0000:0000:0000:0000:0000:0000:0000:0000:0000:0000; do
 		usage 'acker add: allowed are any and prefixes' acker add "$prefix"
 	done
-	usage '10.0.0.1/8 has bits beyond the length' acker del 10.0.0.1/8
-	usage 'fd00::1/127 has bits beyond the length' acker add fd00::1/127
-	usage 'what is "ports"' acker add any ports 5
+	usage '10.0.0.1/8: the bits after the prefix length must be 0' acker del 10.0.0.1/8
+	usage 'fd00::1/127: the bits after the prefix length must be 0' acker add fd00::1/127
+	usage 'unexpected word "ports": only port may follow' acker add any ports 5
 	usage 'port: a value is missing' acker add any port
 	for ports in 0 65536 5-4 5- -5 x 1-2-3 100000-5 ''; do
-		usage 'port: allowed are 1 to 65535, 80-90, not' acker add any port "$ports"
+		usage 'port: allowed are 1 to 65535 and ranges such as 80-90, not' acker add any port "$ports"
 	done
-	usage 'acker add: what is "x"' acker add any port 5 x
-	usage 'acker set: what?' acker set
-	usage 'what is "speed"' acker set speed 5
+	usage 'acker add: unexpected word "x"' acker add any port 5 x
+	usage 'acker set: a setting is missing' acker set
+	usage 'unknown setting "speed": allowed are every' acker set speed 5
 	usage 'every: a value is missing' acker set rate 5 every
 	usage 'every: 0 to 4294967295 are allowed, not "-1"' acker set every -1
 	usage 'rate: 0 to 4294967295 are allowed, not "1.5"' acker set rate 1.5
 	usage 'test-clock-drift: -2147483648 to' acker set test-clock-drift 2147483648
-	usage 'each once' acker set rate 1 rate 1 rate 1 rate 1 rate 1
+	usage 'give each setting once' acker set rate 1 rate 1 rate 1 rate 1 rate 1
 }
 
 # ---- show ----
 
-# shows "KEY=NUMBER..." TEXT: a line of what show says
+# shows "KEY=NUMBER..." TEXT: a line of `nic show` matches TEXT
 shows() {
 	run "$1" nic show $dev
 	ends 0 && quiet && says "$2"
 	result $? "show: $1: $2"
 }
 
-# show_json "KEY=NUMBER..." EXPRESSION: true of the object n
+# show_json "KEY=NUMBER..." EXPRESSION: EXPRESSION is true for the device n of `-j nic show`
 show_json() {
 	run "$1" -j nic show $dev
 	ends 0 && quiet && "$python" -I -c '
@@ -188,32 +193,32 @@ assert eval(sys.argv[2]), n' "$work/output" "$2" 2>>"$work/errors"
 
 show() {
 	shows "" 'hardware RTTs   not enabled: timelyctl nic enable lo$'
-	shows "" 'can stamp       in hardware all packets; clock /dev/ptp0$'
-	shows "" 'stamps now      rx none, tx off$'
-	shows "" 'line rate       25 Gb/s$'
-	shows "speed=2500" 'line rate       2.5 Gb/s$'
-	shows "speed=100" 'line rate       100 Mb/s$'
-	shows "speed=-1" 'line rate       not known$'
+	shows "" 'can timestamp   in hardware all packets; clock /dev/ptp0$'
+	shows "" 'timestamps now  rx none, tx off$'
+	shows "" 'link rate       25 Gb/s$'
+	shows "speed=2500" 'link rate       2.5 Gb/s$'
+	shows "speed=100" 'link rate       100 Mb/s$'
+	shows "speed=-1" 'link rate       not known$'
 	shows "rx=1" 'hardware RTTs   module timely not loaded: modprobe tcp_timely$'
-	shows "rx=12 tx=1" 'stamps now      rx ptpv2-event, tx on$'
-	shows "rx=99 tx=99" 'stamps now      rx unknown, tx unknown$'
-	shows "rx=1 get_errno=95" 'stamps now      the driver does not tell$'
+	shows "rx=12 tx=1" 'timestamps now  rx ptpv2-event, tx on$'
+	shows "rx=99 tx=99" 'timestamps now  rx unknown, tx unknown$'
+	shows "rx=1 get_errno=95" 'timestamps now  the driver does not report it$'
 	shows "rx=1 get_errno=95" 'hardware RTTs   module timely not loaded'
-	shows "get_errno=19" 'stamps now      unknown: No such device$'
-	shows "phc=-1" 'can stamp       in hardware all packets$'
-	shows "filters=0x1001" 'hardware RTTs   not possible: this NIC stamps PTP packets only$'
-	shows "filters=0x1001" 'can stamp       in hardware PTP packets only, in software all; '
-	shows "filters=0x1001 rx=1" 'can stamp       in hardware all packets'
-	shows "filters=1 so=0x1f" 'hardware RTTs   not possible: this device does not stamp in hardware$'
-	shows "so=0x18 phc=-1" 'can stamp       in software only$'
-	shows "so=0 phc=-1" 'can stamp       nothing$'
-	shows "info_errno=95" 'can stamp       nothing$'
+	shows "get_errno=19" 'timestamps now  unknown: No such device$'
+	shows "phc=-1" 'can timestamp   in hardware all packets$'
+	shows "filters=0x1001" 'hardware RTTs   not possible: this NIC timestamps PTP packets only$'
+	shows "filters=0x1001" 'can timestamp   in hardware PTP packets only, in software all; '
+	shows "filters=0x1001 rx=1" 'can timestamp   in hardware all packets'
+	shows "filters=1 so=0x1f" 'hardware RTTs   not possible: this device does not timestamp in hardware$'
+	shows "so=0x18 phc=-1" 'can timestamp   in software only$'
+	shows "so=0 phc=-1" 'can timestamp   nothing$'
+	shows "info_errno=95" 'can timestamp   nothing$'
 	shows "" 'coalescing      none, an interrupt for each packet$'
 	shows "usecs=50 frames=0" 'coalescing      interrupt after 50 us$'
 	shows "usecs=50 frames=32 adaptive=1" 'adapts to the load, now: interrupt after 50 us or 32 packets$'
 	shows "usecs=0 frames=32" 'coalescing      interrupt after 32 packets$'
 	shows "coalesce_errno=95" 'coalescing      not known$'
-	shows "usecs=50 frames=0" 'coalescing of 50 us is part of software RTTs: ethtool -C lo '
+	shows "usecs=50 frames=0" 'coalescing of 50 us is part of RTTs that end with driver timestamps: ethtool -C lo '
 	shows "on=0xf" 'offloads        GRO on, TSO on, LRO on, GRO-HW on$'
 	shows "on=0" 'offloads        GRO off, TSO off, LRO off, GRO-HW off$'
 	shows "features=2" 'offloads        GRO on, TSO on, LRO unknown, GRO-HW unknown$'
@@ -226,6 +231,8 @@ show() {
 	show_json "" 'n["rx_filter"] == "none" and n["tx_type"] == "off"'
 	show_json "" 'n["hardware_rtt"]["state"] == "not-enabled" and n["hardware_rtt"]["drift_ppb"] is None'
 	show_json "rx=1" 'n["hardware_rtt"]["state"] == "no-module"'
+	# For one release, JSON has the old names too.
+	show_json "" 'n["hardware_rtt"]["cross_timestamps"] == n["hardware_rtt"]["brackets"] == 0'
 	show_json "filters=0x1001 phc=-1" 'n["can_stamp"] == "hardware-ptp" and n["ptp_clock"] is None'
 	show_json "get_errno=95" 'n["rx_filter"] is None and n["tx_type"] is None'
 	show_json "" 'n["link_speed_mbps"] == 25000 and n["line_rate_override_kbps"] is None'
@@ -238,8 +245,8 @@ show() {
 	show_json "usecs=50 frames=0" 'len(n["hints"]) == 1 and "50 us" in n["hints"][0]'
 }
 
-# Whatever a driver answers: no fault, and valid JSON.
-noise() {
+# Whatever a driver answers, timelyctl succeeds, and prints valid JSON and printable text.
+random_drivers() {
 	seed=0
 	bad=0
 	while [ $seed -lt 100 ]; do
@@ -247,17 +254,18 @@ noise() {
 		run "random=$seed features=$((seed * 37 % 5000))" -j nic show $dev $dev
 		ends 0 && "$python" -I -m json.tool "$work/output" >/dev/null 2>>"$work/errors" || bad=$((bad + 1))
 		run "random=$seed features=$((seed % 70))" nic show $dev
-		# What a terminal obeys does not get through.
+		# Text has no control characters.
 		ends 0 && ! LC_ALL=C grep -q '[^ -~]' "$work/output" || bad=$((bad + 1))
 		[ $bad -eq 0 ] || break
 	done
 	[ $bad -eq 0 ]
-	result $? "show: drivers that answer noise, 100 seeds"
+	result $? "show: drivers with random answers, 100 seeds"
 }
 
 # ---- enable, disable ----
 
-# does "KEY=NUMBER..." VERB STATUS "SET..." TEXT
+# does "KEY=NUMBER..." VERB STATUS "SET..." TEXT: `nic VERB` ends with STATUS, sets the configurations
+# SET, and prints TEXT
 does() {
 	run "$1" nic "$2" $dev
 	ends "$3" && set_was "$4" && cat "$work/output" "$work/errors" | grep -q -- "$5"
@@ -265,43 +273,44 @@ does() {
 }
 
 changes() {
-	does "" enable 0 "rx 1 tx 0" 'all received packets are stamped now (rx was none; tx is off as before)'
+	does "" enable 0 "rx 1 tx 0" 'all received packets are timestamped now (rx was none; tx is off as before)'
 	does "tx=1" enable 0 "rx 1 tx 1" 'tx is on as before'
-	does "rx=1" enable 0 "" 'stamped already'
-	does "rx=12 tx=1" enable 0 "rx 1 tx 1" 'A PTP program had asked for ptpv2-event, which all includes'
-	does "filters=0x1001" enable 3 "" 'stamps PTP packets only, not all'
-	does "filters=1" enable 3 "" 'does not stamp received packets in hardware'
-	does "so=0x18" enable 3 "" 'does not stamp received packets in hardware'
-	does "info_errno=95" enable 3 "" 'does not stamp received packets in hardware'
+	does "rx=1" enable 0 "" 'timestamped already'
+	does "rx=12 tx=1" enable 0 "rx 1 tx 1" 'A PTP program had set the filter ptpv2-event; the filter all includes'
+	does "filters=0x1001" enable 3 "" 'timestamps PTP packets only, not all'
+	does "filters=1" enable 3 "" 'does not timestamp received packets in hardware'
+	does "so=0x18" enable 3 "" 'does not timestamp received packets in hardware'
+	does "info_errno=95" enable 3 "" 'does not timestamp received packets in hardware'
 	does "set_errno=34" enable 3 "" 'Nothing was changed'
 	does "narrow=12" enable 3 "rx 12 tx 0
-rx 0 tx 0" 'the driver chose ptpv2-event: .* Nothing was changed (rx none)'
+rx 0 tx 0" 'the driver chose ptpv2-event, .* Nothing was changed (rx none)'
 	does "narrow=12 lies=1 rx=9 tx=1" enable 3 "rx 12 tx 1
-rx 9 tx 1" 'the driver chose ptpv2-event: .* Nothing was changed (rx ptpv2-l2-event)'
+rx 9 tx 1" 'the driver chose ptpv2-event, .* Nothing was changed (rx ptpv2-l2-event)'
 	does "narrow=12 stuck=1 rx=9" enable 3 "rx 12 tx 0" 'its filter ptpv2-l2-event could not be restored'
-	does "get_errno=95" enable 0 "rx 1 tx 1" 'the driver does not tell what was before'
-	does "get_errno=95 tx_types=1" enable 0 "rx 1 tx 0" 'the driver does not tell what was before'
+	does "get_errno=95" enable 0 "rx 1 tx 1" 'the driver does not report the previous setting'
+	does "get_errno=95 tx_types=1" enable 0 "rx 1 tx 0" 'the driver does not report the previous setting'
 	does "get_errno=95 narrow=12" enable 3 "rx 12 tx 1
 rx 0 tx 1" 'the driver chose ptpv2-event'
-	does "tx_made=1" enable 0 "rx 1 tx 1" 'The driver made tx on of off'
-	does "set_errno=1" enable 1 "" 'it takes root (CAP_NET_ADMIN): sudo timelyctl nic enable lo'
-	does "set_errno=95" enable 1 "" 'does not let its stamps be set'
+	does "tx_made=1" enable 0 "rx 1 tx 1" 'The driver changed the timestamps of sent packets: tx was off and is on'
+	does "set_errno=1" enable 1 "" 'nic enable needs root (CAP_NET_ADMIN): sudo timelyctl nic enable lo'
+	does "set_errno=95" enable 1 "" 'has no setting for hardware timestamps'
 	does "set_errno=16" enable 1 "" 'the driver is busy'
 	does "set_errno=19" enable 1 "" 'ip link set lo up'
 	does "set_errno=5" enable 1 "" 'the driver refused: Input/output error'
 
-	does "rx=1" disable 0 "rx 0 tx 0" 'not stamped any more'
+	does "rx=1" disable 0 "rx 0 tx 0" 'not timestamped any more'
 	does "rx=1 tx=1" disable 0 "rx 0 tx 1" 'if a PTP program uses this NIC, restart it'
 	does "" disable 0 "" 'already'
 	does "so=0x18" disable 0 "" 'already'
 	does "rx=12" disable 0 "" "rx ptpv2-event is a PTP program's filter"
-	does "get_errno=95" disable 0 "rx 0 tx 1" 'not stamped any more'
+	does "get_errno=95" disable 0 "rx 0 tx 1" 'not timestamped any more'
 	does "rx=1 set_errno=1" disable 1 "" 'sudo timelyctl nic disable lo'
 }
 
 # ---- On-Ramp ----
 
-# onramp "KEY=NUMBER..." STATUS TEXT ARG...: the fake family's knobs, what is said
+# onramp "KEY=NUMBER..." STATUS TEXT ARG...: with modules that fake_family.c simulates by these values,
+# timelyctl ends with STATUS and prints a line that matches TEXT; an empty TEXT: prints nothing
 onramp() {
 	knobs=$1
 	wanted=$2
@@ -312,13 +321,13 @@ onramp() {
 	run "" "$@"
 	unset FAKE_FAMILY
 	cat "$work/output" "$work/errors" >"$work/all"
-	# No text is nothing at all.
 	if [ -z "$text" ]; then ends "$wanted" && [ ! -s "$work/all" ]
 	else ends "$wanted" && grep -q -- "$text" "$work/all"; fi
 	result $? "$*: $knobs: status $wanted, $text"
 }
 
-# sends "KEY=NUMBER..." "COMMAND ATTR=HEX..." ARG...: and is content
+# sends "KEY=NUMBER..." "COMMAND ATTR=HEX..." ARG...: timelyctl sends exactly these requests, and
+# succeeds without an error message
 sends() {
 	knobs=$1
 	request=$2
@@ -331,7 +340,7 @@ sends() {
 	result $? "$*: sends $request"
 }
 
-# onramp_json "KEY=NUMBER..." EXPRESSION ARG...: true of what is shown, n
+# onramp_json "KEY=NUMBER..." EXPRESSION ARG...: EXPRESSION is true for the output n of `timelyctl -j`
 onramp_json() {
 	knobs=$1
 	expression=$2
@@ -351,16 +360,16 @@ show_onramp() {
 	onramp "" 0 'OR-ACKs at UDP port 20306' onramp
 	onramp "" 0 'keys             none$' onramp show
 	onramp "keys=3 used=2" 0 'keys             1, 2 (used), 3$' onramp
-	onramp "" 0 'no key is known: no OR-ACK counts and none is sent' onramp
+	onramp "" 0 'there is no key: OR-ACKs are neither accepted nor sent' onramp
 	onramp "keys=1" 0 'no key is used: this host sends no OR-ACKs' onramp
 	onramp "unauthenticated=1" 0 'unauthenticated  ON$' onramp
-	onramp "unauthenticated=1" 0 'WARNING: unauthenticated OR-ACKs count: whoever' onramp
+	onramp "unauthenticated=1" 0 'WARNING: OR-ACKs without a key are accepted: anyone' onramp
 	onramp "count=18446744073709551615" 0 'sent .* 9223372036854775807  what it counts$' onramp
 	onramp "count=7" 0 'do all hosts have the same keys' onramp
-	onramp "count=7" 0 'are the clocks in step' onramp
+	onramp "count=7" 0 'because of impossible times' onramp
 	onramp "timely=0" 1 'not loaded: modprobe sch_timely where data is sent, timely_acker' onramp
 	onramp "errno=95" 1 'has no On-Ramp: it is older' onramp
-	onramp "" 0 'knows no flow' onramp flows
+	onramp "" 0 'On-Ramp has no flows' onramp flows
 	onramp "flows=2" 0 'tcp   \[a00:1::1\]:1001       \[ac00:1::1\]:80 .*50 us  0.50        10        1   1000 us     20 us$' onramp flows
 	onramp "flows=1" 0 'udp   10.0.0.0:1000         172.0.0.0:80 .*0 ns         -$' onramp flows
 	onramp "flows=5 interrupted=3" 0 '1004' onramp flows
@@ -385,7 +394,7 @@ limits() {
 	onramp "count=9" 0 '^queues  *7  *100  *0  objects of a kind$' limits
 	onramp "count=9" 0 'flows: the limit was reached; .*/parameters/max_flows$' limits
 	onramp "timely=0" 1 'not loaded: modprobe' limits
-	onramp "errno=95" 1 'knows no limits: it is older' limits
+	onramp "errno=95" 1 'does not report limits: it is older' limits
 	onramp "errno=22 why=1" 1 'because of the moon' limits
 	onramp_json "count=9" 'n["flows"] == {"used": 100, "limit": 100, "refused": 9}' limits
 	onramp_json "" 'list(n) == ["flows", "queues"] and n["queues"]["used"] == 7' limits
@@ -405,7 +414,7 @@ keys() {
 	sends "" "key-set key=ff secret=$wire" key add 255 - <"$work/key"
 	sends "" "key-set key=01 secret=$wire" key add 1 <"$work/key"
 	onramp "keys=7" 1 'key 7 exists: .*KEY ROTATION' key add 7 "$work/key" && set_was ""
-	result $? "key add: replaces none"
+	result $? "key add: does not replace a key"
 	for bad in '' 00 ${secret}0 "$secret $secret" "g${secret#?}" "$secret
 $secret"; do
 		printf '%s\n' "$bad" >"$work/bad"
@@ -415,22 +424,22 @@ $secret"; do
 		*)	onramp "" 1 'a key is one line of 32 hex digits' key add 1 "$work/bad" ;;
 		esac
 		[ -z "$bad" ] || ! grep -q -- "$bad" "$work/output" "$work/errors"
-		result $? "key add: what was read is not told"
+		result $? "key add: the text that was read is not printed"
 	done
 	onramp "" 1 'a key is one line of 32 hex digits' key add 1 /dev/null
 	onramp "" 1 'cannot read "/nonexistent": No such file' key add 1 /nonexistent
-	onramp "" 1 'can be read by everyone in ps' key add 1 $secret
+	onramp "" 1 'every user can read a key on the command line' key add 1 $secret
 	! grep -qi $secret "$work/output" "$work/errors"
-	result $? "key add: a key on the command line is not told again"
+	result $? "key add: a key on the command line is not printed"
 	chmod 644 "$work/key"
-	onramp "" 0 'others may read ".*/key": chmod 600' key add 1 "$work/key"
+	onramp "" 0 'other users may read ".*/key": chmod 600' key add 1 "$work/key"
 	sends "keys=7" "onramp-set used=07" key use 7
 	sends "keys=7" "onramp-set used=00" key use none
 	sends "keys=7" "key-del key=07" key del 7
 	onramp "errno=16 why=1" 1 'because of the moon' key del 7
 	onramp "errno=1" 1 'sudo timelyctl key use' key use 7
 	onramp "timely=0" 1 'module timely is not loaded' key add 7
-	onramp "" 0 'WARNING: OR-ACKs without a key count now' onramp unauthenticated on
+	onramp "" 0 'WARNING: OR-ACKs without a key are accepted now' onramp unauthenticated on
 	set_was "onramp-set unauthenticated=01"
 	result $? "onramp unauthenticated on"
 	sends "" "onramp-set unauthenticated=00" onramp unauthenticated off
@@ -448,10 +457,10 @@ acker() {
 	onramp "rules=3" 0 '^    a00::/8 port 80$' acker show
 	onramp "rules=3" 0 '^    10.0.0.0/8 port 80-81$' acker
 	onramp "rules=3" 0 '^rules: 3 of 256$' acker
-	onramp "" 0 'no data is answered: timelyctl acker add' acker
+	onramp "" 0 'there is no rule, so no data is answered by OR-ACKs: timelyctl acker add' acker
 	onramp "rules=1" 0 'no key is used, so no OR-ACKs are sent' acker
 	onramp "rules=1 unauthenticated=1" 0 'WARNING: OR-ACKs are sent without a key' acker
-	onramp "offset=-500 drift=-7" 0 'pretended clock: -500 ns, -7 ppb$' acker
+	onramp "offset=-500 drift=-7" 0 'test clock: offset -500 ns, drift -7 ppb$' acker
 	onramp "acker=0" 1 'not loaded: modprobe timely_acker' acker
 	onramp "errno=1" 1 'sudo timelyctl acker add' acker add any
 	onramp "errno=22 why=1" 1 'because of the moon' acker set every 5
@@ -468,7 +477,7 @@ acker() {
 	sends "" "rule-add prefix=00000000 length=00 first=ffff last=ffff" acker add 0.0.0.0/0 port 65535
 	sends "" "rule-add prefix=00000000 length=00
 rule-add prefix=00000000000000000000000000000000 length=00" acker add any
-	# EEXIST and ENOENT of one of the two
+	# One of the two rules exists already (EEXIST), or does not exist (ENOENT).
 	sends "exists4=17" "rule-add prefix=00000000 length=00
 rule-add prefix=00000000000000000000000000000000 length=00" acker add any
 	onramp "exists6=17" 0 '' acker add any
@@ -481,8 +490,8 @@ rule-add prefix=00000000000000000000000000000000 length=00" acker add any
 		acker set every 1500 rate 1 test-clock-offset -500 test-clock-drift -7
 }
 
-# Whatever the kernel answers: no fault, valid JSON, and nothing a terminal obeys.
-onramp_noise() {
+# Whatever the modules answer, timelyctl succeeds, and prints valid JSON and printable text.
+random_modules() {
 	seed=0
 	bad=0
 	: >"$work/json"
@@ -504,12 +513,12 @@ onramp_noise() {
 import json, sys
 for line in open(sys.argv[1]):
     json.loads(line)' "$work/json" 2>>"$work/errors" && [ $bad -eq 0 ]
-	result $? "On-Ramp: answers of noise, 60 seeds"
+	result $? "On-Ramp: modules with random answers, 60 seeds"
 }
 
 # ---- the shell ----
 
-# offers "WORD..." WORD...: of what is offered for the last word, all of the first
+# offers "WORD..." ARG...: for the command line ARG..., the completion of the last ARG offers every WORD
 offers() {
 	wanted=$1
 	shift
@@ -541,14 +550,14 @@ completion() {
 	offers "every rate test-clock-offset test-clock-drift" timelyctl acker set ''
 	offers "nic" timelyctl -j n
 	offers "show enable disable set" timelyctl nic ''
-	offers "line-rate hardware" timelyctl nic set eth0 ''
-	offers "on off" timelyctl nic set eth0 line-rate auto hardware ''
-	offers "auto 25gbit" timelyctl nic set eth0 line-rate ''
+	offers "link-rate hardware" timelyctl nic set eth0 ''
+	offers "on off" timelyctl nic set eth0 link-rate auto hardware ''
+	offers "auto 25gbit" timelyctl nic set eth0 link-rate ''
 }
 
-# Each word that the program knows is in the manual.
+# The manual has the commands, and each key of the JSON output.
 manual() {
-	for word in 'nic enable' 'nic disable' line-rate 'hardware off' rtt json hwts_filter \
+	for word in 'nic enable' 'nic disable' link-rate 'hardware off' rtt json hwts_filter \
 		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
@@ -585,20 +594,20 @@ make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_fami
 	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom \
 	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
-result $? "timelyctl builds with the fake driver, under sanitizers"
+result $? "timelyctl builds with the simulated kernel, with sanitizers"
 : >"$work/output"
 "$real" -j nic show >"$work/output" 2>"$work/errors" &&
 	"$python" -I -m json.tool "$work/output" >/dev/null 2>>"$work/errors" && quiet
 result $? "show works with this machine's devices"
 command_line
 show
-noise
+random_drivers
 changes
 show_onramp
 limits
 keys
 acker
-onramp_noise
+random_modules
 completion
 manual
 echo "1..$number"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of KUnit as the suites here use, so that they also run in user space
- * under sanitizers. A suite registers itself; kunit_run() runs all and prints
- * their lines of TAP.
+ * The part of KUnit that the suites of the engines use, so that the suites also run in user space
+ * under sanitizers. Each suite registers itself before main(). kunit_run() of ../../kunit.c runs
+ * all suites and prints TAP.
  */
 #ifndef _USER_KUNIT_TEST_H
 #define _USER_KUNIT_TEST_H
@@ -40,6 +40,9 @@ struct kunit_suite {
 };
 
 void kunit_register(struct kunit_suite *suite);
+/* Run all suites. @number is the number of the last line of TAP, before and after. Return: true if
+ * all cases pass.
+ */
 bool kunit_run(u32 *number);
 
 #define KUNIT_CASE(test)		{ .run_case = test, .name = #test }
@@ -64,7 +67,7 @@ bool kunit_run(u32 *number);
 		return next;						\
 	}
 
-/* One allocation a case is all that the suites need. */
+/* Only one allocation per case: the suites need no more. */
 static inline void *kunit_kzalloc(struct kunit *test, size_t size, int flags)
 {
 	(void)flags;
@@ -96,7 +99,7 @@ static inline int scnprintf(char *to, size_t size, const char *format, ...)
 	}								\
 } while (0)
 
-/* The values too: as signed numbers, which is what they mostly are. */
+/* Print the values, too, as signed numbers. */
 #define KUNIT_COMPARE(test, fatal, left, op, right, ...) do {		\
 	typeof((left) + 0) _left = (left);				\
 	typeof((right) + 0) _right = (right);			\

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers at any address, most significant byte first.
+ * User-space version of the kernel's unaligned.h: numbers at any address, big-endian, and
+ * little-endian where an engine needs it.
  */
 #ifndef _USER_TIMELY_UNALIGNED_H
 #define _USER_TIMELY_UNALIGNED_H
 
 #include <linux/types.h>
 
+/* Reads a big-endian number of @bytes bytes. */
 static inline u64 unaligned_get(const void *from, int bytes)
 {
 	const u8 *byte = (const u8 *)from;
@@ -17,6 +19,7 @@ static inline u64 unaligned_get(const void *from, int bytes)
 	return value;
 }
 
+/* Writes the lowest @bytes bytes of @value as a big-endian number. */
 static inline void unaligned_put(u64 value, void *to, int bytes)
 {
 	u8 *byte = (u8 *)to;

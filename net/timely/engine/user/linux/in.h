@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library's has IPPROTO_* too. */
+/* The protocol numbers IPPROTO_*, for which the kernel's code includes <linux/in.h>. */
 #include <netinet/in.h>

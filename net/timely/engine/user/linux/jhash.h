@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Jenkins's hash of words (lookup3, hashword()) with the kernel's start.
- * orack_kunit.c runs on both and expects the same.
+ * User-space version of the kernel's jhash.h: Jenkins's hash of 32-bit words (lookup3, hashword())
+ * with the kernel's initial value. kunit/orack_kunit.c runs in the kernel and in user space, and
+ * expects the same hashes.
  */
 #ifndef _USER_LINUX_JHASH_H
 #define _USER_LINUX_JHASH_H
@@ -18,7 +19,7 @@ static inline void jhash_mix(u32 w[3])
 	static const u8 by[] = { 4, 6, 8, 16, 19, 4 };
 	int i;
 
-	/* c into a, a into b, b into c, and once more */
+	/* w[] is a, b, c: mix c into a, a into b, b into c, and the same again. */
 	for (i = 0; i < 6; i++) {
 		u32 *to = &w[i % 3], *from = &w[(i + 2) % 3], *sum = &w[(i + 1) % 3];
 
@@ -32,7 +33,7 @@ static inline u32 jhash_final(u32 w[3])
 	static const u8 by[] = { 14, 11, 25, 16, 4, 14, 24 };
 	int i;
 
-	/* b into c, c into a, a into b, and so on */
+	/* w[] is a, b, c: mix b into c, c into a, a into b, and so on. */
 	for (i = 0; i < 7; i++) {
 		u32 *to = &w[(i + 2) % 3], *from = &w[(i + 1) % 3];
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* User-space version of the kernel's kernel.h: what the engines and their tests use of it. */
 #ifndef _USER_LINUX_KERNEL_H
 #define _USER_LINUX_KERNEL_H
 
@@ -11,6 +12,7 @@
 #define container_of(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
+/* Square root, rounded down; one bit of the root per iteration. */
 static inline unsigned long int_sqrt(unsigned long x)
 {
 	unsigned long root = 0, bit = 1UL << (8 * sizeof(x) - 2);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library's <limits.h> includes this one for the system's limits. */
+/*
+ * User-space version of the kernel's limits.h. The C library's <limits.h> also includes
+ * <linux/limits.h>, so the system's header of this name is included first.
+ */
 #include_next <linux/limits.h>
 
 #ifndef _USER_LINUX_LIMITS_H

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* User-space version of the kernel's math64.h. As in the kernel, divisors must not be 0. */
 #ifndef _USER_LINUX_MATH64_H
 #define _USER_LINUX_MATH64_H
 
@@ -24,7 +25,9 @@ static inline s64 div64_s64(s64 dividend, s64 divisor)
 	return dividend / divisor;
 }
 
-/* As the kernel's, the products lose what does not fit into 64 bits. */
+/* a * mul >> shift, computed with 128 bits. As with the kernel's function, bits of the result above
+ * the lowest 64 are lost.
+ */
 static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
 {
 	u64 low = (u64)(u32)a * (u32)mul, high = (a >> 32) * (mul >> 32);
@@ -38,7 +41,7 @@ static inline u64 mul_u64_u64_shr(u64 a, u64 mul, unsigned int shift)
 	return shift < 64 ? low >> shift | high << (64 - shift) : high >> (shift - 64);
 }
 
-/* 32-bit kernels shift by 32 at most. */
+/* Kernels for 32-bit machines support a @shift of at most 32. */
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)
 {
 	return mul_u64_u64_shr(a, mul, shift);

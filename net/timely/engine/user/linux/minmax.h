@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * User-space version of the kernel's minmax.h. Each argument is evaluated once. The types of the
+ * arguments are not compared: the kernel's macros do that when the same code is built as a module.
+ */
 #ifndef _USER_LINUX_MINMAX_H
 #define _USER_LINUX_MINMAX_H
 
-/* Each argument once; the kernel's check of equal types is the kernel's job. */
 #define min(a, b) \
 	({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })
 #define max(a, b) \

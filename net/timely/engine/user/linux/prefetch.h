@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* User-space version of the kernel's prefetch.h. */
 #ifndef _USER_LINUX_PREFETCH_H
 #define _USER_LINUX_PREFETCH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * SipHash-2-4 (Aumasson and Bernstein, 2012) as the kernel has it: the key as two
- * numbers, the text's words little endian. orack_kunit.c holds it to the
- * reference's vectors.
+ * User-space version of the kernel's siphash.h: SipHash-2-4 (Aumasson and Bernstein, 2012). The key
+ * is two numbers, as in the kernel, and the words of the text are little-endian.
+ * kunit/orack_kunit.c checks the function with the test vectors of the reference implementation.
  */
 #ifndef _USER_LINUX_SIPHASH_H
 #define _USER_LINUX_SIPHASH_H
@@ -20,6 +20,7 @@ static inline u64 siphash_rotate(u64 word, unsigned int by)
 	return word << by | word >> (64 - by);
 }
 
+/* SipRound, @rounds times. */
 static inline void siphash_mix(u64 v[4], unsigned int rounds)
 {
 	while (rounds--) {
@@ -36,6 +37,7 @@ static inline void siphash_mix(u64 v[4], unsigned int rounds)
 	}
 }
 
+/* Compression: add a word of the text to the state. */
 static inline void siphash_take(u64 v[4], u64 word)
 {
 	v[3] ^= word;
@@ -45,7 +47,7 @@ static inline void siphash_take(u64 v[4], u64 word)
 
 static inline u64 siphash(const void *text, size_t bytes, const siphash_key_t *key)
 {
-	/* "somepseudorandomlygeneratedbytes" */
+	/* SipHash's constants, in ASCII: "somepseudorandomlygeneratedbytes" */
 	u64 v[4] = {
 		key->key[0] ^ 0x736f6d6570736575ULL, key->key[1] ^ 0x646f72616e646f6dULL,
 		key->key[0] ^ 0x6c7967656e657261ULL, key->key[1] ^ 0x7465646279746573ULL,
@@ -61,7 +63,7 @@ static inline u64 siphash(const void *text, size_t bytes, const siphash_key_t *k
 			word = 0;
 		}
 	}
-	/* The last word ends in the length. */
+	/* The highest byte of the last word is the length. */
 	siphash_take(v, word | (u64)bytes << 56);
 	v[2] ^= 0xff;
 	siphash_mix(v, 4);

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The C library's has AF_* too. */
+/* The address families AF_*, for which the kernel's code includes <linux/socket.h>. */
 #include <sys/socket.h>

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
+/* User-space version of the kernel's string.h: the C library's, and two more functions. */
 #ifndef _USER_LINUX_STRING_H
 #define _USER_LINUX_STRING_H
 
 #include <stdio.h>
 #include <string.h>
 
-/* The compiler must not drop it: the memory is not read again. */
+/* Clears memory that is not read again. The compiler would omit a plain memset(); the asm statement
+ * prevents this.
+ */
 static inline void memzero_explicit(void *s, size_t bytes)
 {
 	memset(s, 0, bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the engines use of the kernel's headers, for user space.
+ * User-space version of the kernel's types.h, and of a few macros that the kernel defines
+ * elsewhere. The headers in this directory have only what the engines and their tests use.
  */
 #ifndef _USER_LINUX_TYPES_H
 #define _USER_LINUX_TYPES_H
@@ -8,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* As in the kernel, where %llu prints a u64. */
+/* The same C types as in the kernel: u64 is unsigned long long, so that %llu prints it. */
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

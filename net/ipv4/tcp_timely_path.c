@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What tcp_timely knows about the path of each connection: base RTT, base-RTT probes, link and ACK
+ * aggregation. From this knowledge, the engine net/timely/engine/tune.c computes the path-dependent
+ * parameters of the connection.
+ *
+ * The code that handles each ACK (tcp_timely.c) calls these functions when something about the path
+ * has changed, in base-RTT probes, and about 15 times per second, to exchange RTTs with the other
+ * connections on the path (net/timely/path.c).
+ */
+
+#include <linux/kernel.h>
+#include <net/tcp.h>
+
+#include <net/timely_cfg.h>
+#include <net/timely_flow.h>
+#include <net/timely_link.h>
+#include <net/timely_path.h>
+#include <timely/engine/rtt.h>
+#include <timely/engine/target_delay.h>
+#include <timely/engine/tune.h>
+
+#include "tcp_timely.h"
+
+#include <trace/events/timely.h>
+
+/* ---- connections that have data to send ---- */
+
+/* The counter of the connections that have data to send over the same link, in all network
+ * namespaces. If the link is not known, the counter of the network namespace, or NULL for a socket
+ * of the kernel that holds no reference to its namespace: such a socket might be closed after the
+ * end of the namespace and is not counted.
+ */
+static atomic_t *timely_counter(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (ts->flow && ts->flow->path.link)
+		return &ts->flow->path.link->senders;
+	if (!sk->sk_net_refcnt && !net_eq(sock_net(sk), &init_net))
+		return NULL;
+	return timely_senders(sk);
+}
+
+/* Count the connection as one that has data to send, if it has a counter. */
+void timely_count_sender(struct sock *sk)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	atomic_t *counter;
+
+	counter = timely_counter(sk);
+	if (!counter)
+		return;
+	ts->counted = 1;
+	atomic_inc(counter);
+}
+
+/* Number of other connections with data to send over the link, from which timely_rate_start()
+ * computes a share of the link rate. For a connection that is not counted, the number for which
+ * the share is the first rate.
+ */
+u32 timely_other_senders(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	return ts->counted ? atomic_read(timely_counter(sk)) - 1 : TIMELY_FIRST_SHARE - 2;
+}
+
+/* The connection has no data to send, or ends: undo timely_count_sender(), which has counted it. */
+void timely_uncount_sender(struct sock *sk)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	ts->counted = 0;
+	atomic_dec(timely_counter(sk));
+}
+
+/* Set the connection's link, NULL if not known, and count the connection as a sender there. */
+static void timely_set_link(struct sock *sk, struct timely_link *link)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_path_state *path = &ts->flow->path;
+	bool counted = ts->counted;
+	atomic_t *counter;
+
+	if (path->link == link)
+		return;
+	if (counted)
+		timely_uncount_sender(sk);
+	timely_link_put(path->link);
+	path->link = timely_link_get(link);
+	counter = counted ? timely_counter(sk) : NULL;
+	if (counter) {
+		ts->counted = 1;
+		atomic_inc(counter);
+	}
+}
+
+/* Find the connection's link and the rate of the link. The lookup is repeated only if the device of
+ * the route or any link has changed, or after TIMELY_LINK_LOOK.
+ */
+static void timely_find_link(struct sock *sk)
+{
+	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
+	const struct dst_entry *dst = __sk_dst_get(sk);
+	u32 epoch = READ_ONCE(timely_link_epoch);
+	const struct net_device *dev = path->link_dev;
+	bool same = path->link_epoch == epoch;
+	struct timely_link *link;
+
+	path->link_epoch = epoch;
+	/* A connection without a route repeats the lookup when it has a route. */
+	path->link_dev = dst ? dst->dev : NULL;
+	if (!dst || (dev == dst->dev && same &&
+		     time_before(jiffies, path->link_jiffies + TIMELY_LINK_LOOK)))
+		return;
+	path->link_jiffies = jiffies;
+	link = timely_link_of(dst->dev, &path->link_kbps, &path->link_beyond);
+	timely_set_link(sk, link);
+}
+
+/* ---- the path's configuration ---- */
+
+/* Compute the connection's configuration from what is known about its path.
+ *
+ * For a link beyond a veth (path->link_beyond), packets to other containers of the host do not use
+ * the link. So the serialization time at the link rate is not subtracted from RTTs, and the link
+ * rate does not limit the connection's rate.
+ */
+void timely_tune_path(struct sock *sk, const struct timely_param_set *set)
+{
+	struct timely_flow *flow = ((struct timely_sock *)inet_csk_ca(sk))->flow;
+	struct timely_params params = set->params;
+	struct timely_path_state *path = &flow->path;
+	struct timely_path known;
+
+	timely_find_link(sk);
+	path->lag = timely_rate_lag(sk);
+	known = (struct timely_path) {
+		.base_rtt_ns = path->base_rtt_ns,
+		.ack_agg_ns = path->ack_agg_ns,
+		.link_kbps = path->link_beyond ? 0 : path->link_kbps,
+		.likely_kbps = path->link_kbps,
+		.mss = tcp_sk(sk)->mss_cache,
+		.lag = path->lag,
+	};
+	timely_tune(&params, &known);
+	trace_timely_computed(sk, &params, path->lag, path->apart);
+	if (path->cfg.segment_bytes != params.segment_bytes)
+		path->whole_bytes = params.segment_bytes;
+	timely_cfg_init(&path->cfg, &params, &set->params);
+	path->cfg.rate.lags = path->lag;
+	/* A connection whose base RTT is configured does not probe: there is nothing to measure. */
+	if (set->params.min_rtt_ns == TIMELY_AUTO)
+		timely_probe_rtt_set(&path->probe, params.min_rtt_ns);
+	else
+		timely_probe_rtt_init(&path->probe, tcp_sk(sk)->tcp_clock_cache);
+}
+
+/* Record the path's ACK aggregation if @ack_agg_ns differs by more than an eighth from the value
+ * that the configuration was computed for. Return: whether @ack_agg_ns was recorded.
+ */
+static bool timely_set_ack_agg(struct timely_path_state *path, u32 ack_agg_ns)
+{
+	u32 before_ns = path->ack_agg_ns;
+
+	if (max(ack_agg_ns, before_ns) - min(ack_agg_ns, before_ns) <= before_ns / 8)
+		return false;
+	path->ack_agg_ns = ack_agg_ns;
+	return true;
+}
+
+/* Report @rtt_ns, the minimum RTT since the last report, to the other connections on the path
+ * (TIMELY_PATH_ASK: report nothing), and read what these connections reported. Return: whether the
+ * path's ACK aggregation has changed.
+ *
+ * Reported RTTs are without the serialization time of a segment, because connections may have
+ * segments of different sizes. If the link rate is not known, this connection's RTTs include the
+ * serialization time: an estimate of this time is subtracted from the reported RTT and added to the
+ * base RTT that was read.
+ *
+ * For twice TIMELY_BASE_HALF_NS after timely_forget_base(), reports of other connections are
+ * ignored.
+ */
+static bool timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
+{
+	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
+	u32 segment_ns = path->cfg.ns_per_byte_q16 ? 0 : timely_first_base_ns(0, path->whole_bytes);
+	struct timely_path_report sample;
+
+	if (rtt_ns != TIMELY_PATH_ASK) {
+		rtt_ns -= min(rtt_ns - 1, segment_ns);
+		path->unreported_ns = TIMELY_PATH_ASK;
+		path->reported_ns = now_ns;
+	}
+	timely_path_exchange(sk, now_ns, rtt_ns, &sample);
+	path->apart = sample.apart;
+	path->shared_ns = min_t(u64, (u64)sample.base_ns + segment_ns, U32_MAX);
+	if (path->doubt_ns && now_ns - path->doubt_ns < 2 * TIMELY_BASE_HALF_NS)
+		path->shared_ns = U32_MAX;
+	return timely_set_ack_agg(path, sample.ack_agg_ns);
+}
+
+/* Set the base RTT for which a configuration will be computed. The configuration remains valid for
+ * base RTTs that differ from @base_rtt_ns by up to an eighth: see timely_is_near_base().
+ */
+static void timely_set_base(struct timely_path_state *path, u32 base_rtt_ns)
+{
+	path->base_rtt_ns = base_rtt_ns;
+	path->base_low_ns = base_rtt_ns - base_rtt_ns / 8;
+}
+
+/* Whether the new base RTT, @base_ns, is more than twice the base RTT before. Then the rate was
+ * decreased because of a longer path and not because of a queue.
+ *
+ * The answer is false if the base RTT is configured, and until the minimum filter has completed a
+ * half of its window: until then, the minimum may be an RTT with a queue. The first comparison
+ * after timely_forget_base() is with the doubted base RTT, and ends the doubt.
+ */
+static bool timely_is_longer(struct timely_path_state *path, u64 base_ns)
+{
+	u32 before_ns = path->doubted_ns ?: path->base_rtt_ns;
+
+	if (!path->probe.length_ns || path->filter.before == U64_MAX)
+		return false;
+	path->doubted_ns = 0;
+	return base_ns / 2 > before_ns;
+}
+
+/* Report the connection's minimum RTT and read the reports of other connections. If the base RTT or
+ * ACK aggregation has changed, or @same is false, compute the configuration again.
+ *
+ * @least_ns is the connection's minimum RTT. @same is false if the link or the qdisc has changed,
+ * or the minimum filter has started a new half of its window.
+ *
+ * This is the infrequent part of timely_watch_path(), which runs for each RTT.
+ */
+enum timely_path_change timely_path_changed(struct sock *sk, const struct timely_param_set *set,
+					    u64 now_ns, u64 least_ns, bool same)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_path_state *path = &ts->flow->path;
+	u64 base_ns;
+	bool longer;
+
+	same &= !timely_share_base(sk, now_ns, path->unreported_ns);
+	base_ns = min_t(u64, least_ns, path->shared_ns);
+	longer = timely_is_longer(path, base_ns);
+	if (same && !longer && base_ns == path->base_rtt_ns)
+		return TIMELY_PATH_SAME;
+	timely_set_base(path, base_ns);
+	timely_tune_path(sk, set);
+	return longer ? TIMELY_PATH_LONGER : TIMELY_PATH_TUNED;
+}
+
+/* Report the first RTT in the second half of a base-RTT probe. timely_path_probed() compares this
+ * RTT with the last RTT before the probe: if RTTs do not fall in probes, other hosts do not probe
+ * at the same time. @due_ns is the connection's target delay.
+ */
+static void timely_watch_probe(struct sock *sk, const struct timely_completion *completion,
+			       u32 due_ns)
+{
+	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
+	struct timely_path_probe probe = {
+		.before_ns = path->probe.before_ns,
+		.rtt_ns = completion->rtt_ns,
+		.base_ns = path->cfg.rate.min_rtt_ns,
+		.due_ns = due_ns,
+	};
+
+	path->probe.before_ns = 0;
+	if (timely_path_probed(sk, &probe))
+		timely_count_ack(sk, TIMELY_RTT_probes_apart);
+}
+
+/* Measure ACK aggregation with an RTT in a base-RTT probe. @age_ns is for how long RTTs have shown
+ * the probe.
+ *
+ * Only RTTs in the second half of the probe count: the queue from before the probe has drained
+ * then, and the RTT shows what the receiver's ACK aggregation adds. A connection that had no
+ * completion for a quarter of the probe is excluded, because it noticed the probe late: if a
+ * thousand connections notice late, there is still a queue.
+ *
+ * ACK aggregation counts if it is large compared with the target delay, which is longer for a lower
+ * rate. The target delay is computed for at least half of the first rate: a connection that lost
+ * its share to ACK aggregation is slow, and must be able to measure ACK aggregation, too.
+ */
+void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
+			  const struct timely_completion *completion, u64 age_ns)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_rate_cfg *cfg = &ts->flow->path.cfg.rate;
+	struct timely_path_state *path = &ts->flow->path;
+	u32 since_us = tcp_sk(sk)->tcp_mstamp - ts->completed_us;
+	u32 probe_ns = path->probe.length_ns;
+	struct timely_probe_sample sample = {
+		.now_ns = completion->now_ns,
+		.probe_queue_ns = completion->rtt_ns - min(completion->rtt_ns, cfg->min_rtt_ns),
+		.before_ns = path->probe_queue_ns,
+		.rates_lag = path->lag,
+	};
+
+	path->probe_queue_ns = sample.probe_queue_ns;
+	if (age_ns < probe_ns / 2 || age_ns >= probe_ns ||
+	    since_us >= probe_ns / (4 * NSEC_PER_USEC))
+		return;
+	sample.due_ns = timely_target_ref_ns(cfg, max(ts->rate.rate_fp, cfg->first_rate_fp / 2));
+	sample.due_ns -= min(sample.due_ns, cfg->min_rtt_ns);
+	if (path->probe.before_ns)
+		timely_watch_probe(sk, completion, sample.due_ns);
+	if (set->params.ack_aggregation_ns == TIMELY_AUTO)
+		timely_path_probe_sample(sk, &sample);
+}
+
+/* Discard the base RTT, which may be too low, and measure the base RTT again with this connection's
+ * RTTs only. While base-RTT probes of the hosts do not coincide, the path's base RTT is a minimum
+ * over a longer time: timely_path_forget() discards this minimum, too.
+ *
+ * timely_doubt_base() calls this for each completion while RTTs are above t_high_ns at the minimum
+ * rate. path->doubted_ns keeps the base RTT of the first call.
+ */
+void timely_forget_base(struct sock *sk, u64 now_ns)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_path_state *path = &ts->flow->path;
+
+	if (path->apart)
+		timely_path_forget(sk);
+	path->apart = false;
+	timely_min_filter_init(&path->filter);
+	path->shared_ns = U32_MAX;
+	path->doubt_ns = now_ns;
+	path->doubted_ns = path->doubted_ns ?: path->base_rtt_ns;
+}
+
+/* Initialise the path's state of a new connection. */
+void timely_path_state_init(struct timely_path_state *path, const struct tcp_sock *tp)
+{
+	timely_min_filter_init(&path->filter);
+	timely_probe_rtt_init(&path->probe, tp->tcp_clock_cache);
+	timely_loss_init(&path->loss, tp->lost, tp->delivered);
+	path->shared_ns = U32_MAX;
+	path->unreported_ns = TIMELY_PATH_ASK;
+	path->reported_ns = 0;
+	path->doubt_ns = 0;
+	path->doubted_ns = 0;
+	path->ack_agg_ns = 0;
+	path->probe_queue_ns = 0;
+	path->link = NULL;
+	path->link_dev = NULL;
+	path->link_kbps = 0;
+	path->apart = false;
+	timely_set_base(path, 0);
+}
+
+/* Estimate the base RTT of a new connection: the lower of the handshake's RTT and the base RTT that
+ * other connections on the path reported. The handshake's RTT is used because the handshake may
+ * have met a shorter queue than the connection's data will meet for some time.
+ *
+ * If TCP has measured no RTT, it reports a value of more than a second. Such a value is not used,
+ * and the base RTT is not known until the first completion.
+ */
+void timely_first_base(struct sock *sk, const struct timely_param_set *set)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_path_state *path = &ts->flow->path;
+	u32 segment_bytes = path->cfg.ns_per_byte_q16 ? 0 : path->cfg.segment_bytes;
+	u32 rtt_us = tcp_min_rtt(tcp_sk(sk));
+	u64 now_ns = tcp_clock_ns();
+	u32 base_ns;
+
+	if (rtt_us >= USEC_PER_SEC)
+		return;
+	base_ns = timely_first_base_ns(max(rtt_us, 1U) * NSEC_PER_USEC, segment_bytes);
+	timely_share_base(sk, now_ns, TIMELY_PATH_ASK);
+	base_ns = timely_min_filter_add(&path->filter, now_ns, TIMELY_BASE_HALF_NS, base_ns);
+	timely_set_base(path, min(base_ns, path->shared_ns));
+	timely_tune_path(sk, set);
+}

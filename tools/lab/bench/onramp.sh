@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Measure CPU cycles of On-Ramp in a sender and a receiver of bulk TCP data. See
+# README.md.
+#
+#   onramp.sh [--quick] [--cases LIST] [--repeats N] [--kernel native|base|DIR]
+#
+# LIST is separated by commas. Cases: one (one flow), polls (one flow, 10 packets for
+# each poll), many (100 flows), cold (100 flows, caches emptied). --quick: three repeats
+# of two cases, for development. --kernel: native (default, compiled as Debian's kernels
+# are), base (the lab's), or a build directory. Raw results and tables go to $OUT (default
+# build/bench-onramp).
+
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+lab=$top/tools/lab
+out=${OUT:-$top/build/bench-onramp}
+cases=one,polls,many,cold
+repeats=9
+kernel=native
+
+say() { echo "onramp bench: $*" >&2; }
+die() { say "$*"; exit 1; }
+words() { echo "$1" | tr ',' ' '; }
+
+. "$here/large-pages.sh"
+
+while [ $# -gt 0 ]; do
+	case $1 in
+	--quick)	cases=one,many; repeats=3 ;;
+	--cases|--repeats|--kernel)
+		[ $# -gt 1 ] || die "$1 needs a value"
+		eval "${1#--}=\$2"
+		shift ;;
+	*)	sed -n '4,13s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	esac
+	shift
+done
+
+# Remove variables that a calling make passes on.
+unset OUT MAKEFLAGS MFLAGS
+case $kernel in
+/*)	;;
+native)	kernel=$("$here/kernel.sh") || die "cannot build the kernel, see above" ;;
+*)	kernel=$("$lab/uml/build.sh" "$kernel") || die "cannot build the kernel, see above" ;;
+esac
+# Compile modules with the flags that kernel.sh compiled the kernel with.
+KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
+export KCFLAGS
+modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+make -s -C "$top/tools/tc" || die "cannot build the plugin for tc, see above"
+make -s -C "$top/tools/timelyctl" || die "cannot build timelyctl, see above"
+
+build=$top/build/onramp-module/$(basename "$kernel")
+mkdir -p "$build" "$out"
+for file in Kbuild native.h onramp_bench.c; do
+	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
+done
+make -C "$kernel" ARCH=um M="$build" TIMELY="$top" modules >"$build/build.log" 2>&1 || {
+	tail -n 20 "$build/build.log" >&2
+	die "cannot build onramp_bench, log: $build/build.log"
+}
+
+raw=$out/raw.jsonl
+: >"$raw"
+"$lab/guest.sh" -k "$kernel" -m 1024M -e TC_LIB_DIR="$top/build/tc" \
+	"$here/onramp_cells.sh" "$raw" "$build/onramp_bench.ko" "$repeats" \
+	"$(words "$cases")" "$top/build/timelyctl/timelyctl" "$modules/timely.ko" \
+	"$modules/sch_timely.ko" "$modules/timely_acker.ko"
+"$here/onramp_report.py" "$out"

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The virtual-time testbed: run scenarios in guests, make tables and plots.
+
+    lab list
+    lab run SCENARIO [--cc LIST] [--seeds LIST] [--out DIR] ...
+    lab report DIR
+    lab verify DIR
+
+A cell is one congestion control with one seed. Each cell runs in a guest of its own, so that
+cells do not disturb each other. All tables and plots are made from raw results.
+"""
+import argparse
+import os
+import signal
+import sys
+
+from .common import LabError
+from .report import write_report
+from .run import Options, run_scenario
+from .scenario import SCENARIOS, load_scenario, scenario_names
+from .verify import verify
+
+DESCRIPTION = "The virtual-time testbed: run scenarios in guests, make tables and plots."
+
+
+def run_command(args: argparse.Namespace) -> None:
+    """lab run"""
+    run_scenario(Options(args.scenario, args.cc, args.seeds, args.out, args.keep, args.keep_peers,
+                         args.set, args.module_param, args.kernel, args.jobs))
+
+
+def list_command(_args: argparse.Namespace) -> None:
+    """lab list"""
+    for name in scenario_names():
+        scenario = load_scenario(os.path.join(SCENARIOS, name + ".toml"))
+        print(f"{name:12} {scenario.get('title', '')}; {','.join(scenario['run']['cc'])}")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the command line."""
+    out = argparse.ArgumentParser(prog="lab", description=DESCRIPTION)
+    commands = out.add_subparsers(dest="command", required=True)
+    commands.add_parser("list", help="list the scenarios").set_defaults(call=list_command)
+    add_run_options(commands.add_parser("run", help="run a scenario"))
+    report = commands.add_parser("report", help="tables and plots of a run")
+    report.set_defaults(call=lambda args: write_report(args.dir))
+    report.add_argument("dir")
+    check = commands.add_parser("verify", help="compare a run with what its scenario expects")
+    check.set_defaults(call=lambda args: verify(args.dir))
+    check.add_argument("dir")
+    return out
+
+
+def add_run_options(run: argparse.ArgumentParser) -> None:
+    """Add the options of lab run."""
+    run.set_defaults(call=run_command)
+    run.add_argument("scenario", help="a name from lab list, or a file")
+    run.add_argument("--cc", metavar="LIST", help="congestion controls, separated by commas")
+    run.add_argument("--seeds", metavar="LIST", help="seeds, separated by commas")
+    run.add_argument("--out", metavar="DIR",
+                     help="results (default lab-out/SCENARIO-TIME); replaces an earlier run")
+    run.add_argument("--keep", action="store_true",
+                     help="keep the cells that are in DIR: do not run them again")
+    run.add_argument("--keep-peers", action="store_true",
+                     help="keep only the cells in DIR that use none of this project's modules")
+    run.add_argument("--set", metavar="SECTION.KEY=VALUE", action="append", default=[],
+                     help="change a key of the scenario, for example run.measure_ms=100")
+    run.add_argument("--module-param", metavar="NAME=VALUE", action="append", default=[],
+                     help="set a parameter of tcp_timely")
+    run.add_argument("--kernel", default="base", help="base, debug, or a build directory")
+    run.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
+                     help="guests at a time (default: one per processor)")
+
+
+def main() -> None:
+    """Parse the command line and run the command. SIGTERM interrupts like ^C."""
+    args = parser().parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        args.call(args)
+    except LabError as error:
+        sys.exit(f"lab: {error}")
+    except KeyboardInterrupt:
+        sys.exit("lab: interrupted")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lab report: prints a run's tables, and writes tables and plots into the run's directory."""
+import json
+import os
+
+from .common import LabError, Scenario
+from .plots import make_plots
+from .results import carries_gbit, compare, figures
+from .store import load_raw, load_summary
+from .tables import as_markdown, as_text, columns_of, event_rows, grid, table_of
+
+
+def write_report(out: str) -> None:
+    """Make everything from the raw results in the directory of a run."""
+    summary = load_summary(out)
+    scenario = summary["scenario"]
+    raws = [load_raw(out, cell["cc"], cell["seed"]) for cell in summary["cells"]]
+    if not raws:
+        raise LabError(f"no cell of {out} succeeded: there is nothing to report")
+    cells = [figures(scenario, raw) for raw in raws]
+    compare(scenario, cells)
+    table = table_of(cells, columns_of(scenario))
+    rows = grid(table, columns_of(scenario))
+    head, note = f"{summary['name']}: {scenario.get('title', '')}", note_of(scenario)
+    print(f"{head}\n{note}\n\n{as_text(rows)}")
+    write(out, "table.md", f"# {head}\n\n{as_markdown(rows)}\n\n{note}.\n")
+    write(out, "table.json", json.dumps(table, indent=1))
+    if events := event_rows(cells):
+        print(f"\n{as_text(events)}")
+        write(out, "events.md", f"# {head}\n\n{as_markdown(events)}\n")
+    make_plots(out, scenario, raws, cells)
+
+
+def note_of(scenario: Scenario) -> str:
+    """The window of a scenario and the capacity of its links, as text."""
+    run = scenario["run"]
+    return (f"{run['warmup_ms']} ms of warm-up, then {run['measure_ms']} ms measured; "
+            f"the links carry at most {carries_gbit(scenario):.2f} Gb/s of payload; "
+            "several seeds: median (min..max)")
+
+
+def write(out: str, name: str, text: str) -> None:
+    """Write a file in the directory of a run."""
+    with open(os.path.join(out, name), "w", encoding="ascii") as file:
+        file.write(text)

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lab run: selects the cells of a scenario, runs several at a time, and writes the summary."""
+import concurrent.futures
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .cell import kernel_cc, module_files
+from .common import Figures, LabError, Scenario, ScenarioError
+from .guest import Guests, Tools, prepare, run_cell
+from .onramp import base_of
+from .onramp import settings as onramp_settings
+from .results import compare
+from .scenario import load_scenario, scenario_path
+from .store import cells_dir, raw_path, save_summary
+from .tables import one_line
+
+# Congestion control or variant, and seed.
+Cell = tuple[str, int]
+
+
+class Options(NamedTuple):
+    """The options of lab run."""
+
+    scenario: str
+    cc: str | None
+    seeds: str | None
+    out: str | None
+    keep: bool
+    keep_peers: bool
+    settings: Sequence[str]
+    params: Sequence[str]
+    kernel: str
+    jobs: int
+
+
+def cells_of(scenario: Scenario, cc_list: str | None, seed_list: str | None) -> list[Cell]:
+    """The cells to run: those of the scenario, or of lists that are separated by commas."""
+    run = scenario["run"]
+    ccs = cc_list.split(",") if cc_list else run["cc"]
+    for cc in ccs:
+        base = base_of(cc)
+        if not re.fullmatch(r"[a-z0-9_-]{1,15}", base) and base not in scenario.get("variants", {}):
+            raise LabError(f"'{base}' is neither a variant of the scenario nor a possible name of "
+                           "a congestion control")
+        onramp_settings(scenario, cc)
+    if seed_list:
+        try:
+            seeds = [int(seed) for seed in seed_list.split(",")]
+        except ValueError:
+            raise LabError(f"--seeds needs numbers and commas, not '{seed_list}'") from None
+        return [(cc, seed) for seed in seeds for cc in ccs]
+    return [(cc, seed) for cc in ccs
+            for seed in (run["seeds"] if kernel_cc(scenario, cc) == "timely"
+                         else run.get("peer_seeds", run["seeds"]))]
+
+
+def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
+              jobs: int) -> tuple[list[Figures], int]:
+    """The figures of the cells that succeeded, and how many cells failed."""
+    done, failed, guests = [], 0, Guests()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(run_cell, scenario, cc, seed, out, tools, guests): (cc, seed)
+                   for cc, seed in cells}
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                cc, seed = futures[future]
+                try:
+                    fig = future.result()
+                except ScenarioError:
+                    raise
+                except LabError as error:
+                    failed += 1
+                    print(f"lab: {error}", file=sys.stderr, flush=True)
+                    continue
+                done.append(fig)
+                print(f"{cc:>8} seed {seed}: {one_line(fig)}", flush=True)
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            guests.stop()
+            raise
+    order = {cell: i for i, cell in enumerate(cells)}
+    compare(scenario, done)
+    return sorted(done, key=lambda fig: order[fig["cc"], fig["seed"]]), failed
+
+
+def drop_project_cells(scenario: Scenario, cells: Sequence[Cell], out: str) -> None:
+    """Remove the raw results of cells that use modules of this project.
+
+    The other cells (peers) would have the same results again, whatever changed in the modules.
+    """
+    for cc, seed in cells:
+        if module_files(scenario, cc) and os.path.exists(raw_path(out, cc, seed)):
+            os.remove(raw_path(out, cc, seed))
+
+
+def clear(scenario: Scenario, cells: Sequence[Cell], out: str, options: Options) -> None:
+    """Remove the results of an earlier run that the options do not keep."""
+    if not os.path.isdir(out) or not os.listdir(out):
+        return
+    if not os.path.isdir(cells_dir(out)):
+        raise LabError(f"{out} exists and is not the directory of a run: choose another --out")
+    if options.keep_peers:
+        drop_project_cells(scenario, cells, out)
+    elif not options.keep:
+        shutil.rmtree(out)
+
+
+def run_scenario(options: Options) -> None:
+    """Run the cells of a scenario."""
+    scenario = load_scenario(options.scenario, options.settings, options.params)
+    cells = cells_of(scenario, options.cc, options.seeds)
+    name = os.path.splitext(os.path.basename(scenario_path(options.scenario)))[0]
+    out = options.out or os.path.join("lab-out", time.strftime(f"{name}-%Y%m%d-%H%M%S"))
+    clear(scenario, cells, out, options)
+    tools = prepare(options.kernel, scenario, [cc for cc, _ in cells])
+    os.makedirs(cells_dir(out), exist_ok=True)
+    started = time.monotonic()
+    done, failed = run_cells(scenario, cells, out, tools, options.jobs)
+    save_summary(out, name, scenario, os.path.basename(tools.kernel),
+                 round(time.monotonic() - started, 1), failed, done)
+    print(f"{len(done)} cells in {time.monotonic() - started:.0f} s, results in {out}")
+    if failed:
+        raise LabError(f"{failed} of {len(cells)} cells failed")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Hosts and servers of a scenario: their names, networks, addresses and link rates.
+
+Hosts are h1, h2, ..., servers are s1, s2, ... Both are called ends. Each end is a network
+namespace with one device, eth0, and a network of its own.
+"""
+from typing import NamedTuple
+
+from .common import Table
+
+
+class End(NamedTuple):
+    """A host or a server."""
+
+    name: str
+    network: str                # the first three numbers of the addresses: "10.0.1"
+    gbit: float                 # link rate
+
+
+class Port(NamedTuple):
+    """A switch's port that has a buffer."""
+
+    namespace: str
+    device: str
+    gbit: float
+
+
+def ends(topo: Table) -> list[End]:
+    """All hosts, then all servers."""
+    return [End(f"h{i}", f"10.0.{i}", topo["host_gbit"]) for i in range(1, topo["hosts"] + 1)] + \
+           [End(f"s{i}", f"10.1.{i}", topo["server_gbit"]) for i in range(1, topo["servers"] + 1)]
+
+
+def is_host(name: str) -> bool:
+    """Is the end of this name a host? Otherwise the end is a server."""
+    return name[0] == "h"
+
+
+def is_receiver(topo: Table, name: str) -> bool:
+    """Does data arrive at this end? With a fabric at every end, otherwise at servers."""
+    return not is_host(name) or "fabric" in topo
+
+
+def address_of(to: int | str) -> tuple[str, str]:
+    """Name and address of an end, given a server's number or an end's name like "h3"."""
+    name = to if isinstance(to, str) else f"s{to}"
+    return name, f"10.{int(not is_host(name))}.{name[1:]}.1"
+
+
+def frame_bytes(topo: Table) -> int:
+    """Size of the largest frame as tc counts frames: with the Ethernet header."""
+    return int(topo["mtu"] + 14)

@@ -1,0 +1,235 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+#
+# The tests of smoke.sh. This script runs in the guest, as /init of its initramfs, and
+# prints TAP.
+
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+ip link set lo up
+echo 4 >/proc/sys/kernel/printk
+mkfifo /open
+n=0
+
+# test_that WHAT COMMAND...: one test, which passes if COMMAND succeeds
+test_that() {
+	what=$1
+	shift
+	n=$((n + 1))
+	if "$@" >/tmp.out 2>&1; then
+		echo "ok $n - $what"
+	else
+		echo "not ok $n - $what"
+		sed 's/^/# /' /tmp.out
+	fi
+}
+
+# refused COMMAND...: the command must fail
+refused() { ! "$@"; }
+
+# soon COMMAND...: repeat the command until it succeeds, for at most 30 s
+soon() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ $tries -lt 60 ] || return 1
+		usleep 500000
+	done
+}
+
+# transfer ADDRESS [COMMAND]: send 8 MB through a connection, and count the bytes at the receiver. The
+# receiver is started by COMMAND (far), if given.
+transfer() {
+	to=$1
+	shift
+	# nc ends the connection at the end of its input: give it a pipe that is open both ways.
+	"$@" nc -l -p 5000 <>/open >/received &
+	listener=$!
+	sleep 1
+	dd if=/dev/zero bs=65536 count=128 2>/dev/null | nc "$to" 5000
+	wait "$listener"
+	echo "received $(wc -c </received) bytes"
+	[ "$(wc -c </received)" -eq $((65536 * 128)) ]
+}
+
+# counts NAME [DEVICE]: a counter of the qdisc is more than 0
+counts() {
+	qdisc stats "${2:-lo}"
+	[ "$(qdisc stats "${2:-lo}" | sed -n "s/^$1=//p")" -gt 0 ]
+}
+
+# No packet is in the qdisc of lo.
+is_empty() {
+	sleep 1
+	qdisc stats lo
+	[ "$(qdisc stats lo | sed -n 's/^qlen=//p')" -eq 0 ]
+}
+
+# under_load SECONDS LEAST ROUND: run the command ROUND again and again while packets are queued and sent,
+# for SECONDS; repeat that until the command has run LEAST times, which takes longer on a slow machine.
+under_load() {
+	rounds=0
+	loads=0
+	while [ $rounds -lt "$2" ] && [ $loads -lt 10 ]; do
+		qdisc flood "$1" &
+		flood=$!
+		while kill -0 $flood 2>/dev/null && [ $rounds -lt 200 ]; do
+			"$3" || return 1
+			rounds=$((rounds + 1))
+		done
+		wait $flood || return 1
+		loads=$((loads + 1))
+	done
+	echo "$rounds rounds in $loads loads"
+	[ $rounds -ge "$2" ]
+}
+
+# Replace the qdisc by another kind, and back.
+replaced() {
+	qdisc set lo pfifo && qdisc set lo timely
+}
+
+# Unload both modules while their packets are under way.
+reloaded() {
+	rmmod tcp_timely && insmod /sch_timely.ko && insmod /tcp_timely.ko &&
+		qdisc set lo timely && usleep 20000 && qdisc del lo && rmmod sch_timely
+}
+
+# Unload and load both modules under load, with another congestion control for new connections.
+loaded_under_load() {
+	echo reno >/proc/sys/net/ipv4/tcp_congestion_control
+	under_load 10 5 reloaded && echo timely >/proc/sys/net/ipv4/tcp_congestion_control
+}
+
+# ---- On-Ramp to another network namespace ("far") over a veth ----
+
+# far COMMAND...: run a command in the other namespace
+far() { nsenter -t "$far" -n "$@"; }
+
+# Create the namespace, the veth and its addresses.
+far_up() {
+	insmod /veth.ko && ip link add near type veth || return 1
+	unshare -n sleep 1000 &
+	far=$!
+	# The kernel chose the name of the other end.
+	peer=$(ip link | sed -n 's/^.*: \(veth[0-9]*\)@near:.*/\1/p')
+	ip link set "$peer" netns "$far" && far ip link set "$peer" name far &&
+		far ip address add 10.7.0.2/24 dev far && far ip link set far up &&
+		ip address add 10.7.0.1/24 dev near && ip link set near up
+}
+
+# Are all connections closed, except for those in TIME_WAIT, on both sides? The far end listens on an
+# IPv6 socket, so its connections are listed there.
+no_connections() {
+	! { cat /proc/net/tcp /proc/net/tcp6 && far cat /proc/net/tcp /proc/net/tcp6; } |
+		grep -E '^ *[0-9]+: [^ ]+ [^ ]+ 0[^6A]'
+}
+
+# unloaded MODULE: unload a module within 30 s, or print what may use it. The wait is needed because a
+# namespace is freed some time after its end, and references its default congestion control until then.
+unloaded() {
+	soon rmmod "$1" && return
+	echo "$1 is used by $(cat "/sys/module/$1/refcnt")"
+	cat /proc/net/tcp /proc/net/tcp6
+	ps
+	return 1
+}
+
+# Delete the veth and the namespace when no connection is open: a connection that loses its peer would
+# stay open.
+far_down() {
+	soon no_connections && ip link del near && kill "$far" && rmmod veth
+}
+
+# Give both ends the same key.
+keys() {
+	(umask 077 && timelyctl key generate >/key) || return 1
+	timelyctl key add 1 /key && timelyctl key use 1 &&
+		far timelyctl key add 1 /key && far timelyctl key use 1
+}
+
+# acks COUNTER: a counter of received OR-ACKs is more than 0
+acks() {
+	timelyctl onramp
+	[ "$(timelyctl -j onramp | sed -n "s/.*\"$1\": *\([0-9]*\).*/\1/p")" -gt 0 ]
+}
+
+# Unload and load the receiver and the sender while data is paused.
+onramp_under_load() {
+	rounds=0
+	for load in 1 2; do
+		transfer 10.7.0.2 far &
+		loading=$!
+		while kill -0 $loading 2>/dev/null; do
+			rmmod timely_acker && qdisc del near && rmmod sch_timely &&
+				insmod /sch_timely.ko && qdisc onramp near 1000 &&
+				insmod /timely_acker.ko && far timelyctl acker add 10.7.0.0/24 ||
+				return 1
+			rounds=$((rounds + 1))
+			usleep 50000
+		done
+		wait $loading || return 1
+	done
+	echo "$rounds rounds in $load transfers"
+	[ $rounds -ge 2 ]
+}
+
+log_is_clean() { ! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace'; }
+
+echo "TAP version 13"
+echo "# $(uname -r), $(grep -c ^processor /proc/cpuinfo) CPUs"
+test_that "load timely" insmod /timely.ko
+test_that "a parameter out of range is refused" refused insmod /tcp_timely.ko alpha_ppm=0
+test_that "and the kernel says what is allowed" \
+	sh -c 'dmesg | grep "alpha_ppm=0 refused: allowed are 10 to 1000000"'
+test_that "load tcp_timely" insmod /tcp_timely.ko
+test_that "choose it as the default congestion control" sh -c 'echo timely >/proc/sys/net/ipv4/tcp_congestion_control'
+test_that "8 MB over IPv4" transfer 127.0.0.1
+test_that "8 MB over IPv6" transfer ::1
+test_that "unloading is refused while it is the default" refused rmmod tcp_timely
+test_that "there is no qdisc timely yet" refused qdisc set lo timely
+test_that "load sch_timely" insmod /sch_timely.ko
+test_that "sch_timely becomes the root qdisc of lo" qdisc set lo timely
+test_that "8 MB over sch_timely by IPv4" transfer 127.0.0.1
+test_that "8 MB over sch_timely by IPv6" transfer ::1
+test_that "sch_timely has recorded departures" counts departures
+test_that "packets with pacing rates and departure times from both CPUs" qdisc flood 5
+test_that "flows have waited for their departure times" counts throttled
+test_that "departure times of other clocks were counted" counts wrong_clock
+test_that "no packet is stuck in the qdisc" is_empty
+test_that "unloading is refused while it is in use" refused rmmod sch_timely
+test_that "the qdisc is replaced again and again under load" under_load 5 10 replaced
+test_that "sch_timely is the default of new devices" sh -c 'echo timely >/proc/sys/net/core/default_qdisc'
+test_that "unloading is refused while it is the default" refused rmmod sch_timely
+test_that "another default qdisc" sh -c 'echo pfifo_fast >/proc/sys/net/core/default_qdisc'
+test_that "delete the qdisc of lo" qdisc del lo
+test_that "unload sch_timely" rmmod sch_timely
+test_that "the modules are unloaded and loaded under load" loaded_under_load
+test_that "another network namespace" far_up
+test_that "load sch_timely again" insmod /sch_timely.ko
+test_that "load timely_acker" insmod /timely_acker.ko
+test_that "sch_timely becomes the qdisc of a veth, with On-Ramp" qdisc onramp near 1000
+test_that "a key for both ends" keys
+test_that "the receiver gets a rule for the sender's network" far timelyctl acker add 10.7.0.0/24
+test_that "8 MB while flows are paused" transfer 10.7.0.2 far
+test_that "OR-ACKs were accepted" acks accepted
+test_that "flows got signals from OR-ACKs" counts onramp_signals near
+test_that "flows were paused" counts onramp_pauses near
+test_that "the receiver shows its counters" far timelyctl acker
+test_that "unloading sch_timely is refused while it is in use with On-Ramp" refused rmmod sch_timely
+test_that "receiver and sender are unloaded and loaded under load" onramp_under_load
+test_that "delete the qdisc of the veth" qdisc del near
+test_that "unload sch_timely with On-Ramp" rmmod sch_timely
+test_that "unload timely_acker" rmmod timely_acker
+test_that "delete the namespace" far_down
+test_that "choose another congestion control" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+test_that "unload tcp_timely" unloaded tcp_timely
+test_that "unload timely" rmmod timely
+test_that "the kernel's log is clean" log_is_clean
+echo "1..$n"
+echo "# end"
+poweroff -f

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Smoke test of the modules in a kernel that Debian distributes, with two CPUs: load the
+# modules, send data from both CPUs, unload the modules, also under load; then the same
+# with On-Ramp between two network namespaces. Prints TAP.
+#
+#   smoke.sh 6.1|6.12|7.3
+#
+# The guest runs under QEMU, with KVM if the processor has it. Its initramfs has only
+# busybox, timelyctl, the program of qdisc.c, and the tests (smoke-init.sh). Its devices
+# are the loopback device and a veth.
+
+set -eu
+
+series=$1
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+image=$("$top/tools/lab/debian/image.sh" "$series")
+modules=$("$top/tools/lab/debian/build-module.sh" --print-dir "$series" "$top")
+
+root=$work/root
+mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
+cp "$(command -v busybox)" "$root/bin/busybox"
+cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" \
+	"$modules/timely_acker.ko" "$root/"
+veth=$(find "$image" -name 'veth.ko*')
+case $veth in
+*.xz)	xz -dc "$veth" >"$root/veth.ko" ;;
+*)	cp "$veth" "$root/" ;;
+esac
+make -s -C "$top/tools/timelyctl" OUT="$root/bin"
+# timelyctl needs the shared libmnl, because Debian has no static one.
+ldd "$root/bin/timelyctl" | grep -o '/[^ ]*' | while read -r library; do
+	mkdir -p "$root${library%/*}"
+	cp -L "$library" "$root$library"
+done
+gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/qdisc" "$here/qdisc.c"
+cp "$here/smoke-init.sh" "$root/init"
+chmod +x "$root/init"
+(cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
+
+# One thread emulates all processors in turns. With one thread for each processor QEMU 7.2 may execute
+# an instruction that another processor has already patched, and the kernel stops at the breakpoint
+# that it uses for patching ("Oops: int3").
+set -- -accel tcg,thread=single
+! grep -qwE 'svm|vmx' /proc/cpuinfo || set -- -accel kvm "$@"
+
+timeout 600 qemu-system-x86_64 "$@" -cpu max -smp 2 -m 512 \
+	-kernel "$(find "$image/boot" -name 'vmlinuz-*')" -initrd "$work/initrd" \
+	-append "console=ttyS0 panic=-1 quiet" -nographic -no-reboot \
+	</dev/null >"$work/log" 2>&1 || :
+# Remove carriage returns, and the firmware's escape sequences before the first line of TAP.
+tr -d '\r' <"$work/log" | sed -n 's/.*TAP version/TAP version/; /^TAP/,$p' | tee "$work/tap"
+
+if ! grep -q '^# end' "$work/tap"; then
+	echo "not ok - the guest ran to the end"
+	{ tail -n 20 "$work/log" && grep -m 1 -A 20 -E 'BUG|Oops|panic' "$work/log"; } |
+		sed 's/^/# /'
+	exit 1
+fi
+! grep -q '^not ok' "$work/tap"
