@@ -124,10 +124,14 @@ static u32 timely_nic_new_napi(const struct timely_nic *nic)
  */
 void timely_nic_note_napis(struct timely_nic *nic)
 {
+	int left = TIMELY_NAPIS_MAX;
 	u32 id;
 
-	/* xa_store() may sleep, so each ID is stored after the RCU walk that has found it. */
-	while ((id = timely_nic_new_napi(nic))) {
+	/*
+	 * xa_store() may sleep, so each ID is stored after the RCU walk that has found it. A NIC may have
+	 * more than TIMELY_NAPIS_MAX instances: the rest waits for a packet that has its ID.
+	 */
+	while (left-- && (id = timely_nic_new_napi(nic))) {
 		if (nic->napis >= TIMELY_NAPIS_MAX)
 			timely_nic_forget_napis(nic);
 		if (xa_err(xa_store(&timely_napis, id, nic, GFP_KERNEL)))
