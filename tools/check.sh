@@ -351,7 +351,7 @@ judged() {
 		return
 	fi
 	# Print everything by one printf, because other jobs print at the same time.
-	end=$(grep -n '^ *not ok ' "$log" | head -n 20; tail -n 25 "$log" | sed 's/^/#   /')
+	end=$(grep -n -B 8 '^ *not ok ' "$log" | head -n 100; tail -n 25 "$log" | sed 's/^/#   /')
 	printf 'not ok - %s: %s passed, %s failed (%s s), the end of %s:\n%s\n' "$name" "$good" \
 		"$bad" "$seconds" "build/check/$name.log" "$end"
 }
