@@ -200,7 +200,8 @@ struct tq_round {
 /**
  * struct tq_band - the ready flows of a class of priorities
  * @new_flows: flows that were idle; they send before @old_flows
- * @old_flows: flows that have used up a credit, or come from the timing wheel
+ * @old_flows: flows that have used up their credit (tq_flow.credit), that come from the timing
+ *	wheel, or that became empty as new flows (tq_leave_round())
  * @credit: bytes that the band may send before the next band
  * @packets: packets queued in flows; the option limit is their maximum
  */

@@ -128,7 +128,9 @@ static inline u64 tq_watch_entry(struct tq_sched *q, struct tq_flow *f, u64 due)
 
 	if (!timely_flow_wait(f->entry, &q->notifier, f, tq_waiting_Bps(q, f)))
 		return min(due, timely_clock_ns() + TQ_RECHECK_NS);
-	/* Nobody reports a change between the computation of @due and timely_flow_wait(). */
+	/* Changes between the computation of @due and timely_flow_wait() were not reported, so the
+	 * due time is computed again.
+	 */
 	sooner = tq_due(q, f, tq_peek(f));
 	if (likely(sooner >= due))
 		return due;

@@ -88,7 +88,9 @@
 #define CLOCK_EVIDENCE		16
 #define CLOCK_EVIDENCE_LEAK	2
 #define CLOCK_EVIDENCE_PAIR	4
-/* If all pairs have been too high for this long, a clock was stepped: no host is late so long. */
+/* If no pair has been close to the mapping for this long, a clock was stepped: no host is late for
+ * so long.
+ */
 #define CLOCK_DOUBT_NS		(40 * NSEC_PER_MSEC)
 
 /* A cross-timestamp whose interval is longer than CLOCK_MAX_CROSS_NS is not used. If it shows a

@@ -105,7 +105,7 @@ struct timely_clock_map {
  * @since_ns: when the batch was last emptied, by the host's clock
  * @last_ns: the latest pair: time by the host's clock
  * @count: number of pairs in the batch
- * @above: number of these pairs that are higher than the mapping's @spread_ns
+ * @above: number of these pairs whose height exceeds timely_clock_map.spread_ns
  * @epoch: epoch of the mapping that the pairs were compared with
  *
  * The initial state is all zero.

@@ -140,7 +140,10 @@ static u32 track_shortest(const struct timely_clock_track *track, u64 now_ns)
 	u32 i, best = 0;
 
 	for (i = 0; i + 2 < track->count; i++) {
-		/* Unit: about 1 us. Ages from hostile clocks are truncated to 32 bits. */
+		/* Units of 1024 ns. Blocks are at most 8 s old, so ages fit in 32 bits and products
+		 * in 64. Truncation keeps them there if CPUs report batches in another order, which
+		 * can make a difference negative.
+		 */
 		age = (u32)((now_ns - track->blocks[i].opened_ns) >> 10);
 		span = (u32)((track->blocks[i + 2].opened_ns -
 			      track->blocks[i].opened_ns) >> 10);

@@ -297,9 +297,10 @@ EXPORT_SYMBOL_GPL(timely_owd_relative);
 
 /* ---- an absolute delay ---- */
 
-/* Whether the clocks are not synchronised: for some time, delays have been above the threshold by
- * more than the excess of the RTT explains. A signal with a new minimum RTT (@lowest) is not
- * counted: its excess is 0 by definition, even if there is a queue.
+/* Whether the clocks count as not synchronised: for OWD_STRANGE_NS or longer, delays have been
+ * above the threshold by more than the RTT was above its minimum. A queue would have lengthened
+ * both. A signal with a new minimum RTT (@lowest) is not counted: its excess is 0 by definition,
+ * even if there is a queue.
  */
 static bool owd_doubts(struct timely_owd *owd, const struct timely_owd_signal *signal,
 		       u64 delay_ns, u64 threshold_ns, u64 excess_ns, bool lowest)

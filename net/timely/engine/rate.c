@@ -56,9 +56,9 @@
 #define DIFF_SHIFT	8		/* fraction bits of timely_rate.diff_fp */
 
 /* The gradient counts as at most 65536 and (rtt - RTTref) / RTTref as at most 256, so that products
- * with beta fit 64 bits. A larger gradient would change nothing: with the smallest beta, 2^-16, the
- * decrease is the whole rate already, before the limit of half. A larger error would change nothing
- * unless beta is below 1/256.
+ * with beta fit 64 bits. A larger gradient would change nothing: 65536 times the smallest beta,
+ * 2^-16, already is a decrease by the whole rate, and no update decreases the rate by more than
+ * half. A larger error would change nothing unless beta is below 1/256.
  */
 #define GRADIENT_MAX_Q16	(1LL << 32)
 #define ERROR_MAX_Q16		(1LL << 24)
