@@ -28,12 +28,16 @@
  *	                                  send UDP packets, which @to returns, and record the RTTs
  *	incast cc= start= every= size=    request @size bytes from each member at the same time
  *	member from= to= addr= port=      member of the last incast: @to requests, @from answers
- *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group=
+ *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= [on= off=]
  *	                                  send messages between random nodes, every @every ns on
  *	                                  average, with sizes from the file @cdf; reply=1: the
  *	                                  receiver sends as many bytes back; @group successive nodes
  *	                                  are a group and send nothing to each other; @pool: initial
- *	                                  connections between two nodes
+ *	                                  connections between two nodes, or 0: each message opens a
+ *	                                  connection, which closes after the message; with @on and
+ *	                                  @off a node sends in on-times only, and @every is the time
+ *	                                  between messages if all nodes are on: the mean lengths of
+ *	                                  on-times and of the times between them
  *	node ns= addr=                    node of the last workload
  *	queue ns= dev= handle= every= [ring=]
  *	                                  sample the queue of the qdisc @handle (hexadecimal), and
@@ -135,7 +139,8 @@ struct incast {
 };
 
 /* Messages of random sizes at random times. A connection carries one message at a time: a message
- * takes an idle connection between its two nodes, or opens another.
+ * takes an idle connection between its two nodes, or opens another. Without a pool connections are
+ * not used again.
  */
 struct workload {
 	struct source timer;
@@ -147,8 +152,13 @@ struct workload {
 	unsigned int pool, group;	/* see the plan */
 	unsigned int nodes, points;	/* of node[] and cdf[] in use */
 	int reply;
+	__u64 on, off;			/* mean lengths of on-times and off-times, or 0 */
+	unsigned short phases[3];	/* state of erand48() for these lengths */
+	unsigned long closed_retrans;	/* of connections that are closed */
 	struct {
 		const char *ns, *addr;
+		int is_off;
+		__u64 until;		/* end of the on-time or off-time */
 	} node[NODES];
 	struct {
 		double size, percent;
@@ -569,6 +579,7 @@ static void pingpong_start(void *obj)
 /* --- Workload --- */
 
 static void workload_done(struct flow *f);
+static void get_info(int fd, struct tcp_info *info);
 
 /* Bytes of the reply have arrived at the node that asked. */
 static void reply_received(struct flow *f)
@@ -637,12 +648,29 @@ static void workload_connected(struct flow *f)
 		put_idle(f);
 }
 
+/* Close the sender's end. The other end closes when it has received the end of the data. */
+static void workload_close(struct flow *f)
+{
+	struct tcp_info info;
+
+	get_info(f->snd.fd, &info);
+	f->workload->closed_retrans += info.tcpi_total_retrans;
+	unwatch(&f->snd);
+	unwatch(&f->timer);
+	close(f->snd.fd);
+	close(f->timer.fd);
+	f->snd.fd = -1;
+}
+
 static void workload_done(struct flow *f)
 {
 	__u64 *row = f->workload->messages.v + f->row;
 
 	row[2] = cheap_now() - row[0];
-	put_idle(f);
+	if (f->workload->pool)
+		put_idle(f);
+	else
+		workload_close(f);
 }
 
 static void workload_received(struct flow *f, size_t n)
@@ -676,6 +704,8 @@ static struct flow *workload_open(struct workload *w, unsigned int from, unsigne
 {
 	struct flow *f = zalloc(sizeof(*f));
 
+	if (!w->port)
+		die("workload: no port is left for a connection: make the run shorter");
 	f->workload = w;
 	f->cc = w->cc;
 	f->from = w->node[from].ns;
@@ -700,21 +730,28 @@ static __u64 workload_size(struct workload *w)
 	return 1 + w->cdf[i - 1].size + share * (w->cdf[i].size - w->cdf[i - 1].size);
 }
 
-/* Send the next message. Times and sizes depend on the seed alone, so that runs with different
- * congestion controls can be compared message by message.
- */
-static void workload_arrival(void *obj)
+/* Begin an on-time or off-time of a node. Its length is exponential. */
+static void workload_phase(struct workload *w, unsigned int node, int is_off, __u64 start)
 {
-	struct workload *w = obj;
-	unsigned int from = w->nodes * erand48(w->rng);
-	unsigned int to = (w->nodes - w->group) * erand48(w->rng);
-	__u64 size = workload_size(w), *row;
-	struct flow *f;
+	w->node[node].is_off = is_off;
+	w->node[node].until = start + 1 - (is_off ? w->off : w->on) * log(1 - erand48(w->phases));
+}
 
-	timer_ack(&w->timer);
-	if (to >= from / w->group * w->group)
-		to += w->group;
-	f = w->idle[from * NODES + to];
+/* May a node send the message that is due? */
+static int workload_is_on(struct workload *w, unsigned int node)
+{
+	if (!w->on)
+		return 1;
+	while (w->node[node].until <= w->due)
+		workload_phase(w, node, !w->node[node].is_off, w->node[node].until);
+	return !w->node[node].is_off;
+}
+
+static void workload_message(struct workload *w, unsigned int from, unsigned int to, __u64 size)
+{
+	struct flow *f = w->idle[from * NODES + to];
+	__u64 *row;
+
 	if (f)
 		w->idle[from * NODES + to] = f->next_idle;
 	else
@@ -730,6 +767,23 @@ static void workload_arrival(void *obj)
 	expect(f);
 	if (f->connected)
 		send_some(f, EPOLLIN);
+}
+
+/* Send the message that is due, and draw the time of the next one. Times and sizes depend on the
+ * seed alone, so that runs with different congestion controls can be compared message by message.
+ */
+static void workload_arrival(void *obj)
+{
+	struct workload *w = obj;
+	unsigned int from = w->nodes * erand48(w->rng);
+	unsigned int to = (w->nodes - w->group) * erand48(w->rng);
+	__u64 size = workload_size(w);
+
+	timer_ack(&w->timer);
+	if (to >= from / w->group * w->group)
+		to += w->group;
+	if (workload_is_on(w, from))
+		workload_message(w, from, to, size);
 	w->due += 1 - w->every * log(1 - erand48(w->rng));
 	if (w->due < w->stop)
 		set_timer(&w->timer, workload_arrival, w, w->due, 0);
@@ -805,6 +859,8 @@ static void sink(void *obj)
 		die("flow %s -> %s: receive: %m", f->from, f->to);
 	if (!n)
 		unwatch(&f->rcv);
+	if (!n && f->workload)
+		close(f->rcv.fd);
 	if (n > 0 && f->incast)
 		incast_received(f, n);
 	else if (n > 0 && f->workload)
@@ -1249,6 +1305,10 @@ static void plan_workload(void)
 	w->pool = to_u64(arg("pool"));
 	w->reply = to_u64(arg("reply"));
 	w->group = to_u64(arg("group"));
+	w->on = to_u64(arg_or("on", "0"));
+	w->off = to_u64(arg_or("off", "0"));
+	w->phases[0] = w->rng[0];
+	w->phases[1] = 1;		/* other numbers than those of rng */
 	w->messages.columns = 5;
 	w->messages.names = "arrived_ns size took_ns from to";
 	if (!w->every || !w->group)
@@ -1267,6 +1327,8 @@ static void plan_node(struct workload *w)
 		die("plan, line %d: a workload can have at most %d nodes", line.number, NODES);
 	w->node[new].ns = arg("ns");
 	w->node[new].addr = arg("addr");
+	if (w->on)
+		workload_phase(w, new, erand48(w->phases) * (w->on + w->off) >= w->on, w->due);
 	for (i = 0; i < new / w->group * w->group; i++)
 		for (n = 0; n < w->pool; n++) {
 			workload_open(w, i, new, 0);
@@ -1522,7 +1584,7 @@ static void put_workloads(FILE *out)
 	fputs("\"workloads\":[", out);
 	for (w = workloads; w; w = w->next) {
 		connections = 0;
-		retrans = 0;
+		retrans = w->closed_retrans;
 		for (f = flows; f; f = f->next) {
 			if (f->workload != w || !f->connected)
 				continue;

@@ -137,6 +137,17 @@ class Rest(unittest.TestCase):
         self.assertAlmostEqual(workload.mean_size("rpc-64k") / int(work["every"]) / capacity, .5,
                                places=3)
         self.assertEqual(len(lines_of(own, "node")), 2)
+        self.assertNotIn("on", work)
+
+    def test_on_times(self) -> None:
+        """Hosts that are on a quarter of the time get messages four times as fast while on."""
+        own = scenario() | {"workload": {"sizes": "rpc-64k", "load": .5}}
+        steady, = lines_of(own, "workload")
+        own["workload"] |= {"on_us": 1000, "off_us": 3000, "pool": 0}
+        work, = lines_of(own, "workload")
+        self.assertEqual((work["on"], work["off"], work["pool"]), ("1000000", "3000000", "0"))
+        self.assertAlmostEqual(int(work["every"]) * 4, int(steady["every"]), delta=4)
+        self.assertEqual(work["seed"], steady["seed"])
 
 
 if __name__ == "__main__":

@@ -70,6 +70,13 @@ class Check(unittest.TestCase):
         with self.assertRaisesRegex(LabError, "run.warmup_ms must be a multiple of sample.flow"):
             scenarios.check(bad)
 
+    def test_on_times(self) -> None:
+        """A workload has on-times and off-times, or neither."""
+        load = {"sizes": "rpc-64k", "load": .5, "on_us": 1000}
+        with self.assertRaisesRegex(LabError, "both on_us and off_us, or neither"):
+            scenarios.check(scenario() | {"workload": load})
+        scenarios.check(scenario() | {"workload": load | {"off_us": 9}})
+
     def test_all_scenarios(self) -> None:
         """Every scenario of the directory passes, and so does every cell of each."""
         for name in scenarios.scenario_names():

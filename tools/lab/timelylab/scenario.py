@@ -137,6 +137,8 @@ def check(scenario: Scenario) -> None:
             raise LabError(f"the scenario has no [{section}]")
     for section, table, whole in section_tables(scenario):
         check_table(section, table, whole)
+    if "workload" in scenario:
+        workload.settings(scenario)
     sample, run = scenario["sample"], scenario["run"]
     for key in ("warmup_ms", "measure_ms"):
         if run[key] % sample["flows_ms"]:
