@@ -3,13 +3,13 @@
 
 A scenario's [report] may list the plots; without a list a run has the RTTs' CDF, the queue, and
 the rates of one congestion control. A plot of single cells shows each congestion control's first
-seed.
+seed. A scenario with [workload] has plots of slowdowns, too.
 """
 import os
 import subprocess
 from collections.abc import Sequence
 
-from . import timestamp_figures
+from . import slowdown, timestamp_figures
 from .cell import nic_of, scenario_of, variant
 from .common import GBIT_BPS, Figures, LabError, Lines, Raw, Scenario
 from .results import pick
@@ -76,6 +76,8 @@ def make_plots(out: str, scenario: Scenario, raws: Sequence[Raw],
     for raw in raws:
         firsts.setdefault(raw["cc"], raw)
     report = scenario.get("report", {})
+    slowdown_plots(out, scenario, [fig for fig in cells
+                                   if fig["cc"] in report.get("shown", firsts)])
     if not report.get("plots"):
         default_plots(out, scenario, firsts)
         return
@@ -183,16 +185,34 @@ def jitter_plot(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:
          [KEY_BELOW, "set yrange [0:*]"])
 
 
+def slowdown_plots(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:
+    """Median and p99 of the slowdown over the size of messages, with the ideal networks.
+
+    Each group of cells with the same messages has plots of its own.
+    """
+    for name, mine in slowdown.groups(scenario, cells).items():
+        mine = mine + slowdown.ideal_cells(name, mine)
+        shown = list(dict.fromkeys(fig["cc"] for fig in mine))
+        for figure in slowdown.QUANTILES:
+            plot(os.path.join(out, f"slowdown-{figure}" + (f"-{name}" if name else "")),
+                 scenario.get("title", ""), "size of messages up to, bytes", f"slowdown, {figure}",
+                 slowdown.plot_lines(mine, figure, shown),
+                 ["set logscale xy", "set yrange [1:*]", KEY_BELOW])
+
+
 def sweep_plot(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:
     """Figures over the setting that the variants vary, as [report] sweep says.
 
-    Variants whose names differ only after the last - are one line.
+    Variants whose names differ only after the last - are one line. The ideal networks have lines,
+    too.
     """
     sweep = scenario["report"]["sweep"]
+    cells = slowdown.with_ideals(scenario, cells)
+    variants = {fig["cc"]: variant(scenario, fig.get("of", fig["cc"])) for fig in cells}
     for path, label in sweep.get("y", SWEEP_FIGURES):
         lines: dict[str, list[tuple[float, float]]] = {}
         for cc, row in table_of(cells, [("", path)]).items():
-            x = pick(variant(scenario, cc), sweep["x"])
+            x = pick(variants[cc], sweep["x"])
             if x is not None and path in row:
                 lines.setdefault(cc.rpartition("-")[0], []).append(
                     (x / sweep.get("per", 1), row[path]["median"]))

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from . import clos, faults, onramp, timestamp_figures, workload
+from . import clos, faults, onramp, slowdown, timestamp_figures, workload
 from .cell import scenario_of, variant
 from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
@@ -173,12 +173,15 @@ def ping_figures(raw: Raw, start: int, end: int) -> Figures:
 
 
 def workload_figures(scenario: Scenario, raw: Raw, start: int, end: int) -> Figures:
-    """Figures of [workload]; accepted: payload that arrived, as a share of the links' capacity."""
+    """Figures of [workload], with slowdowns.
+
+    accepted: payload that arrived, as a share of the links' capacity.
+    """
     out = workload.figures(raw, start, end)
     if "workload_gbit" in out:
         directions = 2 if scenario["workload"].get("reply") else 1
         out["accepted"] = directions * out["workload_gbit"] / carries_gbit(scenario)
-    return out
+    return out | slowdown.figures(scenario, raw)
 
 
 def group_figures(scenario: Scenario, raw: Raw, start: int, end: int) -> Figures:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from . import workload
+from . import slowdown, workload
 from .common import Figures, Scenario
 from .results import pick
 
@@ -21,6 +21,9 @@ COLUMNS: tuple[Column, ...] = (
     ("request avg us", "request_us.avg"), ("p50", "request_us.p50"), ("p90", "request_us.p90"),
     ("p99", "request_us.p99"), ("requests", "request_us.count"),
 )
+# Columns of every scenario with [workload], behind the scenario's own.
+SLOWDOWN_COLUMNS: tuple[Column, ...] = (
+    ("slowdown mean", "slowdown.mean"), ("p50", "slowdown.p50"), ("p99", "slowdown.p99"))
 EVENT_COLUMNS: tuple[Column, ...] = (
     ("noticed after ms", "noticed_ms"), ("RTTs used", "used"), ("wrong by > 1 us", "used_wrong"),
     ("until ms", "wrong_until_ms"), ("largest error ns", "error_max_ns"),
@@ -29,7 +32,10 @@ EVENT_COLUMNS: tuple[Column, ...] = (
 
 def columns_of(scenario: Scenario) -> list[Column]:
     """The columns of a scenario's table."""
-    return [(title, path) for title, path in scenario.get("report", {}).get("columns", COLUMNS)]
+    own = [(title, path) for title, path in scenario.get("report", {}).get("columns", COLUMNS)]
+    if "workload" not in scenario or any(path.startswith("slowdown.") for _, path in own):
+        return own
+    return own + list(SLOWDOWN_COLUMNS)
 
 
 def entry_of(values: Sequence[float]) -> Entry:
@@ -110,6 +116,32 @@ def event_rows(cells: Iterable[Figures]) -> Grid:
     return rows
 
 
+def size_text(size: float) -> str:
+    """A number of bytes as text."""
+    for unit, name in ((1e6, "MB"), (1e3, "KB")):
+        if size >= unit:
+            return f"{size / unit:.3g} {name}"
+    return f"{size:.0f} B"
+
+
+def decile_rows(cells: Sequence[Figures]) -> tuple[Grid, Grid]:
+    """Two tables of the deciles of the size: slowdowns, and mean completion times.
+
+    Empty deciles are left out.
+    """
+    rows = {cc: slowdown.decile_medians(cells, cc)
+            for cc in dict.fromkeys(fig["cc"] for fig in cells)}
+    first = next(iter(rows.values()))
+    full = [i for i in range(slowdown.DECILES) if any("mean" in parts[i] for parts in rows.values())]
+    head = [f"up to {size_text(first[i]['size'])}" for i in full]
+    ratios, times = [["", *head]], [["", *head]]
+    for cc, parts in rows.items():
+        ratios.append([cc] + [" / ".join(number(parts[i].get(key)) for key in ("mean", "p50", "p99"))
+                              for i in full])
+        times.append([cc] + [number(parts[i].get("fct_us")) for i in full])
+    return ratios, times
+
+
 def one_line(fig: Figures) -> str:
     """The most important figures of a cell in one line."""
     parts = []
@@ -130,4 +162,7 @@ def one_line(fig: Figures) -> str:
     if "avg" in fig.get("request_us", {}):
         request = fig["request_us"]
         parts.append(f"request {number(request['avg'])} avg {number(request['p99'])} p99 us")
+    if "slowdown" in fig:
+        parts.append(f"slowdown {number(fig['slowdown']['mean'])} mean "
+                     f"{number(fig['slowdown']['p99'])} p99")
     return f"{', '.join(parts)}, {fig['drops']} drops ({fig['wall_s']:.0f} s)"
