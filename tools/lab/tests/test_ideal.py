@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Tests of ideal networks: times alone, known answers, laws, and comparisons with slow references."""
+"""Tests of ideal networks: times alone, known answers, laws, comparisons with slow references."""
 import math
 import random
 import unittest
@@ -161,7 +161,7 @@ Rates = Callable[[list[Fraction], list[Transfer]], list[Fraction]]
 
 
 def raise_together(capacity: list[Fraction], transfers: list[Transfer]) -> list[Fraction]:
-    """Max-min fairness by its definition: raise all rates until links are full, stop those there."""
+    """Max-min fairness by its definition: raise all rates until a link is full, then the others."""
     rates, going = [Fraction(0)] * len(transfers), set(range(len(transfers)))
     while going:
         used = [sum((rates[i] for i, t in enumerate(transfers) if link in t.links), Fraction(0))

@@ -7,9 +7,9 @@ A packet of h1 to h2 takes this way (see network.py), and waits at these places:
 
     h1's qdisc      no rate, so that a sender that is not paced does not wait here
     in-h1 (netem)   the frame's time at the link rate, after the frames before it; then delay_ns
-    h2 (tbf)        nothing: the bucket has two frames when the network is idle, and fills as fast as
-                    frames arrive. The ports between the switches of a Clos are faster, and have
-                    no delay
+    h2 (tbf)        nothing: the bucket has two frames when the network is idle, and fills as
+                    fast as frames arrive. The ports between the switches of a Clos are faster, and
+                    have no delay
     h2's TCP        nothing: processing takes no virtual time
 
 So the last byte of a message arrives after delay_ns and the time that all its frames need at the
@@ -25,13 +25,14 @@ The ideal network
 -----------------
 A message is a fluid. The only limits are the links of hosts and, in a Clos, all links of a leaf to
 the spines together: an ideal network spreads load over the spines evenly. Work is measured in ns of
-a host's link, so that the link's capacity is 1. A message takes all its links at the same time, and
-ends one latency after its last drop left: a message that meets no other takes its time alone.
+a host's link, so that the link's capacity is 1. A message takes all its links at the same time. A
+message that meets no other takes its time alone: its work, and the delays and the handshake above.
 Nothing else takes capacity: neither ACKs nor requests of [incast] nor pings. There are two
-networks, which know everything and decide at once:
+rules; both know all messages under way and act at once:
 
     fair            each message has its max-min fair share
-    shortest first  the message with the least work left has what it can use, then the next one (SRPT)
+    shortest first  the message with the least work left gets all that it can use, then the
+                    message with the next least (SRPT, shortest remaining processing time)
 """
 import hashlib
 import heapq
@@ -127,17 +128,17 @@ def alone_ns(net: Network, size: int, sender: int = 1, receiver: int = 2) -> flo
 class Group:
     """The transfers that take the same links.
 
-    queue: a heap of (key, rank, rest); the first transfer of the heap ends first. rate: of each
-    transfer that is served. served: only Fair uses this, see there.
+    queue: a heap of (key, rank, rest); the first transfer of the heap ends first. left: the work
+    left of the first transfer. rate: of each transfer that is served.
     """
 
-    __slots__ = ("links", "queue", "rate", "served")
+    __slots__ = ("links", "queue", "left", "rate")
 
     def __init__(self, links: Links) -> None:
         self.links = links
         self.queue: list[tuple[float, int, float]] = []
+        self.left = 0.
         self.rate = 0.
-        self.served = 0.
 
 
 class Sharing:
@@ -146,6 +147,8 @@ class Sharing:
     def __init__(self, capacity: Sequence[float]) -> None:
         self.capacity = capacity
         self.groups: dict[Links, Group] = {}        # those with transfers
+        self.users: list[dict[Links, Group]] = [{} for _ in capacity]   # the groups at each link
+        self.count = [0] * len(capacity)            # transfers at each link
         self.now = 0.
         self.next: Group | None = None              # the group in which a transfer ends first
         self.finish = math.inf                      # time at which it ends
@@ -154,45 +157,50 @@ class Sharing:
         """Serve all transfers until a time."""
         span, self.now = now - self.now, now
         for group in self.groups.values():
-            if group.rate:
-                self.serve(group, group.rate * span)
+            group.left -= group.rate * span
 
     def start(self, links: Links, work: float, rest: float, rank: int) -> None:
         """Add a transfer. rest: work of the same message that will follow the transfer."""
         group = self.groups.get(links)
         if not group:
             group = self.groups[links] = Group(links)
-        heapq.heappush(group.queue, (self.key(group, work, rest), rank, rest))
+            for link in links:
+                self.users[link][links] = group
+        for link in links:
+            self.count[link] += 1
+        self.push(group, work, rest, rank)
 
     def end(self) -> int:
         """Remove the transfer that ends first, and return its rank."""
         group = self.next
         assert group
-        _, rank, _ = heapq.heappop(group.queue)
+        rank = self.pop(group)
+        for link in group.links:
+            self.count[link] -= 1
         if not group.queue:
             del self.groups[group.links]
+            for link in group.links:
+                del self.users[link][group.links]
         return rank
 
     def share(self) -> None:
         """Give new rates to all transfers, and find the one that ends first."""
         self.set_rates()
-        self.next, self.finish = None, math.inf
+        self.next, least = None, math.inf
         for group in self.groups.values():
             if group.rate:
-                finish = self.now + max(0., self.left(group)) / group.rate
-                if finish < self.finish:
-                    self.next, self.finish = group, finish
+                span = group.left / group.rate
+                if span < least:
+                    self.next, least = group, span
+        # Rounding may have served a little more than the work left.
+        self.finish = self.now + max(0., least)
 
-    def key(self, group: Group, work: float, rest: float) -> float:
-        """The key of a new transfer in the heap of a group."""
+    def push(self, group: Group, work: float, rest: float, rank: int) -> None:
+        """Add a transfer to a group."""
         raise NotImplementedError
 
-    def serve(self, group: Group, work: float) -> None:
-        """Each transfer of the group that has a rate has got this work done."""
-        raise NotImplementedError
-
-    def left(self, group: Group) -> float:
-        """The work left of the group's first transfer."""
+    def pop(self, group: Group) -> int:
+        """Remove the first transfer of a group, which has ended, and return its rank."""
         raise NotImplementedError
 
     def set_rates(self) -> None:
@@ -203,37 +211,35 @@ class Sharing:
 class Fair(Sharing):
     """Max-min fairness: no message can have more without taking from one that has no more.
 
-    All transfers of a group have the same rate. "served" is the work that a transfer would have
-    got since the group is there, and a transfer's key is the value of "served" at which it ends.
+    All transfers of a group have the same rate. So keys are the work that a transfer would have got
+    when this one ends, if that transfer had been in the group from the start.
     """
 
-    def key(self, group: Group, work: float, rest: float) -> float:
-        return group.served + work
+    def push(self, group: Group, work: float, rest: float, rank: int) -> None:
+        served = group.queue[0][0] - group.left if group.queue else 0.
+        heapq.heappush(group.queue, (served + work, rank, rest))
+        group.left = group.queue[0][0] - served
 
-    def serve(self, group: Group, work: float) -> None:
-        group.served += work
-
-    def left(self, group: Group) -> float:
-        return group.queue[0][0] - group.served
+    def pop(self, group: Group) -> int:
+        served, rank, _ = heapq.heappop(group.queue)
+        if group.queue:
+            group.left = group.queue[0][0] - served
+        return rank
 
     def set_rates(self) -> None:
         """Progressive filling: the link with the least share for each transfer decides first."""
-        room, count = list(self.capacity), [0] * len(self.capacity)
-        users: list[list[Group]] = [[] for _ in room]
+        room, count = list(self.capacity), list(self.count)
         for group in self.groups.values():
             group.rate = 0.
-            for link in group.links:
-                count[link] += len(group.queue)
-                users[link].append(group)
-        busy = [link for link in range(len(room)) if count[link]]
-        # Each round sets the rates of all groups at a link, so that there are at most as many rounds
-        # as links.
+        busy = [link for link, transfers in enumerate(count) if transfers]
+        # Each round sets the rates of all groups at one link, so that there are at most as many
+        # rounds as links.
         while busy:
             share, first = math.inf, -1
             for link in busy:
                 if room[link] < share * count[link]:
                     share, first = room[link] / count[link], link
-            for group in users[first]:
+            for group in self.users[first].values():
                 if not group.rate:
                     group.rate, transfers = share, len(group.queue)
                     for link in group.links:
@@ -246,22 +252,27 @@ class ShortestFirst(Sharing):
     """Shortest remaining first: in the order of the work left, each message takes what is free.
 
     The first transfer of a group takes all that the others of the group could use. A transfer's key
-    is its message's work left, with that of a reply.
+    is its message's work left, with that of a reply; the key of the first one is set when another
+    is added.
     """
 
-    def key(self, group: Group, work: float, rest: float) -> float:
-        return work + rest
+    def push(self, group: Group, work: float, rest: float, rank: int) -> None:
+        if group.queue:
+            _, first, its_rest = group.queue[0]
+            group.queue[0] = (group.left + its_rest, first, its_rest)
+        heapq.heappush(group.queue, (work + rest, rank, rest))
+        group.left = group.queue[0][0] - group.queue[0][2]
 
-    def serve(self, group: Group, work: float) -> None:
-        key, rank, rest = group.queue[0]
-        group.queue[0] = (max(rest, key - work), rank, rest)
-
-    def left(self, group: Group) -> float:
-        return group.queue[0][0] - group.queue[0][2]
+    def pop(self, group: Group) -> int:
+        _, rank, _ = heapq.heappop(group.queue)
+        if group.queue:
+            group.left = group.queue[0][0] - group.queue[0][2]
+        return rank
 
     def set_rates(self) -> None:
         room = list(self.capacity)
-        for _, _, group in sorted((*group.queue[0][:2], group) for group in self.groups.values()):
+        for _, _, group in sorted([(group.left + group.queue[0][2], group.queue[0][1], group)
+                                   for group in self.groups.values()]):
             group.rate = min(room[link] for link in group.links)
             if group.rate:
                 for link in group.links:
