@@ -131,6 +131,38 @@ class Read(unittest.TestCase):
         self.assertEqual(loaded["flows"], [{"from": 1, "to": 1, "count": 2}])
         self.assertEqual(loaded["ping"], base["ping"])
 
+    def test_sweep(self) -> None:
+        """[sweep] makes a variant of each cell's name for each value."""
+        own = self.file("""base = "onramp-websearch"
+[sweep]
+key = "workload.load"
+values = [0.2, 0.5]
+[run]
+cc = ["timely", "slow", "cubic+onramp"]
+[report]
+shown = ["slow"]
+[variants]
+slow = {cc = "bbr", workload = {pool = 1}, relative_to = "timely"}
+""")
+        loaded = scenarios.load_scenario(own)
+        self.assertEqual(loaded["run"]["cc"], ["timely-0.2", "slow-0.2", "cubic-0.2+onramp",
+                                               "timely-0.5", "slow-0.5", "cubic-0.5+onramp"])
+        self.assertEqual(loaded["report"]["shown"], ["slow-0.2", "slow-0.5"])
+        self.assertEqual(loaded["variants"]["slow-0.5"], {
+            "cc": "bbr", "workload": {"pool": 1, "load": .5}, "relative_to": "timely-0.5"})
+        for name, kernel in (("timely-0.2", "timely"), ("cubic-0.5+onramp", "cubic")):
+            self.assertEqual(cell.kernel_cc(loaded, name), kernel)
+        self.assertEqual(cell.scenario_of(loaded, "timely-0.2")["workload"],
+                         {"sizes": "websearch", "load": .2})
+        self.assertEqual(scenarios.load_scenario(own, ["sweep.values=[0.3]"])["run"]["cc"][0],
+                         "timely-0.3")
+
+    def test_bad_sweep(self) -> None:
+        """Only what a variant may change can be swept."""
+        for key in ("sample.queue_us", "flows.count", "workload"):
+            with self.assertRaisesRegex(LabError, "sweep.key must be a key of a section"):
+                scenarios.expand_sweep(scenario() | {"sweep": {"key": key, "values": [1]}})
+
     def test_set(self) -> None:
         """A value is TOML or else text; every table of a section is changed."""
         changed = scenarios.load_scenario(

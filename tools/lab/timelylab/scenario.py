@@ -44,6 +44,7 @@ KEYS: dict[str, dict[str, bool] | None] = {
     "events": {"at_ms": True, "host": False, "step_ns": False, "set_ns": False,
                "real_step_ns": False, "drift_ppb": False, "wander_ppb_per_s": False,
                **{key: False for key in faults.EVENTS}},
+    "sweep": {"key": True, "values": True},
     "report": {"columns": False, "plots": False, "shown": False, "sweep": False},
     "module_params": None,
     "variants": None,
@@ -162,6 +163,40 @@ def read_scenario(name: str) -> Scenario:
     return merged
 
 
+def expand_sweep(scenario: Scenario) -> None:
+    """Take [sweep] out of a scenario: replace each cell NAME by variants NAME-VALUE.
+
+    A variant is like NAME, with the value as the key that is swept.
+    """
+    sweep = scenario.pop("sweep", None)
+    if not sweep:
+        return
+    section, _, key = sweep["key"].partition(".")
+    if section not in OWN_SECTIONS or section in WHOLE_TABLES or not key:
+        raise LabError(f"sweep.key must be a key of a section that variants can change, "
+                       f"as in workload.load, not '{sweep['key']}'")
+    run, report, old = scenario["run"], scenario.get("report", {}), scenario.get("variants", {})
+    new: dict[str, Table] = {}
+    for value in sweep["values"]:
+        for base in dict.fromkeys(onramp.base_of(cc) for cc in run["cc"]):
+            own = dict(old.get(base, {} if base == "timely" else {"cc": base}))
+            own[section] = own.get(section, {}) | {key: value}
+            if "relative_to" in own:
+                own["relative_to"] += f"-{value}"
+            new[f"{base}-{value}"] = own
+    for table, where in ((run, "cc"), (report, "shown")):
+        if where in table:
+            table[where] = [swept_name(cc, value) for value in sweep["values"]
+                            for cc in table[where]]
+    scenario["variants"] = old | new
+
+
+def swept_name(cc: str, value: Any) -> str:
+    """The name of a cell with a value of [sweep]; words after + stay at the end."""
+    base = onramp.base_of(cc)
+    return f"{base}-{value}{cc[len(base):]}"
+
+
 def load_scenario(name: str, settings: Sequence[str] = (),
                   params: Sequence[str] = ()) -> Scenario:
     """A checked scenario, changed by settings (--set) and by tcp_timely's parameters."""
@@ -174,6 +209,7 @@ def load_scenario(name: str, settings: Sequence[str] = (),
         key, _, value = param.partition("=")
         scenario.setdefault("module_params", {})[key] = value
     check(scenario)
+    expand_sweep(scenario)
     return scenario
 
 
