@@ -77,6 +77,8 @@ for scenario; do
 	rm -rf "results/$scenario"
 	mkdir -p "results/$scenario"
 	cp "$raw/summary.json" "$raw/table.md" "$raw"/*.svg "results/$scenario/"
-	[ ! -e "$raw/events.md" ] || cp "$raw/events.md" "results/$scenario/"
+	for extra in events slowdown; do
+		[ ! -e "$raw/$extra.md" ] || cp "$raw/$extra.md" "results/$scenario/"
+	done
 done
 tools/docs/make.sh

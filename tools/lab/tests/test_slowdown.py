@@ -102,7 +102,8 @@ class Rows(unittest.TestCase):
     def test_groups(self) -> None:
         """Cells with one load are a group."""
         found = slowdown.groups(self.scenario, self.cells)
-        self.assertEqual({name: sorted({fig["cc"] for fig in mine}) for name, mine in found.items()},
+        self.assertEqual({name: sorted({fig["cc"] for fig in mine})
+                          for name, mine in found.items()},
                          {"0.2": ["bbr-0.2", "cubic-0.2"], "0.5": ["cubic-0.5"]})
         self.assertEqual(list(slowdown.groups(own_scenario(), self.cells[:2])), [""])
         without: Figures = {"cc": "cubic", "seed": 1}
@@ -117,8 +118,8 @@ class Rows(unittest.TestCase):
     def test_ideal_rows(self) -> None:
         """The ideal networks are rows behind the cells with their load."""
         columns = tables.columns_of(self.scenario | {"report": {"columns": [["drops", "drops"]]}})
-        rows = tables.grid(tables.table_of(slowdown.with_ideals(self.scenario, self.cells), columns),
-                           columns)
+        cells = slowdown.with_ideals(self.scenario, self.cells)
+        rows = tables.grid(tables.table_of(cells, columns), columns)
         self.assertEqual(rows[0], ["", "seeds", "drops", "slowdown mean", "p50", "p99"])
         self.assertEqual([row[0] for row in rows[1:]], [
             "cubic-0.2", "bbr-0.2", "ideal, fair-0.2", "ideal, shortest first-0.2", "cubic-0.5",
@@ -149,6 +150,11 @@ class Rows(unittest.TestCase):
                          ["slowdown-p50-0.2", "slowdown-p99-0.2", "slowdown-p50-0.5",
                           "slowdown-p99-0.5"])
         lines = dict(plot.call_args_list[1].args[4])
+        one_size = results.figures(self.scenario,
+                                   raw_with([[11 * MS, SIZE, ALONE, 1, 2]], "cubic-0.2"))
+        with mock.patch.object(plots, "plot") as plot:
+            plots.slowdown_plots("DIR", self.scenario, [one_size])
+        plot.assert_not_called()
         self.assertEqual(list(lines), ["cubic-0.2", "bbr-0.2", "ideal, fair-0.2",
                                        "ideal, shortest first-0.2"])
         self.assertEqual(lines["bbr-0.2"][0], (4 * SIZE, 3))

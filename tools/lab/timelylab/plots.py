@@ -188,16 +188,18 @@ def jitter_plot(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:
 def slowdown_plots(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:
     """Median and p99 of the slowdown over the size of messages, with the ideal networks.
 
-    Each group of cells with the same messages has plots of its own.
+    Each group of cells with the same messages has plots of its own; messages of one size have none.
     """
     for name, mine in slowdown.groups(scenario, cells).items():
         mine = mine + slowdown.ideal_cells(name, mine)
         shown = list(dict.fromkeys(fig["cc"] for fig in mine))
         for figure in slowdown.QUANTILES:
-            plot(os.path.join(out, f"slowdown-{figure}" + (f"-{name}" if name else "")),
-                 scenario.get("title", ""), "size of messages up to, bytes", f"slowdown, {figure}",
-                 slowdown.plot_lines(mine, figure, shown),
-                 ["set logscale xy", "set yrange [1:*]", KEY_BELOW])
+            lines = slowdown.plot_lines(mine, figure, shown)
+            if max(len(points) for _, points in lines) > 1:
+                plot(os.path.join(out, f"slowdown-{figure}" + (f"-{name}" if name else "")),
+                     scenario.get("title", ""), "size of messages up to, bytes",
+                     f"slowdown, {figure}", lines,
+                     ["set logscale xy", "set yrange [1:*]", KEY_BELOW])
 
 
 def sweep_plot(out: str, scenario: Scenario, cells: Sequence[Figures]) -> None:

@@ -41,8 +41,8 @@ def slowdown_text(scenario: Scenario, cells: Sequence[Figures]) -> str:
     for name, mine in slowdown.groups(scenario, cells).items():
         ratios, times = decile_rows(mine + slowdown.ideal_cells(name, mine))
         text += (f"## Load {name}\n\n" if name else "") + \
-            "Each column has a tenth of the messages, by rising size. Slowdown: mean / p50 / p99; " \
-            f"several seeds: medians.\n\n{as_markdown(ratios)}\n\n" \
+            "Each column has a tenth of the messages, by rising size. Slowdown, mean / p50 / " \
+            f"p99; several seeds: medians.\n\n{as_markdown(ratios)}\n\n" \
             f"Mean completion time, us:\n\n{as_markdown(times)}\n\n"
     return text.rstrip("\n") + "\n" if text else ""
 

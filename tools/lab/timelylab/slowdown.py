@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """Slowdown of messages: figures, rows of tables, and lines of plots.
 
-The slowdown of a message is its completion time divided by its time alone on an idle network
-(see ideal.py), so it is 1 at best. Two ideal networks get the same messages. They are the limit: the
-figures ideal_fair and ideal_srpt of a cell have the ideal completion times and slowdowns.
+The slowdown of a message is its completion time divided by its time alone on an idle network, so
+the least slowdown is 1. Two ideal networks get the same messages, as a limit to compare with
+(see ideal.py). The figures ideal_fair and ideal_srpt of a cell have completion times and slowdowns
+of these networks.
 """
 import bisect
 import statistics

@@ -132,12 +132,13 @@ def decile_rows(cells: Sequence[Figures]) -> tuple[Grid, Grid]:
     rows = {cc: slowdown.decile_medians(cells, cc)
             for cc in dict.fromkeys(fig["cc"] for fig in cells)}
     first = next(iter(rows.values()))
-    full = [i for i in range(slowdown.DECILES) if any("mean" in parts[i] for parts in rows.values())]
+    full = [i for i in range(slowdown.DECILES)
+            if any("mean" in parts[i] for parts in rows.values())]
     head = [f"up to {size_text(first[i]['size'])}" for i in full]
     ratios, times = [["", *head]], [["", *head]]
     for cc, parts in rows.items():
-        ratios.append([cc] + [" / ".join(number(parts[i].get(key)) for key in ("mean", "p50", "p99"))
-                              for i in full])
+        ratios.append([cc] + [" / ".join(number(parts[i].get(key))
+                                         for key in ("mean", *slowdown.QUANTILES)) for i in full])
         times.append([cc] + [number(parts[i].get("fct_us")) for i in full])
     return ratios, times
 

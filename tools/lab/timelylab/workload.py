@@ -77,12 +77,12 @@ def plan_lines(scenario: Scenario, cc: str, seed: int) -> list[str]:
         return []
     load, topo, run = settings(scenario), scenario["topology"], scenario["run"]
     rng = random.Random(seed * 1002)
-    phases = f" on={int(load['on_us'] * 1000)} off={int(load['off_us'] * 1000)}"
+    on = f" on={int(load['on_us'] * 1000)} off={int(load['off_us'] * 1000)}" * bool(load["on_us"])
     return [f"workload cc={cc} cdf={table_path(load['sizes'])} every={round(every_ns(scenario))} "
             f"start={int(load['start_ms'] * MS)} "
             f"stop={(run['warmup_ms'] + run['measure_ms']) * MS} "
             f"seed={rng.randrange(1 << 16)} port={FIRST_PORT} pool={load['pool']} "
-            f"reply={int(load['reply'])} group={load['group']}{phases if load['on_us'] else ''}"] + \
+            f"reply={int(load['reply'])} group={load['group']}{on}"] + \
            [f"node ns=h{i} addr=10.0.{i}.1" for i in range(1, topo["hosts"] + 1)]
 
 
