@@ -83,10 +83,11 @@
 #define REQUEST_SIZE	64		/* bytes of an incast's request */
 #define SETTLE_NS	(100 * 1000000)	/* from the program's start to time 0, for set-up */
 #define RATE_TICK_NS	1000000		/* interval at which senders with rate= get bytes to send */
+
 /* A clock reading of a system call takes 256 ns of virtual time, so each message takes the engine
  * some time. If messages are due faster, the engine falls behind for good.
  */
-#define WORKLOAD_LATE_NS	100000U
+#define WORKLOAD_LATE_NS	1000000U
 
 #define FAR_NS		(NSEC_PER_SEC << 30)	/* 34 years */
 #define NODES		64		/* limit of a workload's nodes */
