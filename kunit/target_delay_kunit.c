@@ -158,9 +158,12 @@ static void target__error_above_is_relative_to_the_target(struct kunit *test)
 
 static void target__error_saturates(struct kunit *test)
 {
+	struct timely_params p = params;
 	struct flow f;
 
-	start_seeded(&f, &params, 900000);
+	/* Without the decrease in an overload. */
+	p.beta_high_ppm = 0;
+	start_seeded(&f, &p, 900000);
 	ack_after(&f, 900000 - 20000, 900000);
 	expect_near(test, &f, 800000);
 }
@@ -400,7 +403,7 @@ static void target__rare_sender_keeps_its_rate(struct kunit *test)
 	f.may_rise = false;
 	ack_after(&f, 8 * STEP_NS, 90000);
 	expect_near(test, &f, 1000000);
-	/* The rate falls if it may rise, if the flow is not app-limited, or above t_high. */
+	/* The rate falls if it may rise, if the flow is not app-limited, or in an overload. */
 	f.may_rise = true;
 	ack_after(&f, 8 * STEP_NS, 90000);
 	KUNIT_EXPECT_LT(test, millionths(&f), 960000);
@@ -426,7 +429,7 @@ static void target__reacts_once_per_round_trip(struct kunit *test)
 	struct flow f;
 	u32 i;
 
-	p.t_high_ns = 2000000000;
+	p.beta_high_ppm = 0;
 	start_seeded(&f, &p, queued_ns);
 	ack_after(&f, queued_ns, queued_ns);
 	whole_fp = f.cfg.first_rate_fp - f.rate.rate_fp;
@@ -444,7 +447,7 @@ static void target__reacts_once_per_round_trip(struct kunit *test)
 	KUNIT_EXPECT_LT(test, millionths(&f), 1000000);
 }
 
-/* Above t_high the rate falls to the delivery rate, by at most half with each completion. */
+/* In an overload the rate falls to the delivery rate, by at most half with each completion. */
 static void target__falls_to_the_delivery_rate(struct kunit *test)
 {
 	struct timely_params p = params;
@@ -472,6 +475,108 @@ static void target__falls_to_the_delivery_rate(struct kunit *test)
 	f.delivered_fp = f.cfg.first_rate_fp / 8;
 	ack_after(&f, 1000, 99000);
 	KUNIT_EXPECT_GT(test, millionths(&f), 990000);
+}
+
+/* Whether an RTT of @rtt_ns is an overload for a connection with a rate of @kbps. */
+static bool is_overload(const struct timely_params *p, u32 kbps, u32 rtt_ns)
+{
+	struct flow f;
+
+	u64 before_fp = kbps * 125ULL << TIMELY_RATE_SHIFT;
+
+	start_seeded(&f, p, rtt_ns);
+	f.rate.rate_fp = before_fp;
+	/* Without the error term, the rate falls in an overload only. */
+	f.cfg.beta_q16 = 0;
+	ack_after(&f, MIN_RTT_NS, rtt_ns);
+	return f.rate.rate_fp < before_fp;
+}
+
+static void target__overload_begins_at_six_targets(struct kunit *test)
+{
+	struct timely_params p = params;
+
+	/* The target delay is 5 us, and 15 us for each 1 / sqrt(Gb/s). */
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, MIN_RTT_NS + 119800));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, MIN_RTT_NS + 120200));
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 250000, MIN_RTT_NS + 209700));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 250000, MIN_RTT_NS + 210300));
+	/* At t_high at the latest, and two base RTTs above the base RTT at the earliest. */
+	p.t_high_ns = 150000;
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, 150000));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, 150001));
+	p.rtt_ref_1g_ns = 0;
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, 3 * MIN_RTT_NS));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, 3 * MIN_RTT_NS + 1));
+	p.t_high_ns = 100000;
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, 100000));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, 100001));
+}
+
+/* Held ACKs are no overload. */
+static void target__overload_knows_ack_aggregation(struct kunit *test)
+{
+	struct timely_params p = params;
+
+	p.ack_aggregation_ns = 25000;
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, MIN_RTT_NS + 219800));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, MIN_RTT_NS + 220200));
+	p.rtt_ref_1g_ns = 0;
+	KUNIT_EXPECT_FALSE(test, is_overload(&p, 1000000, 3 * MIN_RTT_NS + 100000));
+	KUNIT_EXPECT_TRUE(test, is_overload(&p, 1000000, 3 * MIN_RTT_NS + 100001));
+}
+
+static void target__one_rtt_is_no_overload(struct kunit *test)
+{
+	struct timely_params p = params;
+	struct flow f;
+
+	start_seeded(&f, &p, 150000);
+	f.cfg.beta_q16 = 0;
+	f.cfg.damp_q16 = 0;
+	ack(&f, 200000);
+	expect_near(test, &f, 1000000);
+	ack(&f, 200000);
+	/* A round trip is 180 us: beta_high * (1 - 160 / 200) * 40 / 180. */
+	expect_near(test, &f, 964444);
+}
+
+/* After a simultaneous start on long paths, delivery rates would stay unequal for long. */
+static void target__delivery_rate_counts_on_short_paths(struct kunit *test)
+{
+	struct timely_params p = params;
+	struct flow f;
+
+	start_seeded(&f, &p, 200000);
+	f.delivered_fp = f.cfg.first_rate_fp * 3 / 4;
+	ack_after(&f, 1000, 200000);
+	expect_near(test, &f, 750000);
+	/* The target delay is so short that the limit is three base RTTs. */
+	p.rtt_ref_1g_ns = 0;
+	start_seeded(&f, &p, 200000);
+	f.delivered_fp = f.cfg.first_rate_fp * 3 / 4;
+	ack_after(&f, 1000, 200000);
+	KUNIT_EXPECT_GT(test, millionths(&f), 990000);
+	start_seeded(&f, &p, 1100000);
+	f.delivered_fp = f.cfg.first_rate_fp * 3 / 4;
+	ack_after(&f, 1000, 1100000);
+	expect_near(test, &f, 750000);
+}
+
+/* The caller computes a delivery rate only for RTTs that can be an overload. */
+static void target__quiet_rtts_need_no_delivery_rate(struct kunit *test)
+{
+	struct timely_params p = params;
+	struct timely_rate_cfg cfg;
+
+	timely_rate_cfg_init(&cfg, &p);
+	KUNIT_EXPECT_EQ(test, cfg.quiet_ns, 3 * MIN_RTT_NS);
+	p.t_high_ns = 100000;
+	timely_rate_cfg_init(&cfg, &p);
+	KUNIT_EXPECT_EQ(test, cfg.quiet_ns, 100000);
+	p.rule = TIMELY_RULE_PATCHED;
+	timely_rate_cfg_init(&cfg, &p);
+	KUNIT_EXPECT_EQ(test, cfg.quiet_ns, U32_MAX);
 }
 
 /* A flow at the start of a message. Its next completion has a gradient, from an RTT of @rtt_ns. */
@@ -762,6 +867,11 @@ static struct kunit_case timely_target_cases[] = {
 	KUNIT_CASE(target__protects_buffers),
 	KUNIT_CASE(target__reacts_once_per_round_trip),
 	KUNIT_CASE(target__falls_to_the_delivery_rate),
+	KUNIT_CASE(target__overload_begins_at_six_targets),
+	KUNIT_CASE(target__overload_knows_ack_aggregation),
+	KUNIT_CASE(target__one_rtt_is_no_overload),
+	KUNIT_CASE(target__delivery_rate_counts_on_short_paths),
+	KUNIT_CASE(target__quiet_rtts_need_no_delivery_rate),
 	KUNIT_CASE(target__does_not_rise_if_app_limited),
 	KUNIT_CASE(target__rare_sender_keeps_its_rate),
 	KUNIT_CASE(start__grows_by_a_quarter_per_round_trip),

@@ -348,6 +348,11 @@ static bool target_change(double *delta, double *slack)
 	/* By the longer of this RTT and the previous one, unless rates lag. */
 	double trip = max((double)scale, seen.rtt - (cfg->lags ? 0 : min(seen.raw, 0)) - q0);
 	double known = max(24 * q0, trip), vague = blur / max(q0, 1.0);
+	/* The RTT above which there is an overload, by the target of a message that has started. */
+	double held = now.p.min_rtt_ns + 4.0 * now.p.ack_aggregation_ns;
+	double over = clamped(max(held + 6 * max(ref - now.p.min_rtt_ns, 0.0),
+				  held + 2.0 * now.p.min_rtt_ns), 0, now.p.t_high_ns);
+	bool overload = seen.rtt > over && seen.rtt - seen.raw > over;
 	double first, high, gain, inverse, off, t, weight;
 	u64 low;
 
@@ -367,7 +372,9 @@ static bool target_change(double *delta, double *slack)
 		gain += gain * gain * 3 / 8;
 	gain -= beta * target_error(q, q0, blur, &off) * weight;
 	*slack += rate * (beta * off + beta * 4 * (DOUBT + vague * weight) + TINY) + 2 * U;
-	if (fabs(2 * q - q0) < 2 * blur + 2)
+	if (fabs(2 * q - q0) < 2 * blur + 2 ||
+	    fabs(seen.rtt - over) < 6 * blur + 2 ||
+	    fabs(seen.rtt - seen.raw - over) < 6 * blur + 2)
 		return false;
 	low = min(now.before.low_ns + min(passed, scale), U32_MAX);
 	if (q < q0 / 2 && now.p.hai_threshold &&
@@ -380,10 +387,11 @@ static bool target_change(double *delta, double *slack)
 		gain = max(gain, clamped((double)passed / now.p.min_rtt_ns, 0, 4) / 4);
 		*slack += rate * fabs(gain) * 20 * TINY;
 	}
-	if (seen.rtt > now.p.t_high_ns && seen.raw >= 0) {
-		high = cfg->beta_high_q16 * U * (1 - (double)now.p.t_high_ns / seen.rtt);
+	if (overload && seen.raw >= 0) {
+		high = cfg->beta_high_q16 * U * (1 - over / seen.rtt);
 		gain = min(gain, -high * weight);
 		*slack += rate * (high * (DOUBT + vague * weight) + U);
+		*slack += rate * cfg->beta_high_q16 * U * 6 * blur / seen.rtt * weight;
 	}
 	gain = max(gain, -0.5);
 	if (now.p.ack_aggregation_ns) {
@@ -395,9 +403,10 @@ static bool target_change(double *delta, double *slack)
 	*delta = rate * gain;
 	if (fabs(*delta) <= *slack)
 		return false;
-	if (*delta < 0 && now.c.delivered_fp && seen.rtt > now.p.t_high_ns)
+	if (*delta < 0 && now.c.delivered_fp &&
+	    (seen.rtt > now.p.t_high_ns || (overload && over > held + 2.0 * now.p.min_rtt_ns)))
 		*delta = min(*delta, now.c.delivered_fp * U - rate);
-	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && seen.rtt <= now.p.t_high_ns)
+	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && !overload)
 		*delta = 0;
 	first = cfg->first_rate_fp * U;
 	if (*delta > 0 && !now.c.may_rise)

@@ -371,14 +371,14 @@ static bool timely_may_rise(const struct sock *sk, const struct timely_cfg *cfg,
 }
 
 /* Delivery rate over the last round trip, bytes per second, Q16; 0 if not known. Also 0 for an RTT
- * up to t_high_ns, to save a division: no rule uses the delivery rate for such an RTT.
+ * up to quiet_ns, to save a division: the rule does not use the delivery rate for such an RTT.
  */
 static u64 timely_delivered_fp(const struct sock *sk, const struct timely_cfg *cfg,
 			       const struct rate_sample *rs, u32 rtt_ns)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	if (likely(rtt_ns <= cfg->rate.t_high_ns) || rs->delivered <= 0 || rs->interval_us <= 0)
+	if (likely(rtt_ns <= cfg->rate.quiet_ns) || rs->delivered <= 0 || rs->interval_us <= 0)
 		return 0;
 	return div64_u64((u64)rs->delivered * ts->mss * USEC_PER_SEC, rs->interval_us) <<
 	       TIMELY_RATE_SHIFT;

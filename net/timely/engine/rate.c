@@ -121,6 +121,8 @@ void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 	cfg->scale_step = params->scale_step;
 	cfg->once_per_rtt = params->once_per_rtt;
 	timely_target_cfg_init(cfg, params);
+	if (cfg->rule != TIMELY_RULE_TARGET_DELAY)
+		cfg->quiet_ns = U32_MAX;
 }
 EXPORT_SYMBOL_GPL(timely_rate_cfg_init);
 

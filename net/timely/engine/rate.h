@@ -78,6 +78,10 @@ enum timely_rule {
  * @least_shift: target-delay rule: the recent minimum of the queueing delay rises to larger
  *	delays within about 2^@least_shift completions; 0 without ACK aggregation
  * @damp_q16: target-delay rule: gain of the gradient term, Q16
+ * @quiet_ns: RTTs up to this value are no overload, and the rule does not look at the delivery
+ *	rate, ns; U32_MAX for rules that never do
+ * @overload_ns: target-delay rule: two successive RTTs above @overload_ns and six times the
+ *	target delay, but at least @quiet_ns and at most @t_high_ns, are an overload, ns
  * @start_ns: target-delay rule: addition to the target delay at the start of a message, ns
  * @lags: target-delay rule: new rates do not apply to packets that are queued in the host,
  *	see enum timely_rate_lag. The caller sets @lags after timely_rate_cfg_init()
@@ -113,6 +117,8 @@ struct timely_rate_cfg {
 	u32 scale_ns;
 	u32 damp_q16;
 	u32 start_ns;
+	u32 quiet_ns;
+	u32 overload_ns;
 	u8 least_shift;
 	bool lags;
 };
@@ -199,7 +205,7 @@ struct timely_loss {
  * @may_rise: the application uses enough of the connection's rate (app_limited_percent)
  * @app_limited: the completed data were all that the application had to send at the time
  * @delivered_fp: delivery rate over the last round trip, bytes per second, Q16; 0 if not
- *	known; the target-delay rule uses it above Thigh
+ *	known; the target-delay rule uses it in an overload
  */
 struct timely_completion {
 	u64 now_ns;

@@ -13,7 +13,7 @@
  *	rate *= 1 - x + 3/8 x^2 - beta * W * e
  *
  * The rate rises faster in hyperactive increase and at the start of a message, and falls faster
- * above t_high; see below.
+ * in an overload; see below.
  *
  * T is the time since the last update, but at least one round trip. One round trip is min_rtt, or
  * the longer of rtt and prev_rtt, minus q0, if that is more.
@@ -58,9 +58,18 @@
  * 0. Long-running connections yield to the message. While q is below half of q0 the rate grows by a
  * quarter per round trip: a message of ten segments has no time to find its rate by small steps.
  *
- * Above t_high the rate falls to the delivery rate, by at most half per update. The delivery rates
- * of all connections add up to the link rate, so this ends an overload by any number of connections
- * at once. Halving all rates once per round trip takes longer than most messages last.
+ * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an overload:
+ * messages have started whose rates exceed the link rate. The rate falls by beta_high times the
+ * excess of the RTT, and to the delivery rate, by at most half per update. The delivery rates of all
+ * connections add up to the link rate, so this ends an overload by any number of connections at
+ * once. Halving all rates once per round trip takes longer than most messages last. The target
+ * delay, and with it the limit, is longer for slow connections, so a port with many connections is
+ * not overloaded by their sum alone.
+ *
+ * Where the base RTT is long compared with the target delay, queues of TARGET_OVERLOAD_RTTS base RTTs
+ * come and go within a round trip, and are no overload. Above that limit only the excess counts, and
+ * the delivery rate only above t_high: after a simultaneous start, delivery rates are unequal, and
+ * connections with long paths take long to converge.
  *
  * Host delay. Under fq and with TCP's internal pacing, packets that wait in the host leave at the
  * rate of the time when they were queued, so new rates take effect late. In this case (cfg->lags) T
@@ -113,6 +122,14 @@
  */
 #define TARGET_RARE_QUEUES	24
 
+/* Overload: the RTT is longer than min_rtt by this many target delays q0, by this many min_rtt, and by
+ * this many times the mean of the ACK aggregation for the latest ACKs. With four or eight target
+ * delays results differ little.
+ */
+#define TARGET_OVERLOAD_QUEUES	6
+#define TARGET_OVERLOAD_RTTS	2
+#define TARGET_OVERLOAD_ACK_AGGS	4
+
 /* Start of a message: the target delay q0 is higher by TARGET_START_PERCENT of min_rtt. While the
  * queue is short, the rate grows by 1 / TARGET_START_RISE per min_rtt, but at most doubles in one
  * update.
@@ -156,6 +173,11 @@ void timely_target_cfg_init(struct timely_rate_cfg *cfg, const struct timely_par
 		cfg->least_shift = max(fls64(params->ack_aggregation_ns), TARGET_ACK_AGG_LOG2 + 1) -
 				   TARGET_ACK_AGG_LOG2;
 	cfg->flow_term = (u64)params->rtt_ref_1g_ns * TARGET_ROOT_1G;
+	cfg->quiet_ns = min_t(u64, (1 + TARGET_OVERLOAD_RTTS) * (u64)params->min_rtt_ns +
+			      TARGET_OVERLOAD_ACK_AGGS * (u64)params->ack_aggregation_ns,
+			      params->t_high_ns);
+	cfg->overload_ns = params->min_rtt_ns +
+			   TARGET_OVERLOAD_ACK_AGGS * params->ack_aggregation_ns;
 	cfg->start_ns = div_u64((u64)params->min_rtt_ns * TARGET_START_PERCENT, 100);
 }
 
@@ -256,15 +278,23 @@ static s64 target_hyper_q32(struct timely_rate *r, const struct timely_rate_cfg 
 	return (s64)cfg->beta_q16 * cfg->hai_factor * weight_q16;
 }
 
-/* Share of the rate to subtract from it for an RTT above t_high, which protects switch buffers,
- * Q32. A falling RTT shows that rates have been reduced already: the share is 0 then.
- */
-static s64 target_high_q32(const struct timely_rate_cfg *cfg, u32 rtt, s64 diff)
+/* The RTT above which there is an overload for a connection with the target delay @q0, ns. */
+static u32 target_overload_ns(const struct timely_rate_cfg *cfg, u32 q0)
 {
-	if (rtt <= cfg->t_high_ns || diff < 0)
+	u64 ns = cfg->overload_ns + TARGET_OVERLOAD_QUEUES * (u64)q0;
+
+	return clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns);
+}
+
+/* Share of the rate to subtract from it in an overload, Q32. @rtt is above the limit by @excess, 0
+ * without an overload. A falling RTT shows that rates have been reduced already: the share is 0
+ * then.
+ */
+static s64 target_overload_q32(const struct timely_rate_cfg *cfg, u32 rtt, s64 diff, u32 excess)
+{
+	if (!excess || diff < 0)
 		return 0;
-	return mul_u64_u32_shr(div_u64((u64)(rtt - cfg->t_high_ns) << 32, rtt),
-			       cfg->beta_high_q16, 16);
+	return mul_u64_u32_shr(div_u64((u64)excess << 32, rtt), cfg->beta_high_q16, 16);
 }
 
 /* The weight W of one update, Q16. */
@@ -321,12 +351,13 @@ static s64 target_exp_q32(s64 x, u32 eighths)
 }
 
 /* The share of the rate to add to it, Q32, signed: the sum of gradient term and error term, which
- * hyperactive increase and the start of a message raise and an RTT above t_high lowers.
+ * hyperactive increase and the start of a message raise and an overload lowers. @q0 is the target
+ * delay but for the addition at the start of a message, @excess as in target_overload_q32().
  */
 static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *cfg,
-			   u64 now_ns, u32 rtt)
+			   u64 now_ns, u32 rtt, u32 q0, u32 excess)
 {
-	u32 q0 = timely_target_ref_ns(cfg, r->rate_fp), q = rtt - cfg->min_rtt_ns;
+	u32 q = rtt - cfg->min_rtt_ns;
 	u32 prev_rtt = r->seeded ? r->prev_rtt_ns : rtt;
 	s64 diff = (s64)rtt - prev_rtt;
 	u64 dt_ns = r->seeded ? now_ns - r->updated_ns : cfg->scale_ns;
@@ -334,7 +365,6 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 	u64 inv_period;
 	s64 gain, high;
 
-	q0 -= min(q0, cfg->min_rtt_ns);
 	q0 += target_start_ns(r, cfg);
 	if (cfg->least_shift) {
 		q = target_least_ns(r, cfg, q);
@@ -353,7 +383,7 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 	gain = min(gain, TARGET_RISE_MAX_Q32);
 	if (r->start_kb && q < q0 / 2)
 		gain = max(gain, target_start_gain_q32(cfg, dt_ns));
-	high = target_high_q32(cfg, rtt, diff) * weight_q16 >> 16;
+	high = target_overload_q32(cfg, rtt, diff, excess) * weight_q16 >> 16;
 	if (high)
 		gain = min(gain, -high);
 	gain = max(gain, -TARGET_FALL_MAX_Q32);
@@ -373,10 +403,15 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 		     const struct timely_completion *c, u32 rtt)
 {
-	s64 gain = target_gain_q32(r, cfg, c->now_ns, rtt);
+	u32 ref = timely_target_ref_ns(cfg, r->rate_fp);
+	u32 q0 = ref - min(ref, cfg->min_rtt_ns);
+	u32 limit = target_overload_ns(cfg, q0);
+	bool overload = rtt > limit && (!r->seeded || r->prev_rtt_ns > limit);
+	s64 gain = target_gain_q32(r, cfg, c->now_ns, rtt, q0, overload ? rtt - limit : 0);
 	u64 change = mul_u64_u64_shr(r->rate_fp, gain < 0 ? -gain : gain, 32);
 
-	if (gain < 0 && c->delivered_fp && rtt > cfg->t_high_ns)
+	if (gain < 0 && c->delivered_fp &&
+	    (rtt > cfg->t_high_ns || (overload && limit > cfg->quiet_ns)))
 		change = max(change, r->rate_fp - min(r->rate_fp, c->delivered_fp));
 
 	target_age(r, c->bytes);
@@ -384,8 +419,7 @@ s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 	 * packets meet. If these queues lowered the rate, the rate would end at the minimum rate.
 	 */
 	if (gain < 0)
-		return c->app_limited && !c->may_rise && rtt <= cfg->t_high_ns ?
-		       0 : -(s64)change;
+		return c->app_limited && !c->may_rise && !overload ? 0 : -(s64)change;
 	/* If the rate could not rise while the application does not use it, a reduced rate would
 	 * stay low. So the rate may rise up to the rate of a new connection.
 	 */
