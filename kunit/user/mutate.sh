@@ -16,11 +16,36 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate wheel rtt clock pause owd orack
+[ $# -gt 0 ] || set -- rate target_delay wheel rtt clock pause owd orack
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # One fault per line: what the faulty engine does, "|", and the sed edit that makes the fault.
+faults_of_target_delay() {
+	cat <<-'FAULTS'
+	an overload begins at t_high|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/cfg->t_high_ns/
+	an overload may begin within two base RTTs|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/min_t(u64, ns, cfg->t_high_ns)/
+	an overload may begin above t_high|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/max_t(u64, ns, cfg->quiet_ns)/
+	an overload begins at five target delays|s/TARGET_OVERLOAD_QUEUES	6/TARGET_OVERLOAD_QUEUES	5/
+	held ACKs are an overload|s/TARGET_OVERLOAD_ACK_AGGS	4/TARGET_OVERLOAD_ACK_AGGS	0/
+	the start of a message is no overload|s/target_overload_ns(cfg, q0);/target_overload_ns(cfg, q0 + target_start_ns(r, cfg));/
+	the delivery rate never counts|s/gain < 0 \&\& c->delivered_fp/0/
+	the delivery rate counts in any overload|s/overload \&\& limit > cfg->quiet_ns/overload/
+	the delivery rate counts above t_high only|s/overload \&\& limit > cfg->quiet_ns/0/
+	one RTT is an overload|s/rtt > limit \&\& (!r->seeded || r->prev_rtt_ns > limit)/rtt > limit/
+	an overload does not lower the rate of an application that sends little|s/ \&\& !overload ? 0 : / ? 0 : /
+	a queue lowers the rate of an application that sends little|s/c->app_limited \&\& !c->may_rise \&\& !overload ? 0 : //
+	the error may be eight|s/TARGET_ERROR_MAX_Q16	(4U/TARGET_ERROR_MAX_Q16	(8U/
+	the target does not fall with the rate|s/15 + shift \/ 2/15/
+	no square of the gradient term|s/TARGET_DAMP_EIGHTHS	3/TARGET_DAMP_EIGHTHS	0/
+	one update may double the rate|s/gain = min(gain, TARGET_RISE_MAX_Q32);//
+	messages start twice as fast|s/TARGET_START_RISE	4/TARGET_START_RISE	2/
+	rare completions weigh more|s/TARGET_RARE_QUEUES	24/TARGET_RARE_QUEUES	240/
+	the start of a message never ends|s/r->start_kb -= .*;//
+	hyperactive increase starts at once|s/!cfg->hai_threshold || r->low_ns < .*$/!cfg->hai_threshold)/
+	FAULTS
+}
+
 faults_of_rate() {
 	cat <<-'FAULTS'
 	Tlow itself is below Tlow|s/if (rtt < cfg->t_low_ns) {/if (rtt <= cfg->t_low_ns) {/
@@ -469,14 +494,18 @@ faults_of_orack() {
 	FAULTS
 }
 
+# The program that tests a part: that of the same name, or of the part that calls it.
+program() { case $1 in target_delay) echo rate ;; *) echo "$1" ;; esac; }
+
 # run DIRECTORY PART - print the kinds of tests that fail; "built" if the engine does not build
 run() {
-	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$1/out/$2_fuzz" >"$1/log" 2>&1 || {
+	fuzz=$1/out/$(program "$2")_fuzz
+	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$fuzz" >"$1/log" 2>&1 || {
 		echo built
 		return
 	}
 	# A fault that causes an endless loop is noticed by the timeout.
-	timeout 15 "$1/out/$2_fuzz" "$([ "$2" = rate ] && echo 500 || echo 100)" >"$1/log" 2>&1 ||
+	timeout 15 "$fuzz" "$([ "$(program "$2")" = rate ] && echo 500 || echo 100)" >"$1/log" 2>&1 ||
 		[ $? -eq 1 ] || echo crashed
 	for kind in 'vectors:follows_the_reference' "hand:timely_$2: [a-z_]*__[^:]*\$" \
 		'table:timely_clock: [a-z_]*__[^:]*:' 'random:random:'; do
