@@ -106,11 +106,12 @@ static void cfg__rounds_gains(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cfg.loss_beta_q16, 17039);
 }
 
-/* The sizes that the headers promise: the state in icsk_ca_priv, one cache line of parameters. */
+/* The sizes that the headers promise: the state in icsk_ca_priv, and two cache lines of parameters. */
 static void cfg__layout(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, (u32)sizeof(struct timely_rate), 32);
 	KUNIT_EXPECT_EQ(test, (u32)offsetof(struct timely_rate_cfg, rtt_ref_ns), 64);
+	KUNIT_EXPECT_EQ(test, (u32)sizeof(struct timely_rate_cfg), 128);
 }
 
 static void init__starts_at_the_first_rate(struct kunit *test)

@@ -102,7 +102,6 @@ void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 	cfg->t_high_ns = params->t_high_ns;
 	cfg->rtt_ref_ns = params->rtt_ref_ns;
 	cfg->inv_min_rtt = div_u64(1ULL << INV_SHIFT, params->min_rtt_ns);
-	cfg->inv_rtt_ref = div_u64(1ULL << INV_SHIFT, params->rtt_ref_ns);
 	cfg->inv_segment = div_u64(Q32_ONE, params->segment_bytes);
 	cfg->alpha_q16 = ppm_to_q16(params->alpha_ppm);
 	cfg->beta_q16 = ppm_to_q16(params->beta_ppm);
@@ -121,8 +120,10 @@ void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 	cfg->scale_step = params->scale_step;
 	cfg->once_per_rtt = params->once_per_rtt;
 	timely_target_cfg_init(cfg, params);
-	if (cfg->rule != TIMELY_RULE_TARGET_DELAY)
+	if (cfg->rule != TIMELY_RULE_TARGET_DELAY) {
+		cfg->inv_rtt_ref = div_u64(1ULL << INV_SHIFT, params->rtt_ref_ns);
 		cfg->quiet_ns = U32_MAX;
+	}
 }
 EXPORT_SYMBOL_GPL(timely_rate_cfg_init);
 

@@ -43,7 +43,8 @@ enum timely_rule {
  * @min_rate_fp: lowest rate, bytes per second, Q16
  * @step_fp: additive step of the rate for a whole segment (delta), bytes per second, Q16
  * @inv_min_rtt: 2^56 / @min_rtt_ns
- * @inv_rtt_ref: 2^56 / @rtt_ref_ns
+ * @inv_rtt_ref: 2^56 / @rtt_ref_ns; not for the target-delay rule
+ * @inv_scale: target-delay rule: 2^56 / @scale_ns
  * @inv_segment: 2^32 / segment size in bytes
  * @min_rtt_ns: minRTT, the base RTT of the path: divides the gradient, ns
  * @t_low_ns: Tlow, ns
@@ -72,7 +73,6 @@ enum timely_rule {
  *	after timely_rate_cfg_init()
  * @flow_term: target-delay rule: a connection adds @flow_term / sqrt(rate) ns to @rtt_ref_ns,
  *	with the rate in bytes per second, Q16
- * @inv_scale: 2^56 / @scale_ns
  * @scale_ns: target-delay rule: shortest round trip that changes of the rate are computed
  *	for: minRTT, and more with ACK aggregation, ns
  * @least_shift: target-delay rule: the recent minimum of the queueing delay rises to larger
@@ -91,7 +91,10 @@ struct timely_rate_cfg {
 	u64 min_rate_fp;
 	u64 step_fp;
 	u64 inv_min_rtt;
-	u64 inv_rtt_ref;
+	union {
+		u64 inv_rtt_ref;
+		u64 inv_scale;
+	};
 	u32 inv_segment;
 	u32 min_rtt_ns;
 	u32 t_low_ns;
@@ -113,7 +116,6 @@ struct timely_rate_cfg {
 	u64 first_rate_fp;
 	u64 share_fp;
 	u64 flow_term;
-	u64 inv_scale;
 	u32 scale_ns;
 	u32 damp_q16;
 	u32 start_ns;
