@@ -106,7 +106,7 @@ static void cfg__rounds_gains(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cfg.loss_beta_q16, 17039);
 }
 
-/* The sizes that the headers promise: the state in icsk_ca_priv, and two cache lines of parameters. */
+/* The sizes that the headers promise: the state in icsk_ca_priv, two cache lines of parameters. */
 static void cfg__layout(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, (u32)sizeof(struct timely_rate), 32);

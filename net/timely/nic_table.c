@@ -128,8 +128,9 @@ void timely_nic_note_napis(struct timely_nic *nic)
 	u32 id;
 
 	/*
-	 * xa_store() may sleep, so each ID is stored after the RCU walk that has found it. A NIC may have
-	 * more than TIMELY_NAPIS_MAX instances: the rest waits for a packet that has its ID.
+	 * xa_store() may sleep, so each ID is stored after the RCU walk that has found it. A NIC
+	 * may have more than TIMELY_NAPIS_MAX instances: the rest waits for a packet that has its
+	 * ID.
 	 */
 	while (left-- && (id = timely_nic_new_napi(nic))) {
 		if (nic->napis >= TIMELY_NAPIS_MAX)

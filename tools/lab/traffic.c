@@ -787,7 +787,7 @@ static void workload_arrival(void *obj)
 
 	timer_ack(&w->timer);
 	if (cheap_now() > w->due + WORKLOAD_LATE_NS)
-		die("workload: a message is sent more than %u us late, because a message costs this engine about a microsecond: use fewer hosts or less load",
+		die("workload: messages are sent over %u us late: use fewer hosts or less load",
 		    WORKLOAD_LATE_NS / 1000);
 	if (to >= from / w->group * w->group)
 		to += w->group;

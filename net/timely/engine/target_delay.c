@@ -58,18 +58,18 @@
  * 0. Long-running connections yield to the message. While q is below half of q0 the rate grows by a
  * quarter per round trip: a message of ten segments has no time to find its rate by small steps.
  *
- * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an overload:
- * messages have started whose rates exceed the link rate. The rate falls by beta_high times the
- * excess of the RTT, and to the delivery rate, by at most half per update. The delivery rates of all
- * connections add up to the link rate, so this ends an overload by any number of connections at
- * once. Halving all rates once per round trip takes longer than most messages last. The target
- * delay, and with it the limit, is longer for slow connections, so a port with many connections is
- * not overloaded by their sum alone.
+ * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an
+ * overload: messages have started whose rates exceed the link rate. The rate falls by beta_high
+ * times the excess of the RTT, and to the delivery rate, by at most half per update. The delivery
+ * rates of all connections add up to the link rate, so this ends an overload by any number of
+ * connections at once. Halving all rates once per round trip takes longer than most messages last.
+ * The target delay, and with it the limit, is longer for slow connections, so a port with many
+ * connections is not overloaded by their sum alone.
  *
- * Where the base RTT is long compared with the target delay, queues of TARGET_OVERLOAD_RTTS base RTTs
- * come and go within a round trip, and are no overload. Above that limit only the excess counts, and
- * the delivery rate only above t_high: after a simultaneous start, delivery rates are unequal, and
- * connections with long paths take long to converge.
+ * Where the base RTT is long compared with the target delay, queues of TARGET_OVERLOAD_RTTS base
+ * RTTs come and go within a round trip, and are no overload. Above that limit only the excess
+ * counts, and the delivery rate only above t_high: after a simultaneous start, delivery rates are
+ * unequal, and connections with long paths take long to converge.
  *
  * Host delay. Under fq and with TCP's internal pacing, packets that wait in the host leave at the
  * rate of the time when they were queued, so new rates take effect late. In this case (cfg->lags) T
@@ -122,9 +122,8 @@
  */
 #define TARGET_RARE_QUEUES	24
 
-/* Overload: the RTT is longer than min_rtt by this many target delays q0, by this many min_rtt, and by
- * this many times the mean of the ACK aggregation for the latest ACKs. With four or eight target
- * delays results differ little.
+/* Overload: RTTs are longer than min_rtt by this many target delays q0, and at least by this many
+ * min_rtt. With ACK aggregation this many times its mean is added to either limit.
  */
 #define TARGET_OVERLOAD_QUEUES	6
 #define TARGET_OVERLOAD_RTTS	2
