@@ -779,14 +779,16 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 }
 
 /* TCP calls this once per window with a loss or an ECN echo. Losses decrease the rate if they
- * exceed the tolerated share. If nothing was lost, TCP calls this for an ECN echo, which always
- * decreases the rate.
+ * exceed the tolerated share. If nothing is lost, TCP calls this for an ECN echo, which always
+ * decreases the rate. A packet that is lost during a recovery, but sent after it began, is charged
+ * in that recovery and starts the next one: that is no ECN echo, although tp->lost has not grown.
  *
  * Return: the present window, because timely_set_cwnd() computes the window from the rate.
  */
 static u32 timely_ssthresh(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct timely_cfg *cfg;
 
 	if (unlikely(!timely_has_begun(ts)))
@@ -795,12 +797,12 @@ static u32 timely_ssthresh(struct sock *sk)
 	cfg = timely_cfg(ts, timely_param_set(sk));
 	ts->undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
-	if (!ts->flow || ts->flow->path.loss.lost == tcp_sk(sk)->lost ||
+	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost) ||
 	    !timely_losses_are_free(sk, cfg))
 		timely_cut(sk, cfg);
 	rcu_read_unlock();
 out:
-	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
+	return max(tcp_snd_cwnd(tp), 2U);
 }
 
 /* TCP found that nothing was lost: restore the rate from before timely_ssthresh(). */

@@ -100,6 +100,15 @@ a_small_share_is_free() {
 	expect during_min -le 100000
 }
 
+# At 5 %, recoveries follow each other, and several begin with a packet that was found lost in the
+# recovery before. Such a packet is no ECN echo, although TCP counts no further loss.
+successive_recoveries_are_free() {
+	new_loss_parameters loss_free_ppm=500000
+	lossy 5%
+	expect after_retrans -ge 150
+	expect during_min -ge 396000
+}
+
 # The loss of a large part of one window, above loss_free_ppm, halves the rate once.
 many_losses_halve_once() {
 	new_loss_parameters loss_free_ppm=20000
@@ -229,6 +238,7 @@ comes_through_corruption() {
 }
 
 run_cases hosts a_loss_halves_once a_loss_takes_loss_beta few_losses_are_free \
-	a_small_share_is_free many_losses_halve_once an_ecn_echo_halves_once \
-	reordering_is_undone losses_are_repaired_at_once comes_through_a_perfect_wire comes_through_loss \
-	comes_through_reordering comes_through_duplication comes_through_corruption
+	a_small_share_is_free successive_recoveries_are_free many_losses_halve_once \
+	an_ecn_echo_halves_once reordering_is_undone losses_are_repaired_at_once \
+	comes_through_a_perfect_wire comes_through_loss comes_through_reordering \
+	comes_through_duplication comes_through_corruption
