@@ -207,21 +207,30 @@ static void target__damping_adds_up(struct kunit *test)
 	expect_near(test, &f, 960765);
 }
 
-static void target__jitter_cancels_out(struct kunit *test)
+/* A flow without the error term, whose target delay is the same at any rate, and whose RTT rises and
+ * falls by 500 ns 100 times.
+ */
+static void jitter(struct flow *f, bool lags)
 {
 	struct timely_params p = params;
-	struct flow f;
 	int i;
 
 	p.beta_ppm = 0;
-	/* The same target delay at any rate. */
 	p.rtt_ref_ns = AIM_NS;
 	p.rtt_ref_1g_ns = 0;
-	start_seeded(&f, &p, AIM_NS);
+	start_seeded(f, &p, AIM_NS);
+	f->cfg.lags = lags;
 	for (i = 0; i < 100; i++) {
-		ack(&f, AIM_NS + 500);
-		ack(&f, AIM_NS);
+		ack(f, AIM_NS + 500);
+		ack(f, AIM_NS);
 	}
+}
+
+static void target__jitter_cancels_out(struct kunit *test)
+{
+	struct flow f;
+
+	jitter(&f, false);
 	/* The rate falls by x^2 / 4 with each pair of RTTs, x = .4 * .5 / 40.5. */
 	expect_near(test, &f, 999391);
 }
@@ -231,19 +240,9 @@ static void target__jitter_cancels_out(struct kunit *test)
  */
 static void target__rises_by_jitter_if_rates_lag(struct kunit *test)
 {
-	struct timely_params p = params;
 	struct flow f;
-	int i;
 
-	p.beta_ppm = 0;
-	p.rtt_ref_ns = AIM_NS;
-	p.rtt_ref_1g_ns = 0;
-	start_seeded(&f, &p, AIM_NS);
-	f.cfg.lags = true;
-	for (i = 0; i < 100; i++) {
-		ack(&f, AIM_NS + 500);
-		ack(&f, AIM_NS);
-	}
+	jitter(&f, true);
 	/* Each pair of RTTs: 1 - .4 * .5 / 40.5 times 1 + .4 * .5 / 40. */
 	expect_near(test, &f, 1003706);
 }
@@ -480,9 +479,8 @@ static void target__falls_to_the_delivery_rate(struct kunit *test)
 /* Whether an RTT of @rtt_ns is an overload for a connection with a rate of @kbps. */
 static bool is_overload(const struct timely_params *p, u32 kbps, u32 rtt_ns)
 {
-	struct flow f;
-
 	u64 before_fp = kbps * 125ULL << TIMELY_RATE_SHIFT;
+	struct flow f;
 
 	start_seeded(&f, p, rtt_ns);
 	f.rate.rate_fp = before_fp;

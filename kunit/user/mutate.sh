@@ -494,18 +494,18 @@ faults_of_orack() {
 	FAULTS
 }
 
-# The program that tests a part: that of the same name, or of the part that calls it.
-program() { case $1 in target_delay) echo rate ;; *) echo "$1" ;; esac; }
-
 # run DIRECTORY PART - print the kinds of tests that fail; "built" if the engine does not build
 run() {
-	fuzz=$1/out/$(program "$2")_fuzz
+	case $2 in
+	rate|target_delay)	fuzz=$1/out/rate_fuzz sets=500 ;;
+	*)			fuzz=$1/out/$2_fuzz sets=100 ;;
+	esac
 	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$fuzz" >"$1/log" 2>&1 || {
 		echo built
 		return
 	}
 	# A fault that causes an endless loop is noticed by the timeout.
-	timeout 15 "$fuzz" "$([ "$(program "$2")" = rate ] && echo 500 || echo 100)" >"$1/log" 2>&1 ||
+	timeout 15 "$fuzz" $sets >"$1/log" 2>&1 ||
 		[ $? -eq 1 ] || echo crashed
 	for kind in 'vectors:follows_the_reference' "hand:timely_$2: [a-z_]*__[^:]*\$" \
 		'table:timely_clock: [a-z_]*__[^:]*:' 'random:random:'; do
