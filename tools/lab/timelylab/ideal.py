@@ -44,9 +44,8 @@ from typing import NamedTuple
 
 from .clos import hosts_per_leaf, is_clos
 from .common import Scenario
+from .topology import ETHERNET, TCP_HEADERS
 
-TCP_HEADERS = 52                # bytes of IP and TCP with timestamps
-ETHERNET = 14                   # bytes of a frame's Ethernet header, as tc counts frames
 SYN, ACK = 74, 66               # bytes of these frames
 
 # A message: arrival at the sender in ns, size in bytes, numbers of sender and receiver (from 1).

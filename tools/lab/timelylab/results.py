@@ -10,7 +10,7 @@ from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
 from .scenario import connections, host_range, window_ns
 from .series import bulk_flows, queue_delay_points, window_rtts
-from .topology import ends, is_receiver
+from .topology import ends, frame_bytes, is_receiver, payload_bytes
 
 # Completion times whose gain is a figure, too: of "request_us.p99" as "gain.request_us_p99".
 GAINS = [f"request_us.{part}" for part in ("avg", "p50", "p90", "p95", "p99")] + \
@@ -57,13 +57,13 @@ def edges(times: Sequence[int], start: int, end: int) -> tuple[int, int]:
 def carries_gbit(scenario: Scenario) -> float:
     """Payload that the receivers' links can carry, in Gb/s.
 
-    TCP has timestamps. On the bed of veth devices tc counts a frame with its Ethernet header; on
+    On the bed of veth devices tc counts a frame with its Ethernet header; on
     the bed of NICs a frame has preamble, checksum and gap, too.
     """
     topo = scenario["topology"]
-    frame = topo["mtu"] + (38 if "nic" in scenario else 14)
+    frame = topo["mtu"] + 38 if "nic" in scenario else frame_bytes(topo)
     rates = sum(end.gbit for end in ends(topo) if is_receiver(topo, end.name))
-    return float(rates * (topo["mtu"] - 52) / frame)
+    return float(rates * payload_bytes(topo) / frame)
 
 
 # --- connections --------------------------------------------------------------

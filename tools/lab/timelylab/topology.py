@@ -9,6 +9,10 @@ from typing import NamedTuple
 from .common import Table
 
 
+TCP_HEADERS = 52                # bytes of IP and TCP with timestamps
+ETHERNET = 14                   # bytes of the Ethernet header, which tc counts
+
+
 class End(NamedTuple):
     """A host or a server."""
 
@@ -49,4 +53,9 @@ def address_of(to: int | str) -> tuple[str, str]:
 
 def frame_bytes(topo: Table) -> int:
     """Size of the largest frame as tc counts frames: with the Ethernet header."""
-    return int(topo["mtu"] + 14)
+    return int(topo["mtu"] + ETHERNET)
+
+
+def payload_bytes(topo: Table) -> int:
+    """Payload of the largest frame."""
+    return int(topo["mtu"] - TCP_HEADERS)
