@@ -127,8 +127,7 @@ void timely_nic_note_napis(struct timely_nic *nic)
 	int left = TIMELY_NAPIS_MAX;
 	u32 id;
 
-	/*
-	 * xa_store() may sleep, so each ID is stored after the RCU walk that has found it. A NIC
+	/* xa_store() may sleep, so each ID is stored after the RCU walk that has found it. A NIC
 	 * may have more than TIMELY_NAPIS_MAX instances: the rest waits for a packet that has its
 	 * ID.
 	 */
