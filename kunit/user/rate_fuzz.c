@@ -434,8 +434,11 @@ static double change(u32 hai, double *slack)
 	const struct timely_params *p = &now.p;
 	double rate = now.before.rate_fp * U;
 	double step = whole_step(hai);
-	/* Rounding of a step: the elapsed share, 1 / segment_bytes, the last bits. */
-	double blur = step * (DOUBT + 0.000016) + 600 * U;
+	/* Rounding of a step: the elapsed share, 1 / segment_bytes, the share of a segment in Q32,
+	 * the last bits.
+	 */
+	double blur = step * (DOUBT + 0.000016) + 600 * U +
+		      p->delta_kbps * 125.0 * p->hai_factor / 4294967296.0;
 	double e = p->scale_decrease ? seen.e : 1;
 	double w, wblur, error, share, beta;
 
@@ -562,7 +565,9 @@ static void check_monotony(void)
 		     (now.before.seeded && c.now_ns - now.before.updated_ns >= c.rtt_ns)) &&
 		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
 		     seen.rtt >= now.p.rtt_ref_ns))
-			promise(RTT_UP, r.rate_fp <= now.after.rate_fp, r.rate_fp);
+			/* Shares of the rate have 32 fraction bits. */
+			promise(RTT_UP, r.rate_fp <= now.after.rate_fp + (now.after.rate_fp >> 31),
+				r.rate_fp);
 	}
 
 	c = now.c;
