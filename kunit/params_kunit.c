@@ -75,6 +75,17 @@ static const struct stated {
 	{ "fast", TIMELY_P_delta_kbps, 50000 },
 	{ "fast", TIMELY_P_once_per_rtt, 1 },
 	{ "fast", TIMELY_P_app_limited_percent, 80 },
+	/* htsim, a simulator: SIGCOMM'20 names no values */
+	{ "swift", TIMELY_P_rule, TIMELY_RULE_SWIFT },
+	{ "swift", TIMELY_P_beta_ppm, 800000 },
+	{ "swift", TIMELY_P_loss_beta_ppm, 500000 },
+	{ "swift", TIMELY_P_loss_free_ppm, 0 },
+	/* NSDI'22 */
+	{ "powertcp", TIMELY_P_rule, TIMELY_RULE_POWERTCP },
+	{ "powertcp", TIMELY_P_alpha_ppm, 900000 },
+	{ "powertcp", TIMELY_P_delta_kbps, TIMELY_AUTO },
+	{ "powertcp", TIMELY_P_first_rate_kbps, TIMELY_AUTO },
+	{ "powertcp", TIMELY_P_app_limited_percent, 0 },
 };
 
 static u32 value_of(struct timely_params params, u32 index)

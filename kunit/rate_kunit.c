@@ -486,8 +486,16 @@ static void update__rises_from_the_minimum(struct kunit *test)
 					5ULL * params.delta_kbps * 125 / 2);
 			continue;
 		}
-		/* The target-delay rule raises the rate by a share of the rate. */
-		if (params.rule == TIMELY_RULE_TARGET_DELAY) {
+		/* theta-PowerTCP adds 9/10 of its step each time. */
+		if (params.rule == TIMELY_RULE_POWERTCP) {
+			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
+					9ULL * params.delta_kbps * 124);
+			continue;
+		}
+		/* The target-delay rule raises the rate by a share of the rate, Swift by what was
+		 * completed.
+		 */
+		if (params.rule >= TIMELY_RULE_TARGET_DELAY) {
 			KUNIT_EXPECT_GE(test, timely_rate_Bps(&f.rate),
 					2ULL * params.min_rate_kbps * 125);
 			continue;

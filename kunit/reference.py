@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """The rate rules of the papers in double precision: the reference for the fixed-point code of
-net/timely/engine/rate.c. It is written from the papers, not from rate.c, so that both do not
-have the same errors. The target-delay rule is not included.
+net/timely/engine/rate.c, and with reference_window.py for swift.c and powertcp.c. It is written
+from the papers, not from the engine, so that both do not have the same errors. The target-delay
+rule is not included.
 
 Without options the script writes rate_vectors.h: sequences of completions, with the rate that is
 expected after each. rate_replay.h replays them on the engine. --check compares the checked-in
@@ -40,6 +41,9 @@ import os
 import sys
 import textwrap
 
+import reference_window as window
+from reference_window import Undecided
+
 U = 1 / 65536
 DIFF_UNIT = 1 / 512         # ns, largest rounding error of the smoothed difference
 KBPS = 125                  # bytes per second
@@ -50,13 +54,9 @@ START_NS = 1 * S            # time at which each sequence starts
 NONE, LOW, GRADIENT, HIGH = range(4)
 ZONES = ('NONE', 'LOW', 'GRADIENT', 'HIGH')
 SMOOTHED, RAW, INCREASES = range(3)
-ALGORITHM_1, EOD, FAST_TCP = range(3)
+ALGORITHM_1, EOD, FAST_TCP, TARGET_DELAY, SWIFT, POWERTCP = range(6)
 ACK, SYNC, INIT, RESEED, LOSE, RESTART = (
     'ACK', 'SYNC', 'INIT', 'RESEED', 'LOSE', 'RESTART')
-
-
-class Undecided(Exception):
-    """Rounding errors of the engine decide about the result of this completion."""
 
 
 def gain(ppm):
@@ -83,6 +83,8 @@ class Flow:
         self.rate = min(max(self.first_rate, self.min_rate), self.max_rate)
         self.slack = 0.0        # largest error of the engine's rate, bytes per second
         self.reseed()
+        window.init(self)
+        self.updated = 0
 
     def reseed(self):
         """Forget the last RTT and the gradient."""
@@ -91,6 +93,7 @@ class Flow:
         self.diff = 0.0         # ns, smoothed difference of RTTs
         self.diff_slack = 0.0   # ns, largest error of the engine's diff
         self.hai = 0            # completions counted towards hyperactive increase
+        window.forget(self)
 
     def sync(self):
         """Not a function of the engine: the test sets the engine's rate to the reference's."""
@@ -102,6 +105,8 @@ class Flow:
         self.rate *= 1 - self.loss_beta
         self.limit(self.min_rate, self.rate < self.min_rate)
         self.reseed()
+        if self.p['rule'] == SWIFT:
+            window.lost(self)
 
     def restart(self):
         """Not in the papers: after a long idle time the last measurements are too old."""
@@ -159,6 +164,20 @@ class Flow:
             return self.is_steep(g, doubt)
         return not self.rises(g, doubt) and g < 0       # [A1]
 
+    def windowed(self, now, rtt, size, may_rise):
+        """A window rule. One update may decrease the rate by more than half."""
+        if self.p['rule'] == SWIFT:
+            self.rate, self.slack = window.swift(self, now, rtt, size, may_rise,
+                                                 (self.beta, self.loss_beta))
+        else:
+            self.rate, self.slack = window.powertcp(self, now, rtt, may_rise, self.alpha)
+        if self.slack > 1e-4 * self.rate:
+            raise Undecided('size of the change')
+        self.limit(self.min_rate, self.rate < self.min_rate)
+        self.limit(self.max_rate, self.rate > self.max_rate)
+        self.prev, self.updated, self.seeded = rtt, now, True
+        return GRADIENT
+
     def fast(self, now, rtt, may_rise):
         """[FAST]: the share of the queue in the RTT lowers the rate, delta raises it. There are no
         thresholds, no gradient and no steps."""
@@ -190,6 +209,8 @@ class Flow:
             return NONE
         if p['rule'] == FAST_TCP:
             return self.fast(now, rtt, may_rise)
+        if p['rule'] in (SWIFT, POWERTCP):
+            return self.windowed(now, rtt, size, may_rise)
         raw = rtt - self.prev if self.seeded else 0
         # [S5], [SN]; if the clock runs backwards, the time counts in full.
         e = 1.0 if not self.seeded or passed < 0 else min(1.0, passed / min_rtt)
@@ -313,6 +334,11 @@ LINUX = params(PATCHED, beta_ppm=30000, delta_kbps=2500, scale_step=1, hai_below
                min_rate_kbps=1000, max_rate_kbps=800000000, first_rate_kbps=500000)
 # The middle column of Table 1 in the TIMELY paper. The base RTT is known.
 FAST = params(PAPER, alpha_ppm=500000, delta_kbps=50000, rule=FAST_TCP, once_per_rtt=1)
+# A base RTT of 20 us, a base target of 25 us.
+SWIFT_20US = params(PAPER, rule=SWIFT, rtt_ref_ns=25 * US, scale_step=0, min_rate_kbps=1000)
+# A base RTT of 16 us, a link of 10 Gb/s, ten connections.
+POWERTCP_16US = params(PAPER, rule=POWERTCP, min_rtt_ns=16384, alpha_ppm=900000,
+                       delta_kbps=1000000, first_rate_kbps=10000000)
 PRESETS = {'linux': LINUX, 'paper': PAPER, 'ns3': NS3, 'erpc': ERPC, 'patched': PATCHED}
 
 # Round numbers and no smoothing, so that values exactly at the borders of decisions can be tested.
@@ -659,6 +685,82 @@ def of_fast():
         walk(sequence('fast__walk_%d' % seed, FAST), 300 + seed, 60)
 
 
+def of_swift():
+    """Swift: the increase and the decrease by window and RTT, and how often the window falls."""
+    p = SWIFT_20US
+    # Windows of 0.1 packets to 1000. The target is from 150 us to 25 us.
+    for packets in (0.09, 0.1, 0.11, 0.5, 0.99, 1.01, 2, 9, 50, 99, 101, 1000):
+        q = params(p, first_rate_kbps=int(packets * 1448 * 8 / 0.02), max_rate_kbps=800000000)
+        s = sequence('swift__%d_packets' % (packets * 100), q)
+        for rtt in (20000, 24999, 25001, 40 * US, 60 * US, 100 * US, 149 * US, 151 * US, 1 * MS):
+            for size in (1448, 1, 28960):
+                s.event(INIT).maybe(rtt, size=size)
+        s.event(INIT).acks(*[20 * US] * 20, size=1448)
+        s.acks(*[150 * US] * 9, gap=200 * US).acks(*[21 * US] * 9, size=1448)
+    # At most one decrease per RTT, of at most a half, for long RTTs and for losses.
+    s = sequence('swift__once_per_rtt', p)
+    s.ack(100 * US).ack(100 * US, gap=99999).ack(100 * US, gap=1).ack(100 * US, gap=50 * US)
+    s.ack(49999, gap=1).ack(50001, gap=1).event(LOSE).ack(100 * US, gap=99999).ack(100 * US, gap=1)
+    s.event(RESEED).ack(100 * US, gap=1).ack(300 * US, gap=-5).ack(300 * US, gap=1)
+    s.event(RESTART).ack(300 * US, gap=1)
+    s = sequence('swift__rate_follows_the_rtt', p).ack(100 * US)
+    for rtt in (150, 70, 80, 99, 200, 45):
+        s.ack(rtt * US, gap=1)
+    s = sequence('swift__app_limited', p).ack(20 * US, rise=False).ack(22 * US, rise=False)
+    s.ack(500 * US, rise=False).ack(20 * US, rise=False).ack(20 * US)
+    for ppm in (0, 1000000):
+        q = params(p, beta_ppm=ppm, loss_beta_ppm=ppm // 2)
+        sequence('swift__beta_%d' % ppm, q).acks(60 * US, 40 * US, 900 * US, 20 * US).event(LOSE)
+    sequence('swift__falls_to_the_minimum', p).acks(*[9 * MS] * 20, gap=10 * MS).ack(20 * US)
+    q = params(p, max_rate_kbps=800000000)
+    sequence('swift__rises_to_the_maximum', q).acks(*[20 * US] * 4, size=2**32 - 1).ack(1 * S)
+    for name, base in (('1us', 1 * US), ('1s', 1 * S)):
+        q = params(p, min_rtt_ns=base, rtt_ref_ns=base, max_rate_kbps=800000000)
+        s = sequence('swift__' + name, q)
+        for rtt in (1, 1.5, 4, 0.5, 1):
+            s.maybe(int(base * rtt)).maybe(int(base * rtt), gap=base)
+    for seed in (1, 2, 3, 4):
+        walk(sequence('swift__walk_%d' % seed, p), 400 + seed, 60)
+
+
+def of_powertcp():
+    """theta-PowerTCP: gradient, smoothing, and one update per RTT."""
+    p = POWERTCP_16US
+    tau = p['min_rtt_ns']
+    s = sequence('powertcp__equation', p)
+    for rtt in (tau, 20 * US, 30 * US, 60 * US, 60 * US, 40 * US, 30 * US, 29 * US, 20 * US, 1):
+        s.ack(rtt, gap=2 * rtt + tau)
+    # An RTT that falls by more than the time that passes counts as falling by half of that time.
+    s = sequence('powertcp__steep_falls', p).ack(100 * US)
+    for gap in (100 * US, 20 * US, 10 * US, tau - 1, 1, 0):
+        s.ack(100 * US, gap=200 * US).maybe(40 * US, gap=gap).maybe(40 * US, gap=200 * US)
+    s = sequence('powertcp__smoothing', p).ack(tau)
+    for gap in (tau // 16, tau // 4, tau // 2, tau - 1, tau, tau + 1, 3, 0):
+        for rtt in (20 * US, 25 * US, 24 * US, 26 * US):
+            s.maybe(rtt, gap=gap)
+    s = sequence('powertcp__once_per_rtt', p).ack(40 * US)
+    s.ack(40 * US, gap=39999).ack(40 * US, gap=1).ack(50 * US, gap=40 * US).ack(50 * US, gap=9999)
+    s.ack(50 * US, gap=1).event(LOSE).ack(60 * US, gap=1).event(RESEED).ack(60 * US, gap=1)
+    s.ack(70 * US, gap=-5).event(RESTART).ack(40 * US, gap=1).event(INIT).ack(40 * US, gap=1)
+    # In equilibrium, the rate is beta / (1 - tau / RTT): twice beta, 2 Gb/s.
+    s = sequence('powertcp__settles', p).acks(*[2 * tau] * 60, gap=2 * tau)
+    s.event(LOSE).acks(*[2 * tau] * 60, gap=2 * tau)
+    s = sequence('powertcp__app_limited', p).ack(80 * US, rise=False)
+    s.ack(60 * US, gap=80 * US, rise=False).ack(tau, gap=80 * US, rise=False).ack(tau, gap=tau)
+    for gamma in (10, 500000, 1000000):
+        s = sequence('powertcp__gamma_%d' % gamma, params(p, alpha_ppm=gamma))
+        s.acks(*[40 * US] * 5, gap=40 * US).acks(*[tau] * 5)
+    s = sequence('powertcp__power_saturates', params(p, min_rtt_ns=1000, min_rate_kbps=1))
+    s.ack(255 * US).ack(258 * US, gap=1 * MS).ack(100 * MS, gap=1 * S).ack(1000, gap=1 * S)
+    s.ack(4 * S, gap=1).ack(4 * S, gap=0).ack(1000, gap=5 * S).ack(1000, gap=4000)
+    q = params(p, max_rate_kbps=800000000, first_rate_kbps=800000000, delta_kbps=100000000)
+    sequence('powertcp__800g', q).acks(40 * US, 30 * US, tau, tau, 4294967295, gap=50 * US)
+    q = params(p, min_rate_kbps=1, first_rate_kbps=1, delta_kbps=1)
+    sequence('powertcp__1k', q).acks(*[tau] * 9).acks(90 * US, 1 * MS, 30 * MS, gap=100 * MS)
+    for seed in (1, 2, 3, 4):
+        walk(sequence('powertcp__walk_%d' % seed, p), 500 + seed, 60)
+
+
 def of_ranges():
     """The least and the greatest values of rates, times and steps."""
     s = sequence('range__800g', params(PLAIN, max_rate_kbps=800000000, first_rate_kbps=800000000,
@@ -753,6 +855,8 @@ def build():
     of_hai()
     of_rules()
     of_fast()
+    of_swift()
+    of_powertcp()
     of_ranges()
     of_chance()
     return SEQUENCES

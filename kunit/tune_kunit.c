@@ -320,6 +320,46 @@ static void tune__thresholds_are_in_order(struct kunit *test)
 		}
 }
 
+static struct timely_params tuned_preset(const char *name, const struct timely_path *path)
+{
+	struct timely_params params = timely_preset_find(name)->params;
+
+	timely_tune(&params, path);
+	return params;
+}
+
+static void tune__values_for_swift(struct kunit *test)
+{
+	struct timely_path path = { .base_rtt_ns = 20000, .link_kbps = 10000000, .mss = MSS };
+	struct timely_params params = tuned_preset("swift", &path);
+
+	/* Ten packets in 20 us; a packet per segment; the base target of the default rule */
+	KUNIT_EXPECT_EQ(test, params.first_rate_kbps, 10 * MSS * 8 / 20 * 1000);
+	KUNIT_EXPECT_EQ(test, params.segment_bytes, MSS);
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000);
+	KUNIT_EXPECT_EQ(test, params.max_rate_kbps, 10000000);
+	KUNIT_EXPECT_EQ(test, params.min_rate_kbps, 2000);
+	/* At most the link rate */
+	path.base_rtt_ns = 10000;
+	KUNIT_EXPECT_EQ(test, tuned_preset("swift", &path).first_rate_kbps, 10000000);
+}
+
+static void tune__values_for_powertcp(struct kunit *test)
+{
+	struct timely_path path = { .base_rtt_ns = 20000, .link_kbps = 25000000, .mss = MSS };
+	struct timely_params params = tuned_preset("powertcp", &path);
+
+	KUNIT_EXPECT_EQ(test, params.first_rate_kbps, 25000000);
+	KUNIT_EXPECT_EQ(test, params.max_rate_kbps, 25000000);
+	KUNIT_EXPECT_EQ(test, params.delta_kbps, 2500000);
+	KUNIT_EXPECT_EQ(test, params.segment_bytes, MSS);
+	/* A link that is not known counts as 10 Gb/s, or as the likely one. */
+	path.link_kbps = 0;
+	KUNIT_EXPECT_EQ(test, tuned_preset("powertcp", &path).max_rate_kbps, 10000000);
+	path.likely_kbps = 40000000;
+	KUNIT_EXPECT_EQ(test, tuned_preset("powertcp", &path).max_rate_kbps, 40000000);
+}
+
 static void first_base__has_a_segment_in_it(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, timely_first_base_ns(17000, 0), 17000);
@@ -343,6 +383,8 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__grows_with_the_path),
 	KUNIT_CASE(tune__grows_with_the_link_rate),
 	KUNIT_CASE(tune__thresholds_are_in_order),
+	KUNIT_CASE(tune__values_for_swift),
+	KUNIT_CASE(tune__values_for_powertcp),
 	KUNIT_CASE(first_base__has_a_segment_in_it),
 	{}
 };

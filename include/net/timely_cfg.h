@@ -68,6 +68,7 @@ struct timely_cfg {
  * @used_ns: when the connection last used its rate, on paths with ACK aggregation
  * @ack_agg_ns: ACK aggregation that @cfg was computed for
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
+ * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the
  *	first lookup
@@ -100,6 +101,7 @@ struct timely_path_state {
 	u64 used_ns;
 	u32 ack_agg_ns;
 	u32 probe_queue_ns;
+	u32 window_rtt_ns;
 	struct timely_link *link;
 	const struct net_device *link_dev;
 	unsigned long link_jiffies;

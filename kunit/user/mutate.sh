@@ -4,7 +4,7 @@
 # Mutation tests: put one fault at a time into a copy of an engine (net/timely/engine), and run the
 # engine's KUnit suites and fuzzer in user space. At least one test must fail for each fault.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|wheel|rtt|clock|pause|owd|orack]...]
+#   mutate.sh [ENGINE-DIRECTORY [rate|target_delay|swift|powertcp|wheel|rtt|clock|pause|owd|orack]...]
 #
 # Without arguments, tests all engines of this tree. Prints TAP, with the kinds of tests that
 # noticed each fault: vectors (test vectors of a reference), hand (KUnit cases), table (KUnit cases
@@ -16,7 +16,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate target_delay wheel rtt clock pause owd orack
+[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -97,6 +97,69 @@ faults_of_rate() {
 	the time of the last completion is not stored|s/r->updated_ns = c->now_ns;//
 	the RTT of the last completion is not stored|s/r->prev_rtt_ns = rtt;//
 	a restart is below the minimum rate|s/max(cfg->first_rate_fp, cfg->min_rate_fp)/cfg->first_rate_fp/
+	Swift: a loss is no decrease|/^void timely_rate_loss/,/^}/s/r->recent_ns = U32_MAX;//
+	window rules: the rate has no maximum|s/r->rate_fp = clamp(rate_fp, cfg->min_rate_fp, cfg->max_rate_fp);/r->rate_fp = max(rate_fp, cfg->min_rate_fp);/
+	window rules: the window rises in a probe|s/c->may_rise = false;//
+	Swift: the window is the rate times the base RTT|s/if (cfg->rule == TIMELY_RULE_SWIFT \&\& r->prev_rtt_ns)/if (0)/
+	timeouts do not lead to the minimum rate|s/r->rate_fp = cfg->min_rate_fp;//
+	FAULTS
+}
+
+faults_of_swift() {
+	cat <<-'FAULTS'
+	the window rises at the target, too|s/if (over_q16 < 0) {/if (over_q16 <= 65536) {/
+	the window rises for an app-limited connection|s/c->may_rise \&\& !c->app_limited/c->may_rise/
+	the window rises if it may not|s/c->may_rise \&\& !c->app_limited/!c->app_limited/
+	the window falls with each completion|s/} else if (U32_MAX - r->recent_ns >= rtt) {/} else {/
+	a decrease needs one more nanosecond|s/U32_MAX - r->recent_ns >= rtt/U32_MAX - r->recent_ns > rtt/
+	a decrease needs the base RTT|s/U32_MAX - r->recent_ns >= rtt/U32_MAX - r->recent_ns >= cfg->min_rtt_ns/
+	a decrease is not recorded|s/r->recent_ns = U32_MAX;//
+	the time since the last decrease does not pass|s/r->recent_ns -= min_t.*//
+	a window below one packet rises by 1 \/ window|s/if (root_q31 >= Q31_ONE)/if (0)/
+	a window below one packet rises by a fourth|s/if (root_q31 >= Q31_ONE)/if (root_q31 >= 2 * Q31_ONE)/
+	a window rises by 1 \/ sqrt(window)|s/mul_u64_u64_shr(mul_u64_u64_shr(rise_q24, root_q31, 31), root_q31, 31)/mul_u64_u64_shr(rise_q24, root_q31, 31)/
+	flow scaling ends at 64 packets|s/SWIFT_FS_MAX_ROOT_Q31	(Q31_ONE \/ 10)/SWIFT_FS_MAX_ROOT_Q31	(Q31_ONE \/ 8)/
+	flow scaling has no lower end|s/SWIFT_FS_MAX_ROOT_Q31	(Q31_ONE \/ 10)/SWIFT_FS_MAX_ROOT_Q31	0ULL/
+	flow scaling begins at 1 packet|s/SWIFT_FS_MIN_Q24	((1ULL << WINDOW_SHIFT) \/ 10)/SWIFT_FS_MIN_Q24	(1ULL << WINDOW_SHIFT)/
+	fs_range is one base target less|s/SWIFT_FS_RANGE		5/SWIFT_FS_RANGE		4/
+	fs_range is in base RTTs|s/(u64)params->rtt_ref_ns \* SWIFT_FS_RANGE/(u64)params->min_rtt_ns * SWIFT_FS_RANGE/
+	a is fs_range \/ 3|s/SWIFT_FS_MILLIONTHS	326554U/SWIFT_FS_MILLIONTHS	333333U/
+	the target has no flow scaling|s/ + mul_u64_u64_shr(cfg->fs_ns, above_q31, 15)//
+	the base target is the base RTT|s/((u64)cfg->rtt_ref_ns << 16)/((u64)cfg->min_rtt_ns << 16)/
+	a decrease is not limited by max_mdf|s/return min(share, (u64)cfg->loss_beta_q16 << 16)/return share/
+	a decrease has no factor beta|s/share = mul_u64_u32_shr(share, cfg->beta_q16, 16);//
+	one step of Newton's method is missing|s/for (i = 0; i < 3; i++)/for (i = 0; i < 2; i++)/
+	the window follows from the base RTT|s/r->prev_rtt_ns ?: cfg->min_rtt_ns/cfg->min_rtt_ns/
+	the packet size is not used|s/div_u64(1ULL << 32, clamp(packet_bytes, 64U, 65535U))/div_u64(1ULL << 32, SWIFT_PACKET_BYTES)/
+	packets of 0 bytes are allowed|s/clamp(packet_bytes, 64U, 65535U)/clamp(packet_bytes, 1U, 65535U)/
+	the rate is not limited before it overflows|s/if (window_q24 >= swift_window_q24(cfg->max_rate_fp, rtt))/if (0)/
+	FAULTS
+}
+
+faults_of_powertcp() {
+	cat <<-'FAULTS'
+	the gradient does not count|s/2 \* (diff_ns + dt_ns), dt_ns/2 * (s64)dt_ns, dt_ns/
+	the gradient counts in half|s/2 \* (diff_ns + dt_ns)/diff_ns + 2 * (s64)dt_ns/
+	steep falls are not limited|s/max_t(s64, 2 \* (diff_ns + dt_ns), dt_ns)/max_t(s64, 2 * (diff_ns + dt_ns), 0)/
+	falls are limited to a quarter|s/max_t(s64, 2 \* (diff_ns + dt_ns), dt_ns)/max_t(s64, 2 * (diff_ns + dt_ns), dt_ns \/ 2)/
+	a time above a base RTT counts as a base RTT|s/div_u64(twice_ns << (POWER_SHIFT - 1), dt_ns)/div_u64(twice_ns << (POWER_SHIFT - 1), cfg->min_rtt_ns)/
+	the length of the queue does not count|s/powertcp_term_q24(cfg, diff_ns, dt_ns), length, POWER_SHIFT/powertcp_term_q24(cfg, diff_ns, dt_ns), 1ULL << POWER_SHIFT, POWER_SHIFT/
+	power is not smoothed|s/(u64)r->power_q24 \* (cfg->min_rtt_ns - dt_ns)/(u64)(1U << POWER_SHIFT) * (cfg->min_rtt_ns - dt_ns)/
+	power keeps its full weight|s/(u64)r->power_q24 \* (cfg->min_rtt_ns - dt_ns)/(u64)r->power_q24 * cfg->min_rtt_ns/
+	power wraps|s/return min_t(u64, power, U32_MAX)/return power/
+	the term with the gradient is not limited|s/return min(term, POWERTCP_TERM_MAX_Q24)/return term/
+	the first RTT has a gradient|s/diff_ns = r->seeded ? (s64)rtt - r->prev_rtt_ns : 0/diff_ns = (s64)rtt - r->prev_rtt_ns/
+	the first RTT counts for no time|s/U32_MAX) : cfg->min_rtt_ns/U32_MAX) : 0/
+	the window is divided by the length only|s/max(r->power_q24, POWERTCP_LEAST_Q24)/max_t(u32, div_u64((u64)r->prev_rtt_ns << POWER_SHIFT, cfg->min_rtt_ns), POWERTCP_LEAST_Q24)/
+	beta is not added|s/aim += cfg->step_fp;//
+	gamma counts as 1|s/mul_u64_u32_shr(r->rate_fp - aim, cfg->alpha_q16, 16)/(r->rate_fp - aim)/
+	gamma counts as 1 if the rate rises|s/mul_u64_u32_shr(aim - r->rate_fp, cfg->alpha_q16, 16)/(aim - r->rate_fp)/
+	the window changes with each completion|s/if (U32_MAX - r->recent_ns < rtt)/if (0)/
+	the window changes one nanosecond late|s/U32_MAX - r->recent_ns < rtt/U32_MAX - r->recent_ns <= rtt/
+	the window changes once per base RTT|s/U32_MAX - r->recent_ns < rtt/U32_MAX - r->recent_ns < cfg->min_rtt_ns/
+	an update is not recorded|s/r->recent_ns = U32_MAX;//
+	the time since the last update does not pass|s/r->recent_ns -= min_t.*//
+	the rate rises if it may not|s/return c->may_rise ? rate_fp : min(rate_fp, r->rate_fp)/return rate_fp/
 	FAULTS
 }
 
@@ -497,8 +560,8 @@ faults_of_orack() {
 # run DIRECTORY PART - print the kinds of tests that fail; "built" if the engine does not build
 run() {
 	case $2 in
-	rate|target_delay)	fuzz=$1/out/rate_fuzz sets=500 ;;
-	*)			fuzz=$1/out/$2_fuzz sets=100 ;;
+	rate|target_delay|swift|powertcp)	fuzz=$1/out/rate_fuzz sets=500 ;;
+	*)	fuzz=$1/out/$2_fuzz sets=100 ;;
 	esac
 	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$fuzz" >"$1/log" 2>&1 || {
 		echo built

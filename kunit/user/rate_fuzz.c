@@ -17,6 +17,7 @@
 #include <linux/math64.h>
 
 #include <timely/engine/rate.h>
+#include <timely/engine/swift.h>
 #include <timely/engine/tune.h>
 
 #define STEPS	256
@@ -160,7 +161,7 @@ enum promise {
 
 static const char * const promises[PROMISES] = {
 	[BOUNDS] = "the rate stays between min_rate and max_rate",
-	[HALF] = "a completion takes at most half of the rate",
+	[HALF] = "a completion takes at most half of the rate, except with a window rule",
 	[NO_RISE] = "the rate does not rise if it may not",
 	[SKIP] = "once_per_rtt skips when it should, and changes nothing",
 	[ZONE] = "the zone follows from the RTT",
@@ -293,6 +294,8 @@ static double clamped(double x, double low, double high)
 {
 	return x < low ? low : x > high ? high : x;
 }
+
+#include "window_model.h"
 
 /* FAST's equation for the same completion; the caller limits the rate. */
 static double fast_change(double *slack)
@@ -482,6 +485,14 @@ static void check_amount(void)
 		check_steer();
 		return;
 	}
+	if (now.p.rule == TIMELY_RULE_SWIFT) {
+		check_swift();
+		return;
+	}
+	if (now.p.rule == TIMELY_RULE_POWERTCP) {
+		check_powertcp();
+		return;
+	}
 	if (now.p.rule != TIMELY_RULE_FAST && is_rounding_decisive())
 		return;
 	delta = change(hai, &slack);
@@ -516,10 +527,11 @@ static void check_sample(void)
 		now.cfg.alpha_q16 * U * (seen.raw * 256.0 - b->diff_fp);
 
 	promise(STATE, a->prev_rtt_ns == rtt && a->updated_ns == now.c.now_ns && a->seeded, rtt);
-	promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
+	if (!timely_rate_has_window(&now.cfg))
+		promise(HALF, a->rate_fp + 1 >= b->rate_fp / 2, b->rate_fp / 2);
 	if (!now.c.may_rise && now.p.rule == TIMELY_RULE_TARGET_DELAY)
 		promise(NO_RISE, a->rate_fp <= max(b->rate_fp, now.cfg.first_rate_fp), b->rate_fp);
-	else if (!now.c.may_rise)
+	else if (!now.c.may_rise && now.p.rule != TIMELY_RULE_SWIFT)
 		promise(NO_RISE, a->rate_fp <= b->rate_fp, b->rate_fp);
 	if (now.p.rule >= TIMELY_RULE_FAST) {
 		promise(ZONE, now.zone == TIMELY_ZONE_GRADIENT, TIMELY_ZONE_GRADIENT);
@@ -558,9 +570,11 @@ static void check_monotony(void)
 		c.rtt_ns += between(1, min(U32_MAX - c.rtt_ns, 2 * now.p.min_rtt_ns));
 		/* Below RTTref patched TIMELY rises with w. With ACK aggregation, the target-delay
 		 * rule takes the later of two ACKs for that of an older segment. Within a round
-		 * trip, the elapsed part is smaller the longer the round trip is.
+		 * trip, the elapsed part is smaller the longer the round trip is. A window rule
+		 * changes the window once per RTT, so with a larger RTT perhaps not yet.
 		 */
 		if (also(c, &r) == now.zone && !now.p.ack_aggregation_ns &&
+		    !timely_rate_has_window(&now.cfg) &&
 		    (now.p.rule != TIMELY_RULE_TARGET_DELAY ||
 		     (now.before.seeded && c.now_ns - now.before.updated_ns >= c.rtt_ns)) &&
 		    (now.zone != TIMELY_ZONE_GRADIENT || now.p.rule != TIMELY_RULE_PATCHED ||
@@ -667,6 +681,8 @@ static void one_set(u32 steps)
 	}
 	timely_rate_cfg_init(&now.cfg, &now.p);
 	now.cfg.lags = between(0, 1);
+	if (now.p.rule == TIMELY_RULE_SWIFT)
+		timely_swift_cfg_packet(&now.cfg, between(0, 70000));
 	timely_rate_init(&r, &now.cfg);
 	for (i = 0; i < steps; i++) {
 		if (below(32))

@@ -8,7 +8,8 @@
  * TIMELY computes a rate, not a window. The qdisc fq or timely, or TCP's internal pacing, enforces
  * sk_pacing_rate. The congestion window is only the paper's static limit on outstanding data
  * (section 3.3). The window stops a connection that gets no ACKs. Except at the start of a message,
- * the window does not limit a connection while RTTs are below t_high_ns.
+ * the window does not limit a connection while RTTs are below t_high_ns. With the window rules
+ * (Swift and theta-PowerTCP), the window limits connections, too.
  *
  * Terms in tcp_timely: a segment is a pacing segment, which is the data that TCP hands to the qdisc
  * in one skb. A packet is what TCP counts as one packet, which has up to an MSS of payload. A
@@ -17,8 +18,8 @@
  * TCP reports an ACK to its congestion control, but not the skb of the ACK, which has the NIC's
  * timestamp. tcp_timely_hooks.c copies the timestamps of each skb into the connection's state
  * before TCP processes the skb. The other files: tcp_timely_path.c has what changes with the path,
- * tcp_timely_params.c the parameters and sysctls, tcp_timely_timer.c the retransmission timer,
- * tcp_timely_realtime.c the real-time clock.
+ * tcp_timely_window.c what window rules need, tcp_timely_params.c the parameters and sysctls,
+ * tcp_timely_timer.c the retransmission timer, tcp_timely_realtime.c the real-time clock.
  *
  * Differences from the paper in this file (Documentation/deviations.md lists all):
  *  - RTTs start when the qdisc timely passed the segment to the device. Under another qdisc, they
@@ -89,6 +90,8 @@ static const char * const timely_fixed_presets[TIMELY_CC_COUNT] = {
 	[TIMELY_CC_PATCHED]	= "patched",
 	[TIMELY_CC_PAPER]	= "paper",
 	[TIMELY_CC_FAST]	= "fast",
+	[TIMELY_CC_SWIFT]	= "swift",
+	[TIMELY_CC_POWERTCP]	= "powertcp",
 };
 
 static struct timely_param_set timely_fixed[TIMELY_CC_COUNT] __ro_after_init;
@@ -101,12 +104,6 @@ static const struct timely_param_set *timely_param_set(const struct sock *sk)
 	if (likely(ops == &timely_ops[TIMELY_CC_NET]))
 		return timely_net_param_set(sk);
 	return &timely_fixed[ops - timely_ops];
-}
-
-/* Number of whole packets in @bytes of payload, at most U16_MAX. */
-static u32 timely_packets(const struct timely_sock *ts, u64 bytes)
-{
-	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
 /* Set the number of packets in a segment for a rate in bytes per second. If the number changes and
@@ -257,6 +254,7 @@ static void timely_look_for_probe(const struct sock *sk, struct timely_path_stat
 	timely_probe_rtt_update(&path->probe, now_ns,
 				now_ns + real.offset_ns + timely_test_offset_ns(sock_net(sk)),
 			  ts->rate.seeded ? ts->rate.prev_rtt_ns : 0);
+	path->window_rtt_ns = min_t(u64, (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC, U32_MAX);
 }
 
 /* Whether an RTT shows a base-RTT probe and must not change the rate: in a probe, RTTs fall because
@@ -311,8 +309,11 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	u64 rate = timely_rate_Bps(&ts->rate);
 	u64 bytes = rate * cfg->horizon_q24 >> 24;
 
-	if (ts->path && timely_probe_rtt_is_on(&ts->flow->path.probe, tcp_sk(sk)->tcp_clock_cache))
+	if (ts->path &&
+	    timely_probe_rtt_is_on(&ts->flow->path.probe, tcp_sk(sk)->tcp_clock_cache)) {
+		rate = timely_window_probe_Bps(ts, cfg);
 		rate -= timely_probe_rtt_cut_Bps(rate, sk->sk_hash);
+	}
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
 	if (ts->flow)
@@ -320,6 +321,8 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	timely_set_segment(sk, cfg, rate);
 	sk_pacing_shift_update(sk, timely_pacing_shift(cfg, rate));
 	ts->cwnd_limit = timely_packets(ts, bytes) + TIMELY_SLACK_SEGMENTS * ts->gso_segs;
+	if (unlikely(timely_rate_has_window(&cfg->rate)))
+		ts->cwnd_limit = timely_window_packets(ts, cfg);
 }
 
 /* Put the rate into force at the start of a message. Until the first ACK, the window is smaller
@@ -333,6 +336,10 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg)
 	u32 packets;
 
 	timely_apply(sk, cfg);
+	if (timely_rate_has_window(&cfg->rate)) {
+		tcp_snd_cwnd_set(tp, min(ts->cwnd_limit, tp->snd_cwnd_clamp));
+		return;
+	}
 	packets = timely_packets(ts, bytes) + TIMELY_START_SEGMENTS * ts->gso_segs;
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
 }
@@ -653,7 +660,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		completion.app_limited = rs->is_app_limited;
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
 		if (timely_rtt_shows_probe(sk, set, &completion))
-			timely_rate_reseed(&ts->rate);
+			timely_rate_probe(&ts->rate, &cfg->rate, &completion);
 		else
 			timely_rate_update(&ts->rate, &cfg->rate, &completion);
 		timely_doubt_base(sk, &completion);
@@ -863,22 +870,23 @@ static void timely_timeout(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* Number of successive timeouts, after the first, that do not double the retransmission timer. */
-static u32 timely_linear_timeouts(const struct sock *sk)
-{
-	u32 timeouts;
-
-	rcu_read_lock();
-	timeouts = timely_param_set(sk)->params.linear_timeouts;
-	rcu_read_unlock();
-	return timeouts;
-}
-
-/* TCP's congestion state becomes @state. TCP_CA_Loss may mean a timeout: adapt the timer then. */
+/* TCP's congestion state becomes @state. TCP_CA_Loss may mean a timeout: adapt the timer then, and
+ * the rate of a window rule. TCP calls timely_timeout() for the first of several timeouts only.
+ */
 static void timely_set_state(struct sock *sk, u8 state)
 {
-	if (state == TCP_CA_Loss)
-		timely_timer_loss(sk, timely_linear_timeouts(sk));
+	const struct timely_param_set *set;
+	const struct timely_cfg *cfg;
+
+	if (state != TCP_CA_Loss)
+		return;
+	rcu_read_lock();
+	set = timely_param_set(sk);
+	cfg = timely_cfg(inet_csk_ca(sk), set);
+	timely_timer_loss(sk, set->params.linear_timeouts);
+	if (timely_window_timeout(sk, cfg))
+		timely_apply(sk, cfg);
+	rcu_read_unlock();
 }
 
 DEFINE_CWND_EVENTS(timely_cwnd_event, timely_tx_start, timely_timeout)
@@ -969,6 +977,8 @@ struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT] __read_mostly = {
 	[TIMELY_CC_PATCHED]	= TIMELY_OPS("timely_patched"),
 	[TIMELY_CC_PAPER]	= TIMELY_OPS("timely_paper"),
 	[TIMELY_CC_FAST]	= TIMELY_OPS("timely_fast"),
+	[TIMELY_CC_SWIFT]	= TIMELY_OPS("timely_swift"),
+	[TIMELY_CC_POWERTCP]	= TIMELY_OPS("timely_powertcp"),
 };
 
 /* ---- registration ---- */

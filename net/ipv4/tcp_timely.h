@@ -121,6 +121,8 @@ enum timely_cc {
 	TIMELY_CC_PATCHED,
 	TIMELY_CC_PAPER,
 	TIMELY_CC_FAST,
+	TIMELY_CC_SWIFT,
+	TIMELY_CC_POWERTCP,
 	TIMELY_CC_COUNT
 };
 
@@ -147,6 +149,11 @@ void timely_hooks_leave(void);
 
 /* tcp_timely_timer.c */
 void timely_timer_loss(struct sock *sk, u32 linear_timeouts);
+
+/* tcp_timely_window.c */
+u32 timely_window_packets(const struct timely_sock *ts, const struct timely_cfg *cfg);
+u64 timely_window_probe_Bps(const struct timely_sock *ts, const struct timely_cfg *cfg);
+bool timely_window_timeout(struct sock *sk, const struct timely_cfg *cfg);
 
 /* tcp_timely_path.c */
 
@@ -217,6 +224,12 @@ static inline atomic_t *timely_senders(const struct sock *sk)
 	struct timely_net *ours = net_generic(sock_net(sk), timely_net_id);
 
 	return &ours->senders;
+}
+
+/* Number of whole packets in @bytes of payload, at most U16_MAX. */
+static inline u32 timely_packets(const struct timely_sock *ts, u64 bytes)
+{
+	return min_t(u64, min_t(u64, bytes, U32_MAX) * ts->mss_inv >> 32, U16_MAX);
 }
 
 /* The connection's configuration: computed for its path, or else the configuration in @set. */

@@ -60,4 +60,6 @@ MODULE_VERSION(TIMELY_VERSION);
 MODULE_ALIAS("tcp_timely_patched");
 MODULE_ALIAS("tcp_timely_paper");
 MODULE_ALIAS("tcp_timely_fast");
+MODULE_ALIAS("tcp_timely_swift");
+MODULE_ALIAS("tcp_timely_powertcp");
 MODULE_DESCRIPTION("Congestion control for the datacenter by RTTs. The default rule is a target-delay rule of this project, descended from TIMELY; timely_paper is the algorithm of the TIMELY paper");

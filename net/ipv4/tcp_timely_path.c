@@ -17,6 +17,7 @@
 #include <net/timely_link.h>
 #include <net/timely_path.h>
 #include <timely/engine/rtt.h>
+#include <timely/engine/swift.h>
 #include <timely/engine/target_delay.h>
 #include <timely/engine/tune.h>
 
@@ -150,6 +151,8 @@ void timely_tune_path(struct sock *sk, const struct timely_param_set *set)
 		path->whole_bytes = params.segment_bytes;
 	timely_cfg_init(&path->cfg, &params, &set->params);
 	path->cfg.rate.lags = path->lag;
+	if (params.rule == TIMELY_RULE_SWIFT)
+		timely_swift_cfg_packet(&path->cfg.rate, known.mss);
 	/* A connection whose base RTT is configured does not probe: there is nothing to measure. */
 	if (set->params.min_rtt_ns == TIMELY_AUTO)
 		timely_probe_rtt_set(&path->probe, params.min_rtt_ns);
@@ -346,6 +349,7 @@ void timely_path_state_init(struct timely_path_state *path, const struct tcp_soc
 	path->doubted_ns = 0;
 	path->ack_agg_ns = 0;
 	path->probe_queue_ns = 0;
+	path->window_rtt_ns = 0;
 	path->link = NULL;
 	path->link_dev = NULL;
 	path->link_kbps = 0;

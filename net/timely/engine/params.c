@@ -65,6 +65,28 @@ EXPORT_SYMBOL_GPL(timely_deprecated_params);
 #define TIMELY_LINK_RATE_START						\
 	.first_rate_kbps = 10000000
 
+/* The window rules compute everything else from the path. Any loss decreases the window; the share
+ * is Swift's max_mdf, and PowerTCP's paper gives none. HAI and steps are not used.
+ */
+#define TIMELY_WINDOW							\
+	.min_rtt_ns = TIMELY_AUTO,					\
+	.t_low_ns = TIMELY_AUTO,					\
+	.t_high_ns = TIMELY_AUTO,					\
+	.rtt_ref_ns = TIMELY_AUTO,					\
+	.beta_high_ppm = 800000,					\
+	.delta_kbps = TIMELY_AUTO,					\
+	.segment_bytes = TIMELY_AUTO,					\
+	.hai_threshold = 5,						\
+	.hai_factor = 5,						\
+	.rtt_ref_1g_ns = TIMELY_AUTO,					\
+	.scale_decrease = 1,						\
+	.scale_step = 1,						\
+	.min_rate_kbps = TIMELY_AUTO,					\
+	.max_rate_kbps = TIMELY_AUTO,					\
+	.first_rate_kbps = TIMELY_AUTO,					\
+	.link_rate_kbps = TIMELY_AUTO,					\
+	.loss_beta_ppm = 500000
+
 const struct timely_preset timely_presets[] = {
 	{
 		.name = "target_delay",
@@ -175,6 +197,24 @@ const struct timely_preset timely_presets[] = {
 			.delta_kbps = 2500,
 			.hai_below_t_low = 1,
 			.rule = TIMELY_RULE_PATCHED,
+		},
+	}, {
+		.name = "swift",
+		.doc = "Swift (SIGCOMM'20), gains of public simulators",
+		.params = {
+			TIMELY_WINDOW,
+			.alpha_ppm = 875000,	/* not used */
+			.beta_ppm = 800000,
+			.rule = TIMELY_RULE_SWIFT,
+		},
+	}, {
+		.name = "powertcp",
+		.doc = "theta-PowerTCP (NSDI'22)",
+		.params = {
+			TIMELY_WINDOW,
+			.alpha_ppm = 900000,	/* gamma, NSDI'22 */
+			.beta_ppm = 800000,	/* not used */
+			.rule = TIMELY_RULE_POWERTCP,
 		},
 	},
 };

@@ -2,14 +2,15 @@
 /*
  * The table of all parameters of tcp_timely: names, units, ranges and descriptions. Module
  * parameters, sysctls, checks of presets, tools and Documentation/parameters.md are generated from
- * this table. rate.c and target_delay.c use the values, params.c has the presets.
+ * this table. The files with the rules use the values, params.c has the presets.
  *
  *	P(field, unit, min, max, AUTO or GIVEN, description)
  *
  * Each field is a u32 in struct timely_params. A field marked AUTO may have the value "auto", for
  * which each connection computes a value from its path (timely_tune()). Sources in the descriptions
  * are the TIMELY paper (SIGCOMM'15, "paper"), its authors' code snippet ("snippet"), patched TIMELY
- * ("ECN or Delay", CoNEXT'16) and simulators for ns-3 ("ns-3").
+ * ("ECN or Delay", CoNEXT'16) and simulators for ns-3 ("ns-3"). Swift is SIGCOMM'20, PowerTCP is
+ * theta-PowerTCP of NSDI'22.
  */
 #ifndef _TIMELY_ENGINE_PARAMS_H
 #define _TIMELY_ENGINE_PARAMS_H
@@ -25,15 +26,17 @@
 	P(t_high_ns, "ns", 1000, 2000000000, AUTO,				\
 	  "not FAST*: above this RTT the rate falls (paper 4.3, Fig 17)")		\
 	P(rtt_ref_ns, "ns", 1000, 1000000000, AUTO,				\
-	  "patched: RTT to keep (CoNEXT'16 5.1); target delay: min_rtt_ns + least target") \
+	  "patched: RTT to keep (CoNEXT'16 5.1); target delay, Swift: min_rtt_ns + least target") \
 	P(alpha_ppm, "ppm", 10, 1000000, GIVEN,					\
-	  "weight of a new RTT difference in the average (snippet); FAST*: gamma") \
+	  "weight of a new RTT difference in the average (snippet); FAST*, PowerTCP: gamma") \
 	P(beta_ppm, "ppm", 0, 1000000, AUTO,					\
-	  "factor of decreases below t_high_ns (paper 4.3); target delay: gain of the error") \
+	  "factor of decreases below t_high_ns (paper 4.3); target delay: gain of the error; " \
+	  "Swift: beta")								\
 	P(beta_high_ppm, "ppm", 0, 1000000, GIVEN,				\
 	  "factor of decreases above t_high_ns (paper 4.3)")				\
 	P(delta_kbps, "kbit/s", 1, 100000000, AUTO,				\
-	  "additive step for a completed segment (paper 4.3); FAST*: alpha")	\
+	  "additive step for a completed segment (paper 4.3); FAST*: alpha; PowerTCP: beta " \
+	  "/ min_rtt_ns")							\
 	P(segment_bytes, "bytes", 512, 65536, AUTO,				\
 	  "largest pacing segment: data passed to the device at once (paper 3.3)")		\
 	P(hai_threshold, "completions", 0, 255, GIVEN,				\
@@ -44,8 +47,9 @@
 	  "what HAI counts: 0 gradient < 0 (paper), 1 RTT fell (snippet), 2 rate rose (ns-3)") \
 	P(hai_below_t_low, "bool", 0, 1, GIVEN,					\
 	  "hyperactive increase below t_low_ns, too (paper Fig 18)")		\
-	P(rule, "mode", 0, 3, GIVEN,						\
-	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY, 2 FAST* (paper 6.1), 3 target delay") \
+	P(rule, "mode", 0, 5, GIVEN,						\
+	  "0 Algorithm 1 (paper 4.3), 1 patched TIMELY, 2 FAST* (paper 6.1), 3 target delay, " \
+	  "4 Swift, 5 theta-PowerTCP")						\
 	P(damp_ppm, "ppm", 0, 1000000, GIVEN,					\
 	  "target delay: gain of the gradient, the share of the overload to take off at once") \
 	P(rtt_ref_1g_ns, "ns", 0, 1000000000, AUTO,				\
@@ -69,7 +73,8 @@
 	P(app_limited_percent, "percent", 0, 100, GIVEN,			\
 	  "raise the rate only while the application uses this share, 0: always (paper 5)") \
 	P(loss_beta_ppm, "ppm", 0, 500000, GIVEN,				\
-	  "share of the rate to take off for losses or an ECN echo, once per window")		\
+	  "share of the rate to take off for losses or an ECN echo, once per window; Swift: " \
+	  "max_mdf")								\
 	P(loss_free_ppm, "ppm", 0, 500000, GIVEN,				\
 	  "share of packets that may be lost without a decrease, 0: any loss decreases the rate") \
 	P(linear_timeouts, "timeouts", 0, 20, GIVEN,				\
@@ -143,7 +148,8 @@ struct timely_preset {
 };
 
 /* Names of all presets in timely_presets[], for messages and modinfo; the first is the default. */
-#define TIMELY_PRESET_NAMES	"target_delay, paper, ns3, erpc, patched, fast, testbed"
+#define TIMELY_PRESET_NAMES	\
+	"target_delay, paper, ns3, erpc, patched, fast, testbed, swift, powertcp"
 
 extern const struct timely_param_desc timely_param_descs[TIMELY_P_COUNT];
 extern const struct timely_deprecated_param timely_deprecated_params[TIMELY_OLD_P_COUNT];

@@ -2,8 +2,8 @@
 /*
  * The rate computation engine: computes a connection's rate from each completion, which is an
  * acknowledged segment with its RTT (rtt.c). tcp_timely paces the connection at this rate. This
- * file has the rules of the papers and the common frame of all rules; the default rule is in
- * target_delay.c.
+ * file has TIMELY's rules, FAST* and the common frame of all rules. The default rule is in
+ * target_delay.c, Swift in swift.c, theta-PowerTCP in powertcp.c.
  *
  * Algorithm 1 of "TIMELY: RTT-based Congestion Control for the Datacenter" (SIGCOMM'15) compares
  * the RTT with two thresholds. Between the thresholds, the RTT's gradient g decides:
@@ -33,7 +33,7 @@
  *    minRTT (section 5 of the paper). In the authors' code, the decrease for g > 0 is not smaller;
  *    nor is it in this code with scale_decrease = 0.
  *  - The additive step is scaled by the bytes completed if scale_step is set.
- *  - No update decreases the rate by more than half (authors' code).
+ *  - No update decreases the rate by more than half (authors' code). Window rules are an exception.
  *  - An RTT below minRTT counts as minRTT.
  *  - In the patched rule, hyperactive increase needs g <= -1/4.
  *  - A loss decreases the rate; the papers do not treat losses.
@@ -47,7 +47,9 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
+#include "powertcp.h"
 #include "rate.h"
+#include "swift.h"
 #include "target_delay.h"
 
 #define Q16_ONE		(1U << 16)
@@ -124,6 +126,8 @@ void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 		cfg->inv_rtt_ref = div_u64(1ULL << INV_SHIFT, params->rtt_ref_ns);
 		cfg->quiet_ns = U32_MAX;
 	}
+	if (params->rule == TIMELY_RULE_SWIFT)
+		timely_swift_cfg_init(cfg, params);
 }
 EXPORT_SYMBOL_GPL(timely_rate_cfg_init);
 
@@ -171,8 +175,25 @@ void timely_rate_loss(struct timely_rate *r, const struct timely_rate_cfg *cfg)
 	r->rate_fp = max(r->rate_fp - cut, cfg->min_rate_fp);
 	r->start_kb = 0;
 	timely_rate_reseed(r);
+	/* Swift decreases its window at most once per RTT, for a loss or for a long RTT. */
+	if (cfg->rule == TIMELY_RULE_SWIFT)
+		r->recent_ns = U32_MAX;
 }
 EXPORT_SYMBOL_GPL(timely_rate_loss);
+
+/**
+ * timely_rate_minimum() - decrease the rate to the minimum
+ * @r: the connection's state
+ * @cfg: the parameters
+ *
+ * Swift does this after TIMELY_SWIFT_TIMEOUTS successive timeouts.
+ */
+void timely_rate_minimum(struct timely_rate *r, const struct timely_rate_cfg *cfg)
+{
+	timely_rate_loss(r, cfg);
+	r->rate_fp = cfg->min_rate_fp;
+}
+EXPORT_SYMBOL_GPL(timely_rate_minimum);
 
 /* Rate at the start of a message. A connection that has measured the path takes its share of the
  * link rate, C / (N + 1), as in "ECN or Delay" (CoNEXT'16). N includes the connection itself: N is
@@ -397,6 +418,67 @@ static s64 timely_change_fp(struct timely_rate *r, const struct timely_rate_cfg 
 	return -timely_scale_fp(r->rate_fp, timely_gradient_cut_q32(cfg, gradient), scale);
 }
 
+/* The update by a window rule. The rate is the window divided by the RTT (Swift) or by the base RTT
+ * (theta-PowerTCP). One update may decrease the rate by more than half: with a limit, Swift's
+ * window would grow if the RTT more than doubled.
+ */
+static enum timely_zone timely_window_update(struct timely_rate *r,
+					     const struct timely_rate_cfg *cfg,
+					     const struct timely_completion *c, u32 rtt)
+{
+	u64 rate_fp;
+
+	if (cfg->rule == TIMELY_RULE_SWIFT)
+		rate_fp = timely_swift_fp(r, cfg, c, rtt);
+	else
+		rate_fp = timely_powertcp_fp(r, cfg, c, rtt);
+	r->rate_fp = clamp(rate_fp, cfg->min_rate_fp, cfg->max_rate_fp);
+	r->prev_rtt_ns = rtt;
+	r->updated_ns = c->now_ns;
+	r->seeded = 1;
+	return TIMELY_ZONE_GRADIENT;
+}
+
+/**
+ * timely_rate_probe() - handle a completion whose RTT shows a base-RTT probe
+ * @r: the connection's state
+ * @cfg: the parameters
+ * @c: the completion; may_rise is cleared
+ *
+ * In a probe, RTTs fall because all connections send less. So the rate does not change. The window
+ * rules may still decrease the window: the rates of their connections vary much in a round trip,
+ * and all connections together may send more than the path carries at the start of the probe.
+ */
+void timely_rate_probe(struct timely_rate *r, const struct timely_rate_cfg *cfg,
+		       struct timely_completion *c)
+{
+	c->may_rise = false;
+	if (timely_rate_has_window(cfg))
+		timely_rate_update(r, cfg, c);
+	else
+		timely_rate_reseed(r);
+}
+EXPORT_SYMBOL_GPL(timely_rate_probe);
+
+/**
+ * timely_rate_window() - get the congestion window of a window rule
+ * @r: the connection's state
+ * @cfg: the parameters, of a window rule
+ *
+ * Swift's window is the rate times the last RTT, theta-PowerTCP's the rate times the base RTT.
+ *
+ * Return: bytes, rounded up.
+ */
+u64 timely_rate_window(const struct timely_rate *r, const struct timely_rate_cfg *cfg)
+{
+	u32 rtt = cfg->min_rtt_ns;
+
+	if (cfg->rule == TIMELY_RULE_SWIFT && r->prev_rtt_ns)
+		rtt = r->prev_rtt_ns;
+	return mul_u64_u64_shr(r->rate_fp, rtt * TIMELY_NS_Q60, TIMELY_RATE_SHIFT + 60) + 1;
+}
+EXPORT_SYMBOL_GPL(timely_rate_window);
+
 /**
  * timely_rate_update() - compute a connection's rate from a completion
  * @r: the connection's state
@@ -420,12 +502,15 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 	    c->now_ns - r->updated_ns < r->prev_rtt_ns)
 		return TIMELY_ZONE_NONE;
 
-	if (cfg->rule == TIMELY_RULE_TARGET_DELAY)
+	if (cfg->rule == TIMELY_RULE_TARGET_DELAY) {
 		change = timely_target_fp(r, cfg, c, rtt);
-	else if (unlikely(cfg->rule == TIMELY_RULE_FAST))
+	} else if (unlikely(cfg->rule >= TIMELY_RULE_FAST)) {
+		if (timely_rate_has_window(cfg))
+			return timely_window_update(r, cfg, c, rtt);
 		change = timely_fast_fp(r, cfg, rtt);
-	else
+	} else {
 		change = timely_change_fp(r, cfg, c, rtt, &zone);
+	}
 
 	if (change > 0 && !c->may_rise && cfg->rule != TIMELY_RULE_TARGET_DELAY) {
 		change = 0;

@@ -2,7 +2,7 @@
 /*
  * The rate computation engine: computes the rate of a TCP connection from the RTTs of its completed
  * segments. rate.c has TIMELY's rules and the losses that are tolerated, target_delay.c has the
- * default rule, and params.h lists the parameters.
+ * default rule, swift.c and powertcp.c have the window rules, and params.h lists the parameters.
  *
  * Like all engines in this directory, this engine knows no socket, packet or clock: time is an
  * argument. The files also run under KUnit, and in a user-space build under sanitizers.
@@ -19,18 +19,28 @@
  */
 #define TIMELY_RATE_SHIFT	16
 
+/* 2^60 / 10^9: a time in ns times this is the time in seconds, Q60. */
+#define TIMELY_NS_Q60		1152921505ULL
+
 /**
  * enum timely_rule - the rule that computes a connection's rate
  * @TIMELY_RULE_GRADIENT: Algorithm 1 of the TIMELY paper (SIGCOMM'15)
  * @TIMELY_RULE_PATCHED: patched TIMELY (CoNEXT'16) between the thresholds Tlow and Thigh
  * @TIMELY_RULE_FAST: the equation of FAST TCP, which has no thresholds
  * @TIMELY_RULE_TARGET_DELAY: keeps a target queueing delay (net/timely/engine/target_delay.c)
+ * @TIMELY_RULE_SWIFT: Swift, SIGCOMM'20 (net/timely/engine/swift.c)
+ * @TIMELY_RULE_POWERTCP: theta-PowerTCP, NSDI'22 (net/timely/engine/powertcp.c)
+ *
+ * Swift and theta-PowerTCP are window rules: they compute a congestion window, and the rate follows
+ * from the window. See timely_rate_has_window().
  */
 enum timely_rule {
 	TIMELY_RULE_GRADIENT,
 	TIMELY_RULE_PATCHED,
 	TIMELY_RULE_FAST,
 	TIMELY_RULE_TARGET_DELAY,
+	TIMELY_RULE_SWIFT,
+	TIMELY_RULE_POWERTCP,
 };
 
 /**
@@ -41,7 +51,8 @@ enum timely_rule {
  *
  * @max_rate_fp: highest rate, bytes per second, Q16
  * @min_rate_fp: lowest rate, bytes per second, Q16
- * @step_fp: additive step of the rate for a whole segment (delta), bytes per second, Q16
+ * @step_fp: additive step of the rate for a whole segment (delta), bytes per second, Q16;
+ *	theta-PowerTCP: beta / minRTT
  * @inv_min_rtt: 2^56 / @min_rtt_ns
  * @inv_rtt_ref: 2^56 / @rtt_ref_ns; not for the target-delay rule
  * @inv_scale: target-delay rule: 2^56 / @scale_ns
@@ -49,7 +60,7 @@ enum timely_rule {
  * @min_rtt_ns: minRTT, the base RTT of the path: divides the gradient, ns
  * @t_low_ns: Tlow, ns
  * @t_high_ns: Thigh, ns
- * @alpha_q16: weight of a new RTT difference in the average, Q16; FAST*: gamma
+ * @alpha_q16: weight of a new RTT difference in the average, Q16; FAST*, theta-PowerTCP: gamma
  * @hai_threshold: completions until hyperactive increase, with the target-delay rule round
  *	trips; 0 for never
  * @hai_factor: additive steps per completion in hyperactive increase; target-delay rule:
@@ -62,11 +73,11 @@ enum timely_rule {
  * @scale_step: scale the additive step by the bytes completed
  * @once_per_rtt: ignore completions that come less than an RTT after the last update
  * @rtt_ref_ns: RTTref of the patched rule; target-delay rule: minRTT plus the target delay of
- *	a very fast connection, ns
+ *	a very fast connection; Swift: base target, ns
  * @beta_q16: factor of a decrease between the thresholds; target-delay rule: gain of the
- *	error, Q16
+ *	error; Swift: beta, Q16
  * @beta_high_q16: factor of a decrease above Thigh, Q16
- * @loss_beta_q16: share of the rate to subtract from the rate at a loss, Q16
+ * @loss_beta_q16: share of the rate to subtract from the rate at a loss; Swift: max_mdf, Q16
  * @first_rate_fp: rate of a new connection, bytes per second, Q16
  * @share_fp: rate that the connections of this host share when messages start, bytes per
  *	second, Q16; 0: each connection starts with @first_rate_fp. The caller sets @share_fp
@@ -82,6 +93,9 @@ enum timely_rule {
  *	rate, ns; U32_MAX for rules that never do
  * @overload_ns: target-delay rule: two successive RTTs above @overload_ns and six times the
  *	target delay, but at least @quiet_ns and at most @t_high_ns, are an overload, ns
+ * @inv_packet: Swift: 2^32 / packet size in bytes. The caller sets @inv_packet by
+ *	timely_swift_cfg_packet() after timely_rate_cfg_init()
+ * @fs_ns: Swift: a of the flow scaling, ns
  * @start_ns: target-delay rule: addition to the target delay at the start of a message, ns
  * @lags: target-delay rule: new rates do not apply to packets that are queued in the host,
  *	see enum timely_rate_lag. The caller sets @lags after timely_rate_cfg_init()
@@ -104,7 +118,7 @@ struct timely_rate_cfg {
 	u8 hai_factor;
 	u8 hai_count;
 	u8 hai_below_t_low:1,
-	   rule:2,
+	   rule:3,
 	   scale_decrease:1,
 	   scale_step:1,
 	   once_per_rtt:1;
@@ -116,8 +130,16 @@ struct timely_rate_cfg {
 	u64 first_rate_fp;
 	u64 share_fp;
 	u64 flow_term;
-	u32 scale_ns;
-	u32 damp_q16;
+	union {
+		struct {
+			u32 scale_ns;
+			u32 damp_q16;
+		};
+		struct {
+			u32 inv_packet;
+			u32 fs_ns;
+		};
+	};
 	u32 start_ns;
 	u32 quiet_ns;
 	u32 overload_ns;
@@ -144,7 +166,7 @@ enum timely_hai_count {
  * @TIMELY_ZONE_NONE: none, the completion was skipped (once_per_rtt)
  * @TIMELY_ZONE_LOW: RTT below Tlow, additive increase
  * @TIMELY_ZONE_GRADIENT: RTT between the thresholds, by the gradient or by patched TIMELY;
- *	with FAST* and the target-delay rule, any update
+ *	with all other rules, any update
  * @TIMELY_ZONE_HIGH: RTT above Thigh, multiplicative decrease
  */
 enum timely_zone {
@@ -158,11 +180,14 @@ enum timely_zone {
  * struct timely_rate - the rate engine's state of a connection
  * @rate_fp: the rate, bytes per second, Q16
  * @updated_ns: when the rate was last computed, by the clock of timely_completion.now_ns
- * @diff_fp: smoothed RTT difference, ns, Q8, signed; not for the target-delay rule
+ * @diff_fp: smoothed RTT difference, ns, Q8, signed; Algorithm 1 and patched TIMELY only
  * @low_ns: target-delay rule: for how long the queueing delay has been below half of the
  *	target delay, ns; each completion counts for one round trip at most
  * @least_ns: target-delay rule: approximate recent minimum of the queueing delay, ns; only
  *	with ACK aggregation
+ * @recent_ns: 2^32 - 1 minus the time since Swift's last decrease of the window or
+ *	theta-PowerTCP's last update of the window, ns; 0: longer ago or not known
+ * @power_q24: theta-PowerTCP: smoothed power, Q24; a larger power counts as 256
  * @prev_rtt_ns: RTT of the previous completion, ns; 0 before the first
  * @hai: completions counted towards hyperactive increase
  * @seeded: @prev_rtt_ns and @updated_ns are valid for the next gradient
@@ -179,6 +204,10 @@ struct timely_rate {
 		struct {
 			u32 low_ns;
 			u32 least_ns;
+		};
+		struct {
+			u32 recent_ns;
+			u32 power_q24;
 		};
 	};
 	u32 prev_rtt_ns;
@@ -230,6 +259,11 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 				    const struct timely_rate_cfg *cfg,
 				    const struct timely_completion *c);
 
+void timely_rate_probe(struct timely_rate *r, const struct timely_rate_cfg *cfg,
+		       struct timely_completion *c);
+u64 timely_rate_window(const struct timely_rate *r, const struct timely_rate_cfg *cfg);
+void timely_rate_minimum(struct timely_rate *r, const struct timely_rate_cfg *cfg);
+
 u32 timely_loss_share_q16(u32 ppm);
 void timely_loss_init(struct timely_loss *loss, u32 lost, u32 delivered);
 bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
@@ -244,6 +278,17 @@ bool timely_loss_is_free(struct timely_loss *loss, u32 share_q16, u32 lost,
 static inline u64 timely_rate_Bps(const struct timely_rate *r)
 {
 	return r->rate_fp >> TIMELY_RATE_SHIFT;
+}
+
+/**
+ * timely_rate_has_window() - check whether the rule is a window rule
+ * @cfg: the parameters
+ *
+ * Return: true if timely_rate_window() is the connection's congestion window.
+ */
+static inline bool timely_rate_has_window(const struct timely_rate_cfg *cfg)
+{
+	return cfg->rule > TIMELY_RULE_TARGET_DELAY;
 }
 
 /**

@@ -69,6 +69,13 @@
 /* target-delay rule: share of the rate per round trip, for an error of one */
 #define TUNE_BETA_PPM		20000
 
+/* theta-PowerTCP: the window grows by what the host's link carries in a base RTT, divided by this
+ * number of connections that are expected at once (N; 10 in the authors' code for Linux).
+ */
+#define TUNE_POWERTCP_FLOWS		10
+/* Swift: the window of a new connection, packets. The paper gives none; TCP's is 10 (RFC 6928). */
+#define TUNE_SWIFT_PACKETS		10
+
 /* Where new rates do not apply to queued packets, the segments that wait in the host are a delay in
  * the control loop. Shorter segments make this delay shorter, and a smaller beta suits the delay
  * that remains. The rates vary more, and need a target delay that falls more steeply to converge.
@@ -108,15 +115,24 @@ static u32 tune_packets(u32 ns, u32 kbps, u32 packet)
 	return div_u64(div_u64((u64)ns * kbps, 8000000), packet);
 }
 
-/* Packets of a segment: an even number, because receivers acknowledge every second packet. */
-static u32 tune_segment_packets(u32 base_ns, u32 kbps, u32 mss, bool lag)
+/* Packets of a segment: an even number, because receivers acknowledge every second packet.
+ *
+ * With a window rule, a segment is a packet, as in the papers. The window of one of many
+ * connections is two or three packets. If segments were longer, RTTs of single packets would not
+ * count for the base RTT where RTTs include serialization. (tcp_timely sends two packets at once
+ * all the same if the window allows.)
+ */
+static u32 tune_segment_packets(const struct timely_params *params, u32 kbps, u32 mss, bool lag)
 {
+	u32 base_ns = params->min_rtt_ns;
 	u32 ns = min(base_ns / TUNE_SEGMENT_SHARE, TUNE_SEGMENT_NS);
 	u32 packet = mss + TUNE_HEADERS;
 	u32 fast = max(tune_packets(TUNE_SEGMENT_FAST_NS, kbps, packet),
 		       TUNE_SEGMENT_FAST_BYTES / packet);
 	u32 packets = min(tune_packets(ns, kbps, packet), fast);
 
+	if (params->rule > TIMELY_RULE_TARGET_DELAY)
+		return 1;
 	packets = min(packets, timely_param_descs[TIMELY_P_segment_bytes].max / mss);
 	if (lag)
 		packets /= TUNE_LAG_SEGMENTS;
@@ -145,6 +161,24 @@ static void tune_queue(struct timely_params *params, u32 kbps, u32 mss,
 		   TUNE_HIGH_ACK_AGGS * (u64)params->ack_aggregation_ns,
 		   params->t_low_ns == TIMELY_AUTO ? 0 : params->t_low_ns));
 	tune(params, t_low_ns, min(params->rtt_ref_ns, params->t_high_ns));
+}
+
+/* Rates of the window rules. theta-PowerTCP's largest window, and the window of a new connection,
+ * is what the host's link carries in a base RTT. (The authors' simulator has this maximum.)
+ */
+static void tune_window(struct timely_params *params, u32 kbps, u32 mss)
+{
+	u32 min_rate = params->min_rate_kbps == TIMELY_AUTO ? 0 : params->min_rate_kbps;
+
+	if (params->rule == TIMELY_RULE_POWERTCP) {
+		tune(params, max_rate_kbps, max(kbps, min_rate));
+		tune(params, first_rate_kbps, kbps);
+		tune(params, delta_kbps, kbps / TUNE_POWERTCP_FLOWS);
+	} else if (params->rule == TIMELY_RULE_SWIFT) {
+		tune(params, first_rate_kbps,
+		     min_t(u64, div_u64(TUNE_SWIFT_PACKETS * 8000000ULL * mss, params->min_rtt_ns),
+			   kbps));
+	}
 }
 
 /* Compute a connection's maximum, minimum and first rate, and the additive step delta_kbps. */
@@ -177,9 +211,10 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	tune(params, min_rtt_ns, path->base_rtt_ns ?: TUNE_BASE_RTT_NS);
 	tune(params, ack_aggregation_ns, path->ack_agg_ns);
 	tune(params, segment_bytes,
-	     (u64)tune_segment_packets(params->min_rtt_ns, kbps, mss, path->lag) * mss);
+	     (u64)tune_segment_packets(params, kbps, mss, path->lag) * mss);
 	tune(params, beta_ppm, params->rule != TIMELY_RULE_TARGET_DELAY ? TUNE_OTHER_BETA_PPM :
 			       path->lag ? TUNE_LAG_BETA_PPM : TUNE_BETA_PPM);
+	tune_window(params, kbps, mss);
 	tune_rates(params, kbps);
 	tune_queue(params, kbps, mss, path->lag);
 }

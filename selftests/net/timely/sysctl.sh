@@ -184,7 +184,7 @@ names_of_presets() {
 	reload_timely
 	h1_qdisc fq
 	change max_rate_kbps 50000
-	for name in timely_patched timely_paper timely_fast; do
+	for name in timely_patched timely_paper timely_fast timely_swift timely_powertcp; do
 		available $name || fail "$name is not available"
 		modinfo -F alias "$modules/tcp_timely.ko" | grep -qx "tcp_$name" ||
 			fail "nothing loads $name by its name"

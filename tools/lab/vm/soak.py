@@ -26,7 +26,8 @@ began = time.monotonic()
 libc = ctypes.CDLL(None, use_errno=True)
 ME, PEER = f"10.9.0.{HOST}", f"10.9.0.{3 - HOST}"
 PORT = 7000
-CONTROLS = ["timely", "timely_patched", "timely_paper", "timely_fast", "cubic", "bbr", "dctcp"]
+CONTROLS = ["timely", "timely_patched", "timely_paper", "timely_fast", "timely_swift", "timely_powertcp", "cubic",
+            "bbr", "dctcp"]
 COMPLAINTS = ("BUG:", "WARNING:", "KASAN", "UBSAN", "ODEBUG", "INFO: task", "INFO: possible",
               "suspicious RCU", "refcount_t:", "unregister_netdevice: waiting", "CFI failure")
 pods = []           # names of network namespaces
@@ -264,7 +265,8 @@ def act_sysctl():
     name = dice.choice(names)
     value = dice.choice(["0", "1", "100", "20000", "1000000", "auto", "-1", "x\x1b[2J"])
     if name == "preset":
-        value = dice.choice(["target_delay", "linux", "paper", "patched", "fast", "ns3", "nonsense"])
+        value = dice.choice(["target_delay", "linux", "paper", "patched", "fast", "ns3", "swift", "powertcp",
+                              "nonsense"])
     write(f"/proc/sys/net/ipv4/timely/{name}", value)
 
 
