@@ -174,8 +174,8 @@ void timely_target_cfg_init(struct timely_rate_cfg *cfg, const struct timely_par
 	cfg->flow_term = (u64)params->rtt_ref_1g_ns * TARGET_ROOT_1G;
 	cfg->overload_ns = params->min_rtt_ns +
 			   TARGET_OVERLOAD_ACK_AGGS * params->ack_aggregation_ns;
-	cfg->quiet_ns = min_t(u64, cfg->overload_ns + TARGET_OVERLOAD_RTTS * (u64)params->min_rtt_ns,
-			      params->t_high_ns);
+	cfg->quiet_ns = min_t(u64, params->t_high_ns,
+			      cfg->overload_ns + TARGET_OVERLOAD_RTTS * (u64)params->min_rtt_ns);
 	cfg->start_ns = div_u64((u64)params->min_rtt_ns * TARGET_START_PERCENT, 100);
 }
 
