@@ -207,8 +207,8 @@ static void target__damping_adds_up(struct kunit *test)
 	expect_near(test, &f, 960765);
 }
 
-/* A flow without the error term, whose target delay is the same at any rate. Its RTT rises and falls
- * by 500 ns 100 times.
+/* A flow without the error term, whose target delay is the same at any rate. Its RTT rises by
+ * 500 ns and falls again, 100 times.
  */
 static void jitter(struct flow *f, bool lags)
 {
