@@ -70,14 +70,17 @@ static void power__knows_the_gradient(struct kunit *test)
 {
 	struct flow f;
 
-	/* The RTT rises by a base RTT in two: power is 1.5 * 3 = 4.5, from a rate of 640. */
+	/* The rate is 640, and the RTT rises by a base RTT in three: power is (1 / 3 + 1) * 3 = 4.
+	 * .9 * (640 / 4 + 100) + 64
+	 */
 	start(&f, &params);
 	ack(&f, 2 * TAU_NS);
 	ack_after(&f, 3 * TAU_NS, 3 * TAU_NS);
+	expect_kBps(test, &f, 298000);
+	/* In four: (1 / 4 + 1) * 3 = 3.75, .9 * (640 / 3.75 + 100) + 64 */
 	start(&f, &params);
 	ack(&f, 2 * TAU_NS);
 	ack_after(&f, 4 * TAU_NS, 3 * TAU_NS);
-	/* (1 / 4 + 1) * 3 = 3.75: .9 * (640 / 3.75 + 100) + 64 */
 	expect_kBps(test, &f, 307600);
 	/* The RTT falls by a base RTT in four: (-1 / 4 + 1) * 2 = 1.5 */
 	ack_after(&f, 4 * TAU_NS, 2 * TAU_NS);

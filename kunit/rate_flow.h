@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A connection whose completions a test chooses one by one, for the suites of the rate engine
- * (rate_kunit.c) and of the target-delay rule (target_delay_kunit.c).
+ * (rate_kunit.c), of the target-delay rule (target_delay_kunit.c), of Swift (swift_kunit.c) and of
+ * theta-PowerTCP (powertcp_kunit.c).
  */
 #ifndef _KUNIT_RATE_FLOW_H
 #define _KUNIT_RATE_FLOW_H
