@@ -57,8 +57,8 @@ def edges(times: Sequence[int], start: int, end: int) -> tuple[int, int]:
 def carries_gbit(scenario: Scenario) -> float:
     """Payload that the receivers' links can carry, in Gb/s.
 
-    On the bed of veth devices tc counts a frame with its Ethernet header; on
-    the bed of NICs a frame has preamble, checksum and gap, too.
+    On the bed of veth devices tc counts a frame with its Ethernet header; on the bed of NICs a frame
+    has preamble, checksum and gap, too.
     """
     topo = scenario["topology"]
     frame = topo["mtu"] + 38 if "nic" in scenario else frame_bytes(topo)
