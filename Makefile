@@ -48,6 +48,7 @@ bench: setup
 	@tools/lab/bench/bench.sh
 	@tools/lab/bench/ack.sh
 	@tools/lab/bench/onramp.sh
+	@tools/lab/bench/cpu.sh
 
 results: setup
 	@tools/docs/results.sh $(SCENARIOS)
@@ -93,7 +94,8 @@ help:
 	@echo ''
 	@echo 'Measure:'
 	@echo '  bench            CPU cycles: a packet beside fq and pfifo, 1 to 1 000 000 flows; an ACK'
-	@echo '                   beside bbr, cubic, dctcp and reno; On-Ramp at sender and receiver'
+	@echo '                   beside bbr, cubic, dctcp and reno; On-Ramp at sender and receiver;'
+	@echo '                   a byte at sender and receiver, 1 to 100 flows at 10 to 100 Gb/s'
 	@echo '  results          run every scenario that Documentation/results.md quotes: hours;'
 	@echo '                   SCENARIOS="table1 qdisc" runs only these'
 	@echo '  reproductions    run the figures of the papers and the hostile networks that results/'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Common code of the bench modules (ack_bench, onramp_bench, qdisc_bench): read the
+ * Common code of the bench modules (ack_bench, cpu_bench, onramp_bench, qdisc_bench): read the
  * processor's time stamp counter (TSC), and find out whether the host ran another process
  * in between. For User Mode Linux on x86-64 only.
  */
@@ -32,7 +32,7 @@ static int bench_compare(const void *a, const void *b)
 }
 
 /* Cycles between two reads of the TSC: the median of 1001 samples. */
-static u64 bench_calibrate(void)
+static u64 __maybe_unused bench_calibrate(void)
 {
 	static u64 sample[1001];
 	unsigned int i;
