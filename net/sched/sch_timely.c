@@ -67,6 +67,12 @@
 #define TQ_WRONG_CLOCK_NS		(24ULL * 3600 * NSEC_PER_SEC)
 #define TQ_PAST_MAX_NS		(10ULL * NSEC_PER_SEC)
 
+/* The timer makes a flow's packet late by at most this part of a packet's transmission time. Whenever
+ * the timer is set, its slack grows by an eighth, unless a fast flow has shortened the slack again.
+ */
+#define TQ_SLACK_PART			4
+#define TQ_SLACK_GROWTH			8
+
 /* ---- queueing and departures ---- */
 
 /* Packets with an earlier timestamp than a packet before them are rare. They are kept in a tree. */
@@ -108,11 +114,19 @@ static void tq_count_pause(struct tq_sched *q, struct tq_flow *f, u64 due)
 	q->stats.paused++;
 }
 
+/* Put the flow into the timing wheel until @due.
+ *
+ * The timer may make a packet late by at most a quarter of the transmission time that the flow waits
+ * for. The packets of a fast flow that became due within a longer time would leave in one burst, and
+ * queue for each other. So slack_ns is the shortest of these quarters; tq_arm() lets it grow again.
+ */
 static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
 {
 	f->state = TQ_THROTTLED;
 	q->throttled++;
 	q->stats.throttled++;
+	if (f->paced)
+		q->slack_ns = min_t(u64, q->slack_ns, (due - min(due, f->clock_ns)) / TQ_SLACK_PART);
 	if (f->has_entry) {
 		tq_count_pause(q, f, due);
 		due = tq_watch_entry(q, f, due);
@@ -802,10 +816,11 @@ static void tq_arm(struct tq_sched *q)
 {
 	u64 next = timely_wheel_next_ns(q->wheel);
 
-	if (next != TQ_UNLIMITED)
-		qdisc_watchdog_schedule_range_ns(&q->watchdog,
-						 next - q->config.offload_ns,
-						 q->config.timer_slack_ns);
+	if (next == TQ_UNLIMITED)
+		return;
+	q->slack_ns = min(q->slack_ns, q->config.timer_slack_ns);
+	qdisc_watchdog_schedule_range_ns(&q->watchdog, next - q->config.offload_ns, q->slack_ns);
+	q->slack_ns += q->slack_ns / TQ_SLACK_GROWTH + 1;
 }
 
 /* Record the departure of a packet that tq_may_bypass_flow() has let through. */
@@ -925,6 +940,7 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 
 	q->sch = sch;
 	q->notifier.wake = tq_wake;
+	q->slack_ns = U32_MAX;
 	init_llist_head(&q->notifier.changed);
 	spin_lock_init(&q->reap_lock);
 	INIT_DELAYED_WORK(&q->reap, tq_reap);

@@ -261,7 +261,7 @@ struct tq_options {
  * @orphan_mask: mask of the hash that makes flows of packets without a connected socket
  * @low_rate_Bps: flows with this rate or less are paced by packets, and not by quanta; bytes per
  *	second
- * @timer_slack_ns: delay that the kernel may add to the timer, to share interrupts
+ * @timer_slack_ns: longest delay that the kernel may add to the timer, to share interrupts
  * @catch_up_ns: lateness of a departure that the next packet always makes up for: tq_charge()
  * @split: largest sub-segment, bytes; 0: packets are not split
  * @pacing: enforce the rates of flows
@@ -325,6 +325,7 @@ struct tq_config {
  * @notifier: where flow entries report changed rates and pauses
  * @watchdog: timer that runs the qdisc when the next flow is due
  * @stats: counters; tq_dump_stats() adds the values that are computed
+ * @slack_ns: how late the timer may expire for the flows throttled lately, see tq_throttle()
  * @unthrottle_ns: moving average of how long after their due time flows leave the wheel
  * @options: options as tc shows them
  * @joined: 1 + TIMELY_OWD_* if the qdisc has joined On-Ramp with this kind of delay, else 0
@@ -356,6 +357,7 @@ struct tq_sched {
 	struct timely_notifier notifier;
 	struct qdisc_watchdog watchdog;
 	struct tc_timely_stats stats;
+	u32 slack_ns;
 	u64 unthrottle_ns;
 
 	struct tq_options options;
