@@ -30,6 +30,7 @@ struct flow {
 	u64 now_ns;
 	bool may_rise;
 	bool app_limited;
+	u32 ingress_q16;
 	u64 delivered_fp;
 };
 
@@ -52,6 +53,7 @@ static inline enum timely_zone ack_bytes(struct flow *f, u64 gap_ns, u32 rtt_ns,
 		.bytes = bytes,
 		.may_rise = f->may_rise,
 		.app_limited = f->app_limited,
+		.ingress_q16 = f->ingress_q16,
 		.delivered_fp = f->delivered_fp,
 	};
 

@@ -585,6 +585,53 @@ static void begin(struct flow *f, const struct timely_params *p, u32 rtt_ns)
 	f->rate.seeded = 1;
 }
 
+/* At the first rate the target delay q0 is 20 us. Where the host receives at a share u of its link
+ * rate, it is q0 * (1 + u^2).
+ */
+static void ingress__raises_the_target(struct kunit *test)
+{
+	static const struct {
+		u32 ingress_q16;
+		u32 aim_ns;
+	} cases[] = {
+		{ 0, AIM_NS }, { 1, AIM_NS }, { 1U << 14, AIM_NS + 1250 }, { 1U << 15, AIM_NS + 5000 },
+		{ 1U << 16, AIM_NS + 20000 },
+	};
+	struct flow f;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		start_seeded(&f, &params, cases[i].aim_ns);
+		f.ingress_q16 = cases[i].ingress_q16;
+		ack(&f, cases[i].aim_ns);
+		expect_near(test, &f, 1000000);
+		start_seeded(&f, &params, cases[i].aim_ns + 500);
+		f.ingress_q16 = cases[i].ingress_q16;
+		ack(&f, cases[i].aim_ns + 500);
+		KUNIT_EXPECT_LT(test, millionths(&f), 999500);
+		start_seeded(&f, &params, cases[i].aim_ns - 500);
+		f.ingress_q16 = cases[i].ingress_q16;
+		ack(&f, cases[i].aim_ns - 500);
+		KUNIT_EXPECT_GT(test, millionths(&f), 1000500);
+	}
+}
+
+/* Without data in the other direction, RTTs above min_rtt + 6 q0, 160 us, are an overload, in which the
+ * rate falls faster than by four times beta.
+ */
+static void ingress__raises_the_limit_of_an_overload(struct kunit *test)
+{
+	struct flow f;
+
+	start_seeded(&f, &params, 270000);
+	ack_after(&f, 270000, 270000);
+	KUNIT_EXPECT_LT(test, millionths(&f), 700000);
+	start_seeded(&f, &params, 270000);
+	f.ingress_q16 = 1U << 16;
+	ack_after(&f, 270000, 270000);
+	expect_near(test, &f, 800000);
+}
+
 static void start__grows_by_a_quarter_per_round_trip(struct kunit *test)
 {
 	struct flow f;
@@ -872,6 +919,8 @@ static struct kunit_case timely_target_cases[] = {
 	KUNIT_CASE(target__quiet_rtts_need_no_delivery_rate),
 	KUNIT_CASE(target__does_not_rise_if_app_limited),
 	KUNIT_CASE(target__rare_sender_keeps_its_rate),
+	KUNIT_CASE(ingress__raises_the_target),
+	KUNIT_CASE(ingress__raises_the_limit_of_an_overload),
 	KUNIT_CASE(start__grows_by_a_quarter_per_round_trip),
 	KUNIT_CASE(start__tolerates_a_longer_queue),
 	KUNIT_CASE(start__ends),

@@ -30,6 +30,7 @@ struct timely_link;
  * @segment_bytes: largest segment, bytes
  * @segment_auto: @segment_bytes was computed; connections with a low rate have smaller segments
  * @segment_log2: log2 of @segment_bytes, rounded up
+ * @link_kbps: link rate that the parameters were computed for, kbit/s
  * @loss_share_q16: share of packets that may be lost without a rate decrease, Q16
  */
 struct timely_cfg {
@@ -41,6 +42,7 @@ struct timely_cfg {
 	u32 segment_bytes;
 	u32 segment_log2;
 	u32 loss_share_q16;
+	u32 link_kbps;
 	bool segment_auto;
 };
 
@@ -69,6 +71,7 @@ struct timely_cfg {
  * @ack_agg_ns: ACK aggregation that @cfg was computed for
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
+ * @received: bytes received that timely_count_received() has not yet added to the link's count
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the
  *	first lookup
@@ -102,6 +105,7 @@ struct timely_path_state {
 	u32 ack_agg_ns;
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;
+	u32 received;
 	struct timely_link *link;
 	const struct net_device *link_dev;
 	unsigned long link_jiffies;

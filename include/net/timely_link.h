@@ -22,6 +22,26 @@ struct net_device;
 #define TIMELY_LINK_LOOK	HZ
 
 /**
+ * struct timely_load - how connections use a link
+ * @senders: number of connections that have data to send; only connections with the target-delay
+ *	rule and first_rate_kbps "auto" are counted
+ * @ingress_q16: average share of the link rate at which connections receive, Q16
+ * @received: bytes that connections have received
+ * @seen: @received when @ingress_q16 was computed
+ * @seen_ns: when @ingress_q16 was computed, CLOCK_MONOTONIC
+ *
+ * Only connections with a configuration computed for their path count. The structure has its own
+ * cache line, because connections write it often.
+ */
+struct timely_load {
+	atomic_t senders ____cacheline_aligned_in_smp;
+	u32 ingress_q16;
+	atomic64_t received;
+	u64 seen;
+	atomic64_t seen_ns;
+};
+
+/**
  * struct timely_link - the link of a hardware device, which is a device with a parent in sysfs
  * @hash: entry in the table of all links
  * @dev: the device; valid while this link is in the table
@@ -29,9 +49,7 @@ struct net_device;
  * @due: the work item timely_link_work has to ask the driver for the link rate; protected by RTNL
  * @ref: references: one of the table, one of each connection that uses the link
  * @rcu: frees the link after an RCU grace period
- * @senders: number of connections that have data to send on the link, in all namespaces
- *
- * @senders has its own cache line: connections write @senders often and other members rarely.
+ * @load: how the connections of all namespaces use the link
  */
 struct timely_link {
 	struct hlist_node hash;
@@ -40,7 +58,7 @@ struct timely_link {
 	bool due;
 	refcount_t ref;
 	struct rcu_head rcu;
-	atomic_t senders ____cacheline_aligned_in_smp;
+	struct timely_load load;
 };
 
 /* Counter that is increased when any link or link rate may have changed: timely_link_changed(). */

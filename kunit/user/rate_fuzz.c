@@ -148,6 +148,7 @@ static struct timely_completion random_completion(const struct timely_params *p,
 		.bytes = below(4) ? between(1, 64 * p->segment_bytes) : between(0, U32_MAX),
 		.may_rise = below(8) != 0,
 		.app_limited = below(4) == 0,
+		.ingress_q16 = below(2) ? 0 : below(65537),
 		.delivered_fp = below(2) ? 0 : random_rate_fp(r),
 	};
 }
@@ -342,9 +343,11 @@ static bool target_change(double *delta, double *slack)
 {
 	const struct timely_rate_cfg *cfg = &now.cfg;
 	double rate = now.before.rate_fp * U, beta = cfg->beta_q16 * U;
-	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate), blur = extra * 0.001 + 2;
-	double ref = min(now.p.rtt_ref_ns + extra, 1e9);
-	double q = target_queue(), q0 = max(ref - now.p.min_rtt_ns, 0.0) +
+	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate);
+	/* Data in the other direction raise the target delay, and with it what is not known of it. */
+	double raised = 1 + pow(now.c.ingress_q16 * U, 2), blur = (extra * 0.001 + 2) * raised + 1;
+	double aim = max(min(now.p.rtt_ref_ns + extra, 1e9) - now.p.min_rtt_ns, 0.0) * raised;
+	double q = target_queue(), q0 = aim +
 		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.start_kb / 128);
 	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.ack_aggregation_ns;
 	u64 passed = now.before.seeded ? now.c.now_ns - now.before.updated_ns : scale;
@@ -353,8 +356,8 @@ static bool target_change(double *delta, double *slack)
 	double known = max(24 * q0, trip), vague = blur / max(q0, 1.0);
 	/* The RTT above which there is an overload, by the target of a message that has started. */
 	double held = now.p.min_rtt_ns + 4.0 * now.p.ack_aggregation_ns;
-	double over = clamped(max(held + 6 * max(ref - now.p.min_rtt_ns, 0.0),
-				  held + 2.0 * now.p.min_rtt_ns), 0, now.p.t_high_ns);
+	double over = clamped(max(held + 6 * aim, held + 2.0 * now.p.min_rtt_ns), 0,
+			      now.p.t_high_ns);
 	bool overload = seen.rtt > over && seen.rtt - seen.raw > over;
 	double first, high, gain, inverse, off, t, weight;
 	u64 low;

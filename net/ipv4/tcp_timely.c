@@ -658,6 +658,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 			completion.may_rise |= timely_used_lately(&ts->flow->path,
 								   &completion);
 		completion.app_limited = rs->is_app_limited;
+		completion.ingress_q16 = ts->path ? timely_ingress(sk, ack.now_ns) : 0;
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
 		if (timely_rtt_shows_probe(sk, set, &completion))
 			timely_rate_probe(&ts->rate, &cfg->rate, &completion);

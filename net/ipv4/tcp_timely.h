@@ -15,6 +15,7 @@
 #include <net/timely_counters.h>
 #include <net/timely_cfg.h>
 #include <net/timely_flow.h>
+#include <net/timely_link.h>
 #include <timely/engine/rate.h>
 #include <timely/engine/rtt.h>
 #include <timely/engine/tune.h>
@@ -43,14 +44,13 @@ struct timely_param_set {
  * @counters: counters of ACKs and RTTs of the namespace's connections
  * @set: the namespace's parameters, read under RCU
  * @sysctl: the namespace's files in /proc/sys/net/ipv4/timely
- * @senders: number of connections that have data to send over a link that is not known; only
- *	connections with the target-delay rule and first_rate_kbps "auto" are counted
+ * @load: use of a link that is not known
  */
 struct timely_net {
 	struct timely_rtt_counters __percpu *counters;
 	struct timely_param_set __rcu *set;
 	struct ctl_table_header *sysctl;
-	atomic_t senders ____cacheline_aligned_in_smp;
+	struct timely_load load;
 };
 
 /**
@@ -135,7 +135,7 @@ extern unsigned int timely_net_id;
 extern struct timely_param_set timely_module_params;
 
 void timely_cfg_init(struct timely_cfg *cfg, const struct timely_params *params,
-		     const struct timely_params *given);
+		     const struct timely_params *given, u32 link_kbps);
 void timely_param_set_init(struct timely_param_set *set,
 			   const struct timely_params *params, u16 generation);
 
@@ -180,6 +180,8 @@ void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
 void timely_count_sender(struct sock *sk);
 void timely_uncount_sender(struct sock *sk);
 u32 timely_other_senders(const struct sock *sk);
+void timely_count_received(struct sock *sk, u32 bytes);
+u32 timely_ingress(const struct sock *sk, u64 now_ns);
 
 /* tcp_timely_params.c */
 int timely_params_init(void);
@@ -216,14 +218,14 @@ static inline void timely_count_ack(const struct sock *sk, enum timely_rtt_resul
 	this_cpu_inc(ours->counters->count[index]);
 }
 
-/* The namespace's number of connections that have data to send over a link that is not known. The
- * socket holds a reference to its namespace, or is in the initial namespace.
+/* The use of a link that is not known by the namespace's connections. The socket holds a reference
+ * to its namespace, or is in the initial namespace.
  */
-static inline atomic_t *timely_senders(const struct sock *sk)
+static inline struct timely_load *timely_net_load(const struct sock *sk)
 {
 	struct timely_net *ours = net_generic(sock_net(sk), timely_net_id);
 
-	return &ours->senders;
+	return &ours->load;
 }
 
 /* Number of whole packets in @bytes of payload, at most U16_MAX. */

@@ -2,7 +2,7 @@
 /*
  * The hook of tcp_timely on incoming packets. A probe of the tracepoint tcp_probe copies the
  * timestamps of the packet (the skb) of each ACK into the state of the connection, where
- * tcp_timely.c finds them.
+ * tcp_timely.c finds them, and counts the bytes that connections receive.
  *
  * Why there is no better hook: the operations of a congestion control get the socket and a rate
  * sample, but never the packet. Only the packet has the hardware timestamp, the driver timestamp
@@ -72,6 +72,8 @@ static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 	ts = inet_csk_ca(sk);
 	if (ts->flow)
 		timely_flow_prefetch(ts->flow, ts->departure, ts->path);
+	if (ts->path && skb->len > tcp_hdrlen(skb))
+		timely_count_received(sk, skb->len);
 	ts->napi_id = timely_napi_id(skb);
 	ts->driver_ns = ktime_to_ns(skb_tstamp(skb));
 	ts->hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);

@@ -41,9 +41,10 @@ struct timely_param_set timely_module_params __ro_after_init;
  * @cfg: the prepared parameters
  * @params: valid parameters, in which values have replaced TIMELY_AUTO
  * @given: the parameters in @params as they were set, possibly with TIMELY_AUTO
+ * @link_kbps: link rate that @params were computed for, kbit/s, from timely_tune()
  */
 void timely_cfg_init(struct timely_cfg *cfg, const struct timely_params *params,
-		     const struct timely_params *given)
+		     const struct timely_params *given, u32 link_kbps)
 {
 	timely_rate_cfg_init(&cfg->rate, params);
 	/* share_fp is the link rate, which connections share at the start of a message. A computed
@@ -51,6 +52,7 @@ void timely_cfg_init(struct timely_cfg *cfg, const struct timely_params *params,
 	 */
 	if (params->rule == TIMELY_RULE_TARGET_DELAY && given->first_rate_kbps == TIMELY_AUTO)
 		cfg->rate.share_fp = cfg->rate.first_rate_fp * TIMELY_FIRST_SHARE;
+	cfg->link_kbps = link_kbps;
 	cfg->segment_bytes = params->segment_bytes;
 	cfg->segment_auto = given->segment_bytes == TIMELY_AUTO;
 	cfg->segment_log2 = order_base_2(params->segment_bytes);
@@ -82,12 +84,13 @@ void timely_param_set_init(struct timely_param_set *set,
 			   const struct timely_params *params, u16 generation)
 {
 	struct timely_params tuned = *params;
+	u32 link_kbps;
 
 	set->params = *params;
 	set->generation = generation;
 	set->is_auto = timely_params_any_auto(params);
-	timely_tune(&tuned, &(struct timely_path){});
-	timely_cfg_init(&set->cfg, &tuned, params);
+	link_kbps = timely_tune(&tuned, &(struct timely_path){});
+	timely_cfg_init(&set->cfg, &tuned, params, link_kbps);
 }
 
 /* ---- text ---- */

@@ -16,6 +16,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_path.h>
+#include <timely/engine/ingress.h>
 #include <timely/engine/rtt.h>
 #include <timely/engine/swift.h>
 #include <timely/engine/target_delay.h>
@@ -25,35 +26,39 @@
 
 #include <trace/events/timely.h>
 
-/* ---- connections that have data to send ---- */
-
-/* The counter of the connections that have data to send over the same link, in all network
- * namespaces. If the link is not known, the counter of the network namespace, or NULL for a socket
- * of the kernel that holds no reference to its namespace: such a socket might be closed after the
- * end of the namespace and is not counted.
+/* A connection adds the bytes that it has received to the link's count in portions of this size, so
+ * that CPUs do not write to the same cache line for each packet.
  */
-static atomic_t *timely_counter(const struct sock *sk)
+#define TIMELY_RECEIVED_PORTION		8192U
+
+/* ---- how connections use their link ---- */
+
+/* The use of the connection's link by all network namespaces. If the link is not known, the use of
+ * the unknown link by the network namespace, or NULL for a socket of the kernel that holds no
+ * reference to its namespace: such a socket might be closed after the end of the namespace and is
+ * not counted.
+ */
+static struct timely_load *timely_load(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
 	if (ts->flow && ts->flow->path.link)
-		return &ts->flow->path.link->senders;
+		return &ts->flow->path.link->load;
 	if (!sk->sk_net_refcnt && !net_eq(sock_net(sk), &init_net))
 		return NULL;
-	return timely_senders(sk);
+	return timely_net_load(sk);
 }
 
 /* Count the connection as one that has data to send, if it has a counter. */
 void timely_count_sender(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
-	atomic_t *counter;
+	struct timely_load *load = timely_load(sk);
 
-	counter = timely_counter(sk);
-	if (!counter)
+	if (!load)
 		return;
 	ts->counted = 1;
-	atomic_inc(counter);
+	atomic_inc(&load->senders);
 }
 
 /* Number of other connections with data to send over the link, from which timely_rate_start()
@@ -64,7 +69,7 @@ u32 timely_other_senders(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	return ts->counted ? atomic_read(timely_counter(sk)) - 1 : TIMELY_FIRST_SHARE - 2;
+	return ts->counted ? atomic_read(&timely_load(sk)->senders) - 1 : TIMELY_FIRST_SHARE - 2;
 }
 
 /* The connection has no data to send, or ends: undo timely_count_sender(), which has counted it. */
@@ -73,7 +78,48 @@ void timely_uncount_sender(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	ts->counted = 0;
-	atomic_dec(timely_counter(sk));
+	atomic_dec(&timely_load(sk)->senders);
+}
+
+/* The connection has received @bytes. */
+void timely_count_received(struct sock *sk, u32 bytes)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_path_state *path = &ts->flow->path;
+	struct timely_load *load;
+
+	path->received += bytes;
+	if (path->received < TIMELY_RECEIVED_PORTION)
+		return;
+	load = timely_load(sk);
+	if (load)
+		atomic64_add(path->received, &load->received);
+	path->received = 0;
+}
+
+/* The average share of the link rate at which the host has received data lately, Q16. The average
+ * is updated at most once per TIMELY_INGRESS_PERIOD_NS, by the connection that comes first.
+ */
+u32 timely_ingress(const struct sock *sk, u64 now_ns)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_load *load = timely_load(sk);
+	u64 seen_ns, received;
+	u32 ingress_q16;
+
+	if (!load)
+		return 0;
+	ingress_q16 = READ_ONCE(load->ingress_q16);
+	seen_ns = atomic64_read(&load->seen_ns);
+	if ((s64)(now_ns - seen_ns) < TIMELY_INGRESS_PERIOD_NS ||
+	    atomic64_cmpxchg(&load->seen_ns, seen_ns, now_ns) != seen_ns)
+		return ingress_q16;
+	received = atomic64_read(&load->received);
+	ingress_q16 = timely_ingress_q16(ingress_q16, received - READ_ONCE(load->seen),
+					 now_ns - seen_ns, ts->flow->path.cfg.link_kbps);
+	WRITE_ONCE(load->seen, received);
+	WRITE_ONCE(load->ingress_q16, ingress_q16);
+	return ingress_q16;
 }
 
 /* Set the connection's link, NULL if not known, and count the connection as a sender there. */
@@ -82,7 +128,7 @@ static void timely_set_link(struct sock *sk, struct timely_link *link)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_path_state *path = &ts->flow->path;
 	bool counted = ts->counted;
-	atomic_t *counter;
+	struct timely_load *load;
 
 	if (path->link == link)
 		return;
@@ -90,10 +136,10 @@ static void timely_set_link(struct sock *sk, struct timely_link *link)
 		timely_uncount_sender(sk);
 	timely_link_put(path->link);
 	path->link = timely_link_get(link);
-	counter = counted ? timely_counter(sk) : NULL;
-	if (counter) {
+	load = counted ? timely_load(sk) : NULL;
+	if (load) {
 		ts->counted = 1;
-		atomic_inc(counter);
+		atomic_inc(&load->senders);
 	}
 }
 
@@ -134,6 +180,7 @@ void timely_tune_path(struct sock *sk, const struct timely_param_set *set)
 	struct timely_params params = set->params;
 	struct timely_path_state *path = &flow->path;
 	struct timely_path known;
+	u32 link_kbps;
 
 	timely_find_link(sk);
 	path->lag = timely_rate_lag(sk);
@@ -145,11 +192,11 @@ void timely_tune_path(struct sock *sk, const struct timely_param_set *set)
 		.mss = tcp_sk(sk)->mss_cache,
 		.lag = path->lag,
 	};
-	timely_tune(&params, &known);
+	link_kbps = timely_tune(&params, &known);
 	trace_timely_computed(sk, &params, path->lag, path->apart);
 	if (path->cfg.segment_bytes != params.segment_bytes)
 		path->whole_bytes = params.segment_bytes;
-	timely_cfg_init(&path->cfg, &params, &set->params);
+	timely_cfg_init(&path->cfg, &params, &set->params, link_kbps);
 	path->cfg.rate.lags = path->lag;
 	if (params.rule == TIMELY_RULE_SWIFT)
 		timely_swift_cfg_packet(&path->cfg.rate, known.mss);
@@ -350,6 +397,7 @@ void timely_path_state_init(struct timely_path_state *path, const struct tcp_soc
 	path->ack_agg_ns = 0;
 	path->probe_queue_ns = 0;
 	path->window_rtt_ns = 0;
+	path->received = 0;
 	path->link = NULL;
 	path->link_dev = NULL;
 	path->link_kbps = 0;

@@ -78,6 +78,11 @@
  * Connections whose receiver aggregates ACKs need this rise until the aggregation has been
  * measured, which takes longer under fq.
  *
+ * Data in the other direction. Where the host also receives, ACKs wait behind these data at the port
+ * towards the host, and the RTT does not tell this wait from a queue in front of the data. A
+ * connection that took it for one would leave the link unused. So q0 is higher by q0 * u^2, where u
+ * is the share of its link rate at which the host has received lately (ingress.c).
+ *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
  * the recent queueing delays, the round trip in T and W is longer, the time since the last update
@@ -388,6 +393,15 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 	return cfg->least_shift ? target_exp_q32(gain, 4) : gain;
 }
 
+/* The target delay @q0 plus the expected wait of ACKs behind data that this host receives, ns. The
+ * senders of these data keep the target delay at a port that they fill, so the wait is about @q0 if
+ * the link is fully used, and shorter by the square of its use if not.
+ */
+static u32 target_ingress_ns(u32 q0, u32 ingress_q16)
+{
+	return q0 + mul_u64_u64_shr((u64)q0 * ingress_q16, ingress_q16, 32);
+}
+
 /**
  * timely_target_fp() - compute the change of a connection's rate by the target-delay rule
  * @r: the connection's state; the members that only this rule uses are updated, and the caller
@@ -402,7 +416,7 @@ s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 		     const struct timely_completion *c, u32 rtt)
 {
 	u32 ref = timely_target_ref_ns(cfg, r->rate_fp);
-	u32 q0 = ref - min(ref, cfg->min_rtt_ns);
+	u32 q0 = target_ingress_ns(ref - min(ref, cfg->min_rtt_ns), c->ingress_q16);
 	u32 limit = target_overload_ns(cfg, q0);
 	bool overload = rtt > limit && (!r->seeded || r->prev_rtt_ns > limit);
 	s64 gain = target_gain_q32(r, cfg, c->now_ns, rtt, q0, overload ? rtt - limit : 0);

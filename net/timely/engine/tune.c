@@ -200,8 +200,10 @@ static void tune_rates(struct timely_params *params, u32 kbps)
  *
  * Given values are not changed. Computed values do not contradict given ones: a given link rate,
  * base RTT or segment size replaces the measured one.
+ *
+ * Return: the link rate that the values were computed for, kbit/s; never 0.
  */
-void timely_tune(struct timely_params *params, const struct timely_path *path)
+u32 timely_tune(struct timely_params *params, const struct timely_path *path)
 {
 	u32 mss = clamp(path->mss ?: TUNE_MSS, 64U, 65535U);
 	u32 kbps;
@@ -217,6 +219,7 @@ void timely_tune(struct timely_params *params, const struct timely_path *path)
 	tune_window(params, kbps, mss);
 	tune_rates(params, kbps);
 	tune_queue(params, kbps, mss, path->lag);
+	return kbps;
 }
 EXPORT_SYMBOL_GPL(timely_tune);
 

@@ -62,7 +62,7 @@ struct timely_path {
 	enum timely_rate_lag lag;
 };
 
-void timely_tune(struct timely_params *params, const struct timely_path *path);
+u32 timely_tune(struct timely_params *params, const struct timely_path *path);
 u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes);
 
 /* Number of packets of a segment, at most @most, for a connection that sends @slice packets in
