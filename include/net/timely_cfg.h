@@ -67,7 +67,8 @@ struct timely_cfg {
  * @loss: account of tolerated losses; also used if the connection has the namespace's configuration
  * @doubt_ns: when the base RTT was last doubted; 0 for never. For 2 * TIMELY_BASE_HALF_NS after
  *	this, reports of other connections are ignored, as they may be of another path
- * @used_ns: when the connection last used its rate, on paths with ACK aggregation
+ * @undo_rate_fp: rate before the last decrease for losses or ECN echo, bytes per second, Q16; also
+ *	used if the connection has the namespace's configuration
  * @ack_agg_ns: ACK aggregation that @cfg was computed for
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
@@ -101,7 +102,7 @@ struct timely_path_state {
 	u32 doubted_ns;
 	struct timely_loss loss;
 	u64 doubt_ns;
-	u64 used_ns;
+	u64 undo_rate_fp;
 	u32 ack_agg_ns;
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;

@@ -76,8 +76,8 @@
  */
 #define TIMELY_TSTAMP_RELEASE	64
 
-/* Longest interval of TCP's rate sample, us; longer intervals count as this. The product of any
- * rate and this interval fits in 64 bits.
+/* Longest time between completions, and longest interval of TCP's rate sample, us; longer times
+ * count as this. The product of any rate and this time fits in 64 bits.
  */
 #define TIMELY_INTERVAL_MAX_US	(USEC_PER_SEC - 1)
 
@@ -344,37 +344,52 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg)
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
 }
 
-/* Whether the rate may rise: only if the connection uses at least app_limited_percent of its rate
- * (section 5 of the paper: 80 %). The application, a socket buffer or the link may limit the use.
+/* Whether the connection uses at least app_limited_percent of its rate (section 5 of the paper:
+ * 80 %). The application, a socket buffer or the link may limit the use. @bytes in @packets packets
+ * have been completed since the previous completion. They are compared with what the rate sends in
+ * the time since then.
  *
- * TCP's rate sample has the number of packets that were delivered during the last round trip. Their
- * mean size is taken to be @bytes, the size of this completion, divided by the packets delivered
- * since the previous completion. @before is the value of tp->delivered at the previous completion.
- *
+ * Where new rates do not apply to queued packets, what TCP's rate sample says of the last round trip
+ * counts instead. Its round trip includes the time that packets waited in the host. So a rate that
+ * grows may not grow on before the packets that were queued at the lower rate have been delivered.
  * If the application had no data for some time, the rate sample does not show what the connection
- * sends. Then the packets of this completion and the time since the previous completion count. That
- * time includes the time without data.
+ * sends, and is not used.
  */
-static bool timely_may_rise(const struct sock *sk, const struct timely_cfg *cfg,
-			    const struct rate_sample *rs, u32 bytes, u32 before)
+static bool timely_uses_rate(const struct sock *sk, const struct timely_cfg *cfg,
+			     const struct rate_sample *rs, u32 bytes, u32 packets)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
-	u32 packets = tp->delivered - before;
-	u64 delivered = max(rs->delivered, 0);
-	u64 interval_us = max(rs->interval_us, 0L);
-	u64 needed;
+	u64 interval_us = (u32)tcp_sk(sk)->tcp_mstamp - ts->completed_us;
+	u64 delivered = packets, needed;
 
-	if (!cfg->app_limited_q32)
-		return true;
-	if (rs->is_app_limited || !delivered || !interval_us) {
-		delivered = packets;
-		interval_us = (u32)tp->tcp_mstamp - ts->completed_us;
+	if (cfg->rate.lags && !rs->is_app_limited && rs->delivered > 0 && rs->interval_us > 0) {
+		delivered = rs->delivered;
+		interval_us = rs->interval_us;
 	}
 	needed = timely_rate_Bps(&ts->rate) *
 		 min_t(u64, interval_us, TIMELY_INTERVAL_MAX_US) >> 16;
 	needed = needed * cfg->app_limited_q32 >> 16;
 	return delivered * bytes >= needed * packets;
+}
+
+/* Whether the rate may rise: if the connection uses its rate. ACKs that waited arrive late and
+ * together, so one of the last two round trips may say so for this completion. A rate sample covers
+ * several segments, so with rate samples this is needed with ACK aggregation only.
+ */
+static bool timely_may_rise(struct sock *sk, const struct timely_cfg *cfg,
+			    const struct rate_sample *rs,
+			    const struct timely_completion *completion, u32 packets)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	u32 now_us = tcp_sk(sk)->tcp_mstamp;
+
+	if (!cfg->app_limited_q32)
+		return true;
+	if (timely_uses_rate(sk, cfg, rs, completion->bytes, packets))
+		ts->used_us = now_us;
+	else if (cfg->rate.lags && !cfg->rate.least_shift)
+		return false;
+	return (u64)(now_us - ts->used_us) * NSEC_PER_USEC <= 2 * (u64)completion->rtt_ns;
 }
 
 /* Delivery rate over the last round trip, bytes per second, Q16; 0 if not known. Also 0 for an RTT
@@ -389,18 +404,6 @@ static u64 timely_delivered_fp(const struct sock *sk, const struct timely_cfg *c
 		return 0;
 	return div64_u64((u64)rs->delivered * ts->mss * USEC_PER_SEC, rs->interval_us) <<
 	       TIMELY_RATE_SHIFT;
-}
-
-/* Whether the connection used its rate at this completion or within the last two RTTs. With ACK
- * aggregation, several ACKs arrive together, and the first of them acknowledges only a part of the
- * delivered data. So timely_may_rise() may wrongly return false for a single completion.
- */
-static bool timely_used_lately(struct timely_path_state *path,
-			       const struct timely_completion *completion)
-{
-	if (completion->may_rise)
-		path->used_ns = completion->now_ns;
-	return completion->now_ns - path->used_ns <= 2 * (u64)completion->rtt_ns;
 }
 
 /* ---- when an ACK arrived ---- */
@@ -652,11 +655,8 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		if (ts->path)
 			timely_watch_path(sk, set, &completion,
 					  timely_rtt_segment(&ack, completion.bytes));
-		completion.may_rise = timely_may_rise(sk, cfg, rs, completion.bytes,
-						      delivered);
-		if (ts->path && cfg->rate.least_shift)
-			completion.may_rise |= timely_used_lately(&ts->flow->path,
-								   &completion);
+		completion.may_rise = timely_may_rise(sk, cfg, rs, &completion,
+						      tcp_sk(sk)->delivered - delivered);
 		completion.app_limited = rs->is_app_limited;
 		completion.ingress_q16 = ts->path ? timely_ingress(sk, ack.now_ns) : 0;
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
@@ -803,7 +803,8 @@ static u32 timely_ssthresh(struct sock *sk)
 		goto out;
 	rcu_read_lock();
 	cfg = timely_cfg(ts, timely_param_set(sk));
-	ts->undo_rate_fp = ts->rate.rate_fp;
+	if (ts->flow)
+		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
 	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost) ||
 	    !timely_losses_are_free(sk, cfg))
@@ -820,7 +821,8 @@ static u32 timely_undo_cwnd(struct sock *sk)
 
 	if (unlikely(!timely_has_begun(ts)))
 		return max(tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->prior_cwnd);
-	ts->rate.rate_fp = max(ts->rate.rate_fp, ts->undo_rate_fp);
+	if (ts->flow)
+		ts->rate.rate_fp = max(ts->rate.rate_fp, ts->flow->path.undo_rate_fp);
 	rcu_read_lock();
 	timely_apply(sk, timely_cfg(ts, timely_param_set(sk)));
 	rcu_read_unlock();

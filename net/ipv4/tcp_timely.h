@@ -58,11 +58,12 @@ struct timely_net {
  * @rate: state of the rate engine
  * @flow: the connection's flow entry, shared with the qdisc; NULL if there was no memory or the
  *	budget of the namespace was used up
- * @undo_rate_fp: rate before the last decrease for losses or ECN echo, bytes per second, Q16
  * @hardware_ns: hardware timestamp of the skb in process, ns of the NIC's clock; 0 for none
  * @driver_ns: driver timestamp of the skb in process, ns, CLOCK_REALTIME; 0 for none
  * @napi_id: NAPI instance of the skb in process; 0 if not known
  * @rtt: state of the RTT measurement engine
+ * @used_us: tp->tcp_mstamp when the connection last used its rate, low 32 bits, see
+ *	timely_may_rise()
  * @completed_us: tp->tcp_mstamp at the last completion or timely_skip(), low 32 bits
  * @round_end: tp->delivered at the start of recovery; packet conservation ends with the first ACK
  *	of a packet sent since then
@@ -87,11 +88,11 @@ struct timely_net {
 struct timely_sock {
 	struct timely_rate rate;
 	struct timely_flow *flow;
-	u64 undo_rate_fp;
 	u64 hardware_ns;
 	u64 driver_ns;
 	u32 napi_id;
 	struct timely_rtt rtt;
+	u32 used_us;
 	u32 completed_us;
 	u32 round_end;
 	u32 mss_inv;
