@@ -718,7 +718,7 @@ static void start__not_below_the_first_rate(struct kunit *test)
 }
 
 /* The rate that the host's flows share is twice the first rate. A flow starts with the shared rate
- * divided by the number of other flows + 2.
+ * divided by the number of flows, with or without an RTT.
  */
 static void start__shares_the_link(struct kunit *test)
 {
@@ -728,21 +728,20 @@ static void start__shares_the_link(struct kunit *test)
 	f.cfg.share_fp = 2 * f.cfg.first_rate_fp;
 	f.rate.rate_fp /= 100;
 	timely_rate_start(&f.rate, &f.cfg, 0);
-	expect_near(test, &f, 1000000);
+	expect_near(test, &f, 2000000);
 	f.rate.rate_fp /= 100;
-	timely_rate_start(&f.rate, &f.cfg, 6);
+	timely_rate_start(&f.rate, &f.cfg, 7);
 	expect_near(test, &f, 250000);
 	/* The start lowers no rate, and is not below the minimum rate. */
 	timely_rate_start(&f.rate, &f.cfg, 18);
 	expect_near(test, &f, 250000);
 	f.rate.rate_fp = 0;
-	timely_rate_start(&f.rate, &f.cfg, U32_MAX - 2);
+	timely_rate_start(&f.rate, &f.cfg, U32_MAX - 1);
 	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
-	/* A flow without an RTT starts with the first rate. */
 	start(&f, &params);
 	f.cfg.share_fp = 20 * f.cfg.first_rate_fp;
-	timely_rate_start(&f.rate, &f.cfg, 0);
-	expect_near(test, &f, 1000000);
+	timely_rate_start(&f.rate, &f.cfg, 3);
+	expect_near(test, &f, 5000000);
 }
 
 static void start__only_with_target_delay(struct kunit *test)

@@ -640,8 +640,8 @@ static void one_event(struct timely_rate *r)
 	u32 what = below(5), others = below(100);
 
 	now.before = *r;
-	if (now.cfg.share_fp && r->prev_rtt_ns)
-		first = max(now.cfg.share_fp / (others + 2), now.cfg.min_rate_fp);
+	if (now.cfg.share_fp)
+		first = max(now.cfg.share_fp / (others + 1), now.cfg.min_rate_fp);
 	switch (what) {
 	case 0:
 		timely_rate_init(r, &now.cfg);

@@ -326,9 +326,10 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 }
 
 /* Put the rate into force at the start of a message. Until the first ACK, the window is smaller
- * than usual, so that an RTT can show a queue before the connection sends much of the message.
+ * than usual, so that an RTT can show a queue before the connection sends much of the message. If
+ * the path is not @known by a recent RTT, the window is at most TCP's initial window (RFC 6928).
  */
-static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg)
+static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, bool known)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	u64 bytes = timely_rate_Bps(&ts->rate) * cfg->start_q24 >> 24;
@@ -341,6 +342,8 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg)
 		return;
 	}
 	packets = timely_packets(ts, bytes) + TIMELY_START_SEGMENTS * ts->gso_segs;
+	if (!known)
+		packets = min(packets, TCP_INIT_CWND);
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
 }
 
@@ -738,6 +741,10 @@ static u32 timely_recovery_cwnd(struct sock *sk, const struct rate_sample *rs)
 	return ts->conserve ? max(cwnd, arrived) : cwnd + rs->acked_sacked;
 }
 
+/* Set the congestion window. At the start of a message the window grows by the packets delivered, as
+ * in TCP's slow start: it doubles per round trip, which limits a message only if ACKs return slowly.
+ * The rate alone would let a thousand connections that start within some ms overflow the port.
+ */
 static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
@@ -746,6 +753,8 @@ static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 
 	if (inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery)
 		cwnd = min(timely_recovery_cwnd(sk, rs), cwnd);
+	else if (ts->rate.start_kb)
+		cwnd = min(tcp_snd_cwnd(tp) + rs->acked_sacked, cwnd);
 	tcp_snd_cwnd_set(tp, clamp_t(u32, cwnd, 1, tp->snd_cwnd_clamp));
 }
 
@@ -830,15 +839,16 @@ static u32 timely_undo_cwnd(struct sock *sk)
 }
 
 /* TCP sends the first packet after a time without packets in flight. A paced connection also has
- * such times between segments. So a new message starts only if the application had no data for
- * longer than t_high_ns. If no data were sent for more than an RTO, the path may have changed, and
- * the connection restarts at its first rate at most.
+ * such times between segments. So a new message starts only if the connection has never measured an
+ * RTT, or if the application had no data for longer than t_high_ns. If no data were sent for more
+ * than an RTO, the path may have changed, and the connection starts like a new one.
  */
 static void timely_tx_start(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u64 idle_ns = timely_rate_age_ns(&ts->rate, tp->tcp_clock_cache);
+	bool known = ts->rate.prev_rtt_ns;
 	const struct timely_cfg *cfg;
 
 	if (unlikely(!timely_has_begun(ts)))
@@ -850,26 +860,32 @@ static void timely_tx_start(struct sock *sk)
 	if ((s32)(tcp_jiffies32 - tp->lsndtime) > (s32)inet_csk(sk)->icsk_rto &&
 	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) {
 		timely_rate_restart(&ts->rate, &cfg->rate);
-		timely_start_message(sk, cfg);
-	} else if (tp->app_limited && idle_ns > cfg->rate.t_high_ns &&
-		   inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
+		known = false;
+	}
+	if ((!known || (tp->app_limited && idle_ns > cfg->rate.t_high_ns)) &&
+	    inet_csk(sk)->icsk_ca_state < TCP_CA_Recovery) {
 		timely_rate_start(&ts->rate, &cfg->rate, timely_other_senders(sk));
-		timely_start_message(sk, cfg);
+		timely_start_message(sk, cfg, known);
 	}
 	rcu_read_unlock();
 }
 
-/* A timeout decreases the rate (loss_beta_ppm) once per window, even if losses are within the
- * tolerated share, because the path may have changed.
+/* A timeout decreases the rate for a loss (loss_beta_ppm) once per window, even if losses are within
+ * the tolerated share: the path may have changed. With the target-delay rule, the rate then is below
+ * the first rate: connections that lost their first packets together time out together.
  */
 static void timely_timeout(struct sock *sk)
 {
-	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_sock *ts = inet_csk_ca(sk);
+	const struct timely_cfg *cfg;
 
 	if (ts->cut || !timely_has_begun(ts))
 		return;
 	rcu_read_lock();
-	timely_cut(sk, timely_cfg(ts, timely_param_set(sk)));
+	cfg = timely_cfg(ts, timely_param_set(sk));
+	if (cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
+		timely_rate_restart(&ts->rate, &cfg->rate);
+	timely_cut(sk, cfg);
 	rcu_read_unlock();
 }
 
@@ -935,7 +951,7 @@ static void timely_init(struct sock *sk)
 		timely_first_base(sk, set);
 	cfg = timely_cfg(ts, set);
 	timely_rate_init(&ts->rate, &cfg->rate);
-	timely_start_message(sk, cfg);
+	timely_start_message(sk, cfg, false);
 	rcu_read_unlock();
 	/* Without the qdisc fq or timely, TCP paces internally. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

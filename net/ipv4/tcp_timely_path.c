@@ -69,7 +69,7 @@ u32 timely_other_senders(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	return ts->counted ? atomic_read(&timely_load(sk)->senders) - 1 : TIMELY_FIRST_SHARE - 2;
+	return ts->counted ? atomic_read(&timely_load(sk)->senders) - 1 : TIMELY_FIRST_SHARE - 1;
 }
 
 /* The connection has no data to send, or ends: undo timely_count_sender(), which has counted it. */

@@ -131,6 +131,12 @@ void timely_rate_cfg_init(struct timely_rate_cfg *cfg,
 }
 EXPORT_SYMBOL_GPL(timely_rate_cfg_init);
 
+/* A message starts. Only the target-delay rule treats its first bytes differently. */
+static void timely_begin_message(struct timely_rate *r, const struct timely_rate_cfg *cfg)
+{
+	r->start_kb = cfg->rule == TIMELY_RULE_TARGET_DELAY ? TIMELY_TARGET_START_KB : 0;
+}
+
 /**
  * timely_rate_init() - set a new connection to the first rate
  * @r: the connection's state
@@ -141,7 +147,7 @@ void timely_rate_init(struct timely_rate *r, const struct timely_rate_cfg *cfg)
 	memset(r, 0, sizeof(*r));
 	r->rate_fp = clamp(cfg->first_rate_fp, cfg->min_rate_fp,
 			   cfg->max_rate_fp);
-	r->start_kb = TIMELY_TARGET_START_KB;
+	timely_begin_message(r, cfg);
 }
 EXPORT_SYMBOL_GPL(timely_rate_init);
 
@@ -195,24 +201,23 @@ void timely_rate_minimum(struct timely_rate *r, const struct timely_rate_cfg *cf
 }
 EXPORT_SYMBOL_GPL(timely_rate_minimum);
 
-/* Rate at the start of a message. A connection that has measured the path takes its share of the
- * link rate, C / (N + 1), as in "ECN or Delay" (CoNEXT'16). N includes the connection itself: N is
- * @others + 1. A connection without a measurement starts lower, because connections that start at
- * the same time do not know of each other.
+/* Rate at the start of a message: the connection takes its share of the link rate, C / (N + 1), as
+ * in "ECN or Delay" (CoNEXT'16). N is @others. Connections of several hosts that start at the same
+ * time do not know of each other, so the caller limits the window of a connection that has no
+ * measurement yet.
  */
-static u64 timely_start_fp(const struct timely_rate *r, const struct timely_rate_cfg *cfg,
-			   u32 others)
+static u64 timely_start_fp(const struct timely_rate_cfg *cfg, u32 others)
 {
-	if (!cfg->share_fp || !r->prev_rtt_ns)
+	if (!cfg->share_fp)
 		return cfg->first_rate_fp;
-	return max(div_u64(cfg->share_fp, others + 2), cfg->min_rate_fp);
+	return max(div_u64(cfg->share_fp, others + 1), cfg->min_rate_fp);
 }
 
 /**
- * timely_rate_start() - start a message after an idle time
+ * timely_rate_start() - start a message: the first of a connection, or after an idle time
  * @r: the connection's state
  * @cfg: the parameters
- * @others: number of other connections of this host that have data to send; at most 2^32 - 3
+ * @others: number of other connections of this host that have data to send; at most 2^32 - 2
  *
  * With the target-delay rule, the connection starts at no less than its share of the link rate: the
  * queue that reduced the rate before the idle time may be gone. The other rules keep the rate.
@@ -220,8 +225,8 @@ static u64 timely_start_fp(const struct timely_rate *r, const struct timely_rate
 void timely_rate_start(struct timely_rate *r, const struct timely_rate_cfg *cfg, u32 others)
 {
 	if (cfg->rule == TIMELY_RULE_TARGET_DELAY)
-		r->rate_fp = clamp(timely_start_fp(r, cfg, others), r->rate_fp, cfg->max_rate_fp);
-	r->start_kb = TIMELY_TARGET_START_KB;
+		r->rate_fp = clamp(timely_start_fp(cfg, others), r->rate_fp, cfg->max_rate_fp);
+	timely_begin_message(r, cfg);
 	timely_rate_reseed(r);
 }
 EXPORT_SYMBOL_GPL(timely_rate_start);
@@ -231,14 +236,13 @@ EXPORT_SYMBOL_GPL(timely_rate_start);
  * @r: the connection's state
  * @cfg: the parameters
  *
- * The last measurements of the path are too old, so the connection gets at most the rate of a new
- * connection.
+ * The last measurements of the path are too old, so the connection gets at most the first rate.
  */
 void timely_rate_restart(struct timely_rate *r,
 			 const struct timely_rate_cfg *cfg)
 {
 	r->rate_fp = min(r->rate_fp, max(cfg->first_rate_fp, cfg->min_rate_fp));
-	r->start_kb = TIMELY_TARGET_START_KB;
+	timely_begin_message(r, cfg);
 	timely_rate_reseed(r);
 }
 EXPORT_SYMBOL_GPL(timely_rate_restart);
