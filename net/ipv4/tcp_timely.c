@@ -352,11 +352,11 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, 
  * have been completed since the previous completion. They are compared with what the rate sends in
  * the time since then.
  *
- * Where new rates do not apply to queued packets, what TCP's rate sample says of the last round trip
- * counts instead. Its round trip includes the time that packets waited in the host. So a rate that
- * grows may not grow on before the packets that were queued at the lower rate have been delivered.
- * If the application had no data for some time, the rate sample does not show what the connection
- * sends, and is not used.
+ * Where new rates do not apply to queued packets, what TCP's rate sample says of the last round
+ * trip counts instead. Its round trip includes the time that packets waited in the host. So a rate
+ * that grows may not grow on before the packets that were queued at the lower rate have been
+ * delivered. If the application had no data for some time, the rate sample does not show what the
+ * connection sends, and is not used.
  */
 static bool timely_uses_rate(const struct sock *sk, const struct timely_cfg *cfg,
 			     const struct rate_sample *rs, u32 bytes, u32 packets)
@@ -741,9 +741,10 @@ static u32 timely_recovery_cwnd(struct sock *sk, const struct rate_sample *rs)
 	return ts->conserve ? max(cwnd, arrived) : cwnd + rs->acked_sacked;
 }
 
-/* Set the congestion window. At the start of a message the window grows by the packets delivered, as
- * in TCP's slow start: it doubles per round trip, which limits a message only if ACKs return slowly.
- * The rate alone would let a thousand connections that start within some ms overflow the port.
+/* Set the congestion window. At the start of a message the window grows by the packets delivered,
+ * as in TCP's slow start: it doubles per round trip, which limits a message only if ACKs return
+ * slowly. The rate alone would let a thousand connections that start within some ms overflow the
+ * port.
  */
 static void timely_set_cwnd(struct sock *sk, const struct rate_sample *rs)
 {
@@ -870,9 +871,9 @@ static void timely_tx_start(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* A timeout decreases the rate for a loss (loss_beta_ppm) once per window, even if losses are within
- * the tolerated share: the path may have changed. With the target-delay rule, the rate then is below
- * the first rate: connections that lost their first packets together time out together.
+/* A timeout decreases the rate for a loss (loss_beta_ppm) once per window, even if losses are
+ * within the tolerated share: the path may have changed. With the target-delay rule, the rate then
+ * is below the first rate: connections that lost their first packets together time out together.
  */
 static void timely_timeout(struct sock *sk)
 {

@@ -67,8 +67,8 @@
 #define TQ_WRONG_CLOCK_NS		(24ULL * 3600 * NSEC_PER_SEC)
 #define TQ_PAST_MAX_NS		(10ULL * NSEC_PER_SEC)
 
-/* The timer makes a flow's packet late by at most this part of a packet's transmission time. Whenever
- * the timer is set, its slack grows by an eighth, unless a fast flow has shortened the slack again.
+/* The timer makes a flow's packet late by at most this part of a packet's transmission time.
+ * Whenever the timer is set, its slack grows by an eighth, until a fast flow shortens it again.
  */
 #define TQ_SLACK_PART			4
 #define TQ_SLACK_GROWTH			8
@@ -116,9 +116,10 @@ static void tq_count_pause(struct tq_sched *q, struct tq_flow *f, u64 due)
 
 /* Put the flow into the timing wheel until @due.
  *
- * The timer may make a packet late by at most a quarter of the transmission time that the flow waits
- * for. The packets of a fast flow that became due within a longer time would leave in one burst, and
- * queue for each other. So slack_ns is the shortest of these quarters; tq_arm() lets it grow again.
+ * The timer may make a packet late by at most a quarter of the transmission time that the flow
+ * waits for. The packets of a fast flow that became due within a longer time would leave in one
+ * burst, and queue for each other. So slack_ns is the shortest of these quarters; tq_arm() lets it
+ * grow again.
  */
 static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
 {
@@ -126,7 +127,8 @@ static void tq_throttle(struct tq_sched *q, struct tq_flow *f, u64 due)
 	q->throttled++;
 	q->stats.throttled++;
 	if (f->paced)
-		q->slack_ns = min_t(u64, q->slack_ns, (due - min(due, f->clock_ns)) / TQ_SLACK_PART);
+		q->slack_ns = min_t(u64, q->slack_ns,
+				    (due - min(due, f->clock_ns)) / TQ_SLACK_PART);
 	if (f->has_entry) {
 		tq_count_pause(q, f, due);
 		due = tq_watch_entry(q, f, due);

@@ -17,7 +17,7 @@
  * takes. Values from 20 us to 200 us give the same completion times.
  */
 #define INGRESS_MEAN_NS		100000U
-/* A longer period counts as this, so that products fit in 64 bits; the average forgets it anyway. */
+/* A longer period counts as this, so that products fit in 64 bits. */
 #define INGRESS_PERIOD_MAX_NS	1000000000ULL
 /* A link of one kbit/s takes this many ns for a byte. */
 #define INGRESS_KBPS_NS		8000000U

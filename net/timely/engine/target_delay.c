@@ -78,10 +78,11 @@
  * Connections whose receiver aggregates ACKs need this rise until the aggregation has been
  * measured, which takes longer under fq.
  *
- * Data in the other direction. Where the host also receives, ACKs wait behind these data at the port
- * towards the host, and the RTT does not tell this wait from a queue in front of the data. A
- * connection that took it for one would leave the link unused. So q0 is higher by q0 * u^2, where u
- * is the share of its link rate at which the host has received lately (ingress.c).
+ * Data in the other direction. Where the host also receives, the ACKs for what it sends wait behind
+ * what it receives, at the port towards the host. The RTT does not tell this wait from a queue in
+ * front of the data sent. A connection that took it for one would leave the link unused. So q0 is
+ * higher by q0 * u^2, where u is the share of its link rate at which the host has received lately
+ * (ingress.c).
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
