@@ -646,6 +646,13 @@ static void start__grows_by_a_quarter_per_round_trip(struct kunit *test)
 	begin(&f, &params, MIN_RTT_NS);
 	ack_after(&f, 100 * STEP_NS, MIN_RTT_NS);
 	expect_near(test, &f, 2000000);
+	/* A rate above the link rate grows by small steps. */
+	begin(&f, &params, MIN_RTT_NS);
+	f.cfg.share_fp = f.rate.rate_fp + 1;
+	ack(&f, MIN_RTT_NS);
+	expect_near(test, &f, 1250000);
+	ack(&f, MIN_RTT_NS);
+	KUNIT_EXPECT_LT(test, millionths(&f), 1520000);
 	/* An app-limited flow does not grow. */
 	begin(&f, &params, MIN_RTT_NS);
 	f.may_rise = false;

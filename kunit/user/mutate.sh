@@ -23,6 +23,7 @@ trap 'rm -rf "$work"' EXIT
 # One fault per line: what the faulty engine does, "|", and the sed edit that makes the fault.
 faults_of_target_delay() {
 	cat <<-'FAULTS'
+	the start grows beyond the link rate|s/ \&\& (!cfg->share_fp || r->rate_fp < cfg->share_fp))/)/
 	data in the other direction do not count|s/, c->ingress_q16);/, 0);/
 	data in the other direction count without a square|s/ingress_q16, ingress_q16, 32)/ingress_q16, 1U << 16, 32)/
 	an overload begins at t_high|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/cfg->t_high_ns/

@@ -389,7 +389,8 @@ static bool target_change(double *delta, double *slack)
 		*slack += rate * beta * now.p.hai_factor * (DOUBT + vague * weight);
 	}
 	gain = min(gain, 0.25);
-	if (now.before.start_kb && q < q0 / 2) {
+	if (now.before.start_kb && q < q0 / 2 &&
+	    (!cfg->share_fp || now.before.rate_fp < cfg->share_fp)) {
 		gain = max(gain, clamped((double)passed / now.p.min_rtt_ns, 0, 4) / 4);
 		*slack += rate * fabs(gain) * 20 * TINY;
 	}
@@ -684,6 +685,8 @@ static void one_set(u32 steps)
 	}
 	timely_rate_cfg_init(&now.cfg, &now.p);
 	now.cfg.lags = between(0, 1);
+	if (now.p.rule == TIMELY_RULE_TARGET_DELAY && below(2))
+		now.cfg.share_fp = now.cfg.first_rate_fp * between(1, 40);
 	if (now.p.rule == TIMELY_RULE_SWIFT)
 		timely_swift_cfg_packet(&now.cfg, between(0, 70000));
 	timely_rate_init(&r, &now.cfg);

@@ -79,9 +79,9 @@ enum timely_rule {
  * @beta_high_q16: factor of a decrease above Thigh, Q16
  * @loss_beta_q16: share of the rate to subtract from the rate at a loss; Swift: max_mdf, Q16
  * @first_rate_fp: rate of a new connection, bytes per second, Q16
- * @share_fp: rate that the connections of this host share when messages start, bytes per
- *	second, Q16; 0: each connection starts with @first_rate_fp. The caller sets @share_fp
- *	after timely_rate_cfg_init()
+ * @share_fp: link rate, which the connections of this host share when messages start, and up to
+ *	which a message's rate grows fast, bytes per second, Q16; 0: each connection starts with
+ *	@first_rate_fp. The caller sets @share_fp after timely_rate_cfg_init()
  * @flow_term: target-delay rule: a connection adds @flow_term / sqrt(rate) ns to @rtt_ref_ns,
  *	with the rate in bytes per second, Q16
  * @scale_ns: target-delay rule: shortest round trip that changes of the rate are computed

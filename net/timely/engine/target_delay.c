@@ -55,8 +55,9 @@
  * as slow connections get completions rarely.
  *
  * Start of a message. For its first 128 KB a message has a higher q0, by 40 % of min_rtt falling to
- * 0. Long-running connections yield to the message. While q is below half of q0 the rate grows by a
- * quarter per round trip: a message of ten segments has no time to find its rate by small steps.
+ * 0. Long-running connections yield to the message. While q is below half of q0 and the rate below
+ * the link rate, the rate grows by a quarter per round trip: a message of ten segments has no time
+ * to find its rate by small steps.
  *
  * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an
  * overload: messages have started whose rates exceed the link rate. The rate falls by beta_high
@@ -385,7 +386,7 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 	gain -= target_error_q16(cfg, q, q0) * cfg->beta_q16 * weight_q16 >> 16;
 	gain = max(gain, target_hyper_q32(r, cfg, q, q0, dt_ns, weight_q16));
 	gain = min(gain, TARGET_RISE_MAX_Q32);
-	if (r->start_kb && q < q0 / 2)
+	if (r->start_kb && q < q0 / 2 && (!cfg->share_fp || r->rate_fp < cfg->share_fp))
 		gain = max(gain, target_start_gain_q32(cfg, dt_ns));
 	high = target_overload_q32(cfg, rtt, diff, excess) * weight_q16 >> 16;
 	if (high)

@@ -74,17 +74,18 @@ begins() {
 	EOF
 }
 
-# An unknown link rate counts as 10 Gb/s. A new connection starts with a twentieth of it.
+# An unknown link rate counts as 10 Gb/s. A message starts with it, divided by one more than the
+# number of other connections that have data to send.
 message_starts_with_its_share() {
 	begins 8
-	expect first -ge 490000
-	expect first -le 510000
-	expect alone -ge 4900000
-	expect alone -le 5010000
-	expect among -ge 990000
-	expect among -le 1010000
-	expect after -ge 4900000
-	expect after -le 5010000
+	expect first -ge 9800000
+	expect first -le 10010000
+	expect alone -ge 9800000
+	expect alone -le 10010000
+	expect among -ge 1100000
+	expect among -le 1120000
+	expect after -ge 9800000
+	expect after -le 10010000
 }
 
 # Connections that are closed, or change their congestion control, while they have unsent data no
@@ -114,8 +115,8 @@ closed_connections_do_not_count() {
 		a.sendall(bytes(2896))
 		result(again=rate(a))
 	EOF
-	expect again -ge 4900000
-	expect again -le 5010000
+	expect again -ge 9800000
+	expect again -le 10010000
 }
 
 # A connection that starts while a queue stands uses the base RTT that another connection to the
