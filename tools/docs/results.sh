@@ -4,7 +4,7 @@
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
 #
-#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp; by default
+#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp, bench-cpu; by default
 #				those in the list below
 #
 # Environment:
@@ -19,7 +19,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-ack \
-	bench-onramp onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+	bench-onramp bench-cpu onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21
 
@@ -49,6 +49,13 @@ keep_bench_onramp() {
 	done
 }
 
+keep_bench_cpu() {
+	mkdir -p results/bench-cpu
+	for part in sender receiver least parts counts table; do
+		cp "$1/$part.md" results/bench-cpu/
+	done
+}
+
 for scenario; do
 	raw=build/results/$scenario
 	if [ "$scenario" = bench-packet ]; then
@@ -64,6 +71,11 @@ for scenario; do
 	if [ "$scenario" = bench-onramp ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/onramp.sh
 		keep_bench_onramp "$raw"
+		continue
+	fi
+	if [ "$scenario" = bench-cpu ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/cpu.sh
+		keep_bench_cpu "$raw"
 		continue
 	fi
 	case ${RESUME-} in
