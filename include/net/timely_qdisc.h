@@ -37,7 +37,7 @@
 	X(ce_threshold, CE_THRESHOLD, 32, 0, 4294967295, 4294967295, "us", \
 	  "mark ECN-capable packets that leave later than this after their due time") \
 	X(timer_slack, TIMER_SLACK, 32, 0, 4294967295, 10000, "ns", \
-	  "how late the timer may expire, to share interrupts; at most a quarter of a fast flow's packet time") \
+	  "how late the timer may expire, to share interrupts; for fast flows less") \
 	X(horizon, HORIZON, 32, 0, 4294967295, 10000000, "us", \
 	  "how far in the future a packet's timestamp may be") \
 	X(horizon_drop, HORIZON_DROP, 8, 0, 1, 1, "flag", \
