@@ -30,10 +30,12 @@ static void ingress__of_a_long_period(struct kunit *test)
 
 	/* A period of 100 us or more replaces the average. */
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		KUNIT_EXPECT_EQ(test, timely_ingress_q16(0, cases[i].bytes, cases[i].period_ns, KBPS),
+		u64 bytes = cases[i].bytes, period_ns = cases[i].period_ns;
+
+		KUNIT_EXPECT_EQ(test, timely_ingress_q16(0, bytes, period_ns, KBPS),
 				cases[i].share_q16);
-		KUNIT_EXPECT_EQ(test, timely_ingress_q16(WHOLE, cases[i].bytes, cases[i].period_ns,
-							 KBPS), cases[i].share_q16);
+		KUNIT_EXPECT_EQ(test, timely_ingress_q16(WHOLE, bytes, period_ns, KBPS),
+				cases[i].share_q16);
 	}
 }
 

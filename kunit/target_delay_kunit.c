@@ -594,8 +594,8 @@ static void ingress__raises_the_target(struct kunit *test)
 		u32 ingress_q16;
 		u32 aim_ns;
 	} cases[] = {
-		{ 0, AIM_NS }, { 1, AIM_NS }, { 1U << 14, AIM_NS + 1250 }, { 1U << 15, AIM_NS + 5000 },
-		{ 1U << 16, AIM_NS + 20000 },
+		{ 0, AIM_NS }, { 1, AIM_NS }, { 1U << 14, AIM_NS + 1250 },
+		{ 1U << 15, AIM_NS + 5000 }, { 1U << 16, AIM_NS + 20000 },
 	};
 	struct flow f;
 	u32 i;
@@ -616,8 +616,8 @@ static void ingress__raises_the_target(struct kunit *test)
 	}
 }
 
-/* Without data in the other direction, RTTs above min_rtt + 6 q0, 160 us, are an overload, in which the
- * rate falls faster than by four times beta.
+/* Without data in the other direction, RTTs above min_rtt + 6 q0, 160 us, are an overload, in which
+ * the rate falls faster than by four times beta.
  */
 static void ingress__raises_the_limit_of_an_overload(struct kunit *test)
 {
