@@ -62,6 +62,8 @@ begins() {
 		first = [message(*pair) for pair in pairs][0]
 		calm()
 		alone = message(*pairs[0])
+		# A connection that was idle for an RTO does not keep its rate.
+		time.sleep(.4)
 		calm()
 		fill()
 		among = message(*pairs[1])
