@@ -1232,7 +1232,7 @@ static u64 departed_ns(struct timely_flow *flow, u32 end_seq)
 	struct timely_departure departure;
 	u8 read = 0;
 
-	if (timely_flow_departure(flow, &read, end_seq, bench.now_ns, &departure) !=
+	if (timely_flow_departure(flow, &read, end_seq - 1, end_seq, bench.now_ns, &departure) !=
 	    TIMELY_DEPARTURE_FOUND)
 		return 0;
 	return departure.time_ns;
@@ -1283,7 +1283,8 @@ static u32 count_departures(struct kunit *test, struct timely_flow *flow, u32 fi
 	u8 read = 0;
 
 	for (i = first; i < first + count; i++) {
-		found = timely_flow_departure(flow, &read, i * 1000, bench.now_ns, &departure);
+		found = timely_flow_departure(flow, &read, (i - 1) * 1000, i * 1000, bench.now_ns,
+					      &departure);
 		if (found == TIMELY_DEPARTURE_FOUND)
 			known++;
 		else
@@ -1308,6 +1309,35 @@ static void record__each_while_there_is_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_departures(test, flow, 1001 - TIMELY_DEPARTURES,
 					       TIMELY_DEPARTURES, TIMELY_DEPARTURE_UNKNOWN),
 			TIMELY_DEPARTURES);
+	timely_flow_put(flow);
+}
+
+/* Each ACK acknowledges 50 segments, the last of which was skipped. */
+static void record__estimate_for_an_ack_of_many(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+	struct timely_departure departure;
+	u32 i, estimates = 0;
+	u64 first_ns;
+	u8 read = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	timely_flow_keep(flow, 1000000);
+	first_ns = bench.now_ns;
+	depart(flow, 1, 1000, 5000);
+	for (i = 810; i < 980; i += 50) {
+		KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, &read, (i - 50) * 1000, i * 1000,
+							    bench.now_ns, &departure),
+				TIMELY_DEPARTURE_FOUND);
+		estimates += !departure.bytes;
+		KUNIT_EXPECT_EQ(test, departure.time_ns, first_ns + i * 5000);
+		/* There is no second estimate: the recorded departure before it has been used. */
+		if (timely_flow_departure(flow, &read, i * 1000, (i + 1) * 1000, bench.now_ns,
+					  &departure) == TIMELY_DEPARTURE_FOUND)
+			KUNIT_EXPECT_EQ(test, departure.bytes, 1000);
+	}
+	KUNIT_EXPECT_GT(test, estimates, 1);
 	timely_flow_put(flow);
 }
 
@@ -3087,6 +3117,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(due__keeps_to_the_rate),
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__each_while_there_is_room),
+	KUNIT_CASE(record__estimate_for_an_ack_of_many),
 	KUNIT_CASE(record__a_subset_when_many_are_in_flight),
 	KUNIT_CASE(record__is_kept_for_two_round_trips),
 	KUNIT_CASE(entry__closed_while_packets_wait),

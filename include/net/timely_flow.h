@@ -213,7 +213,7 @@ struct timely_flow {
  * enum timely_departure_result - whether the departure of a pacing segment is known
  * @TIMELY_DEPARTURE_UNKNOWN: not known: no qdisc records the flow's departures, or later departures
  *	have replaced the departure in the ring
- * @TIMELY_DEPARTURE_FOUND: the departure is known
+ * @TIMELY_DEPARTURE_FOUND: the departure is known, or estimated from other departures
  * @TIMELY_DEPARTURE_SKIPPED: not known: departures of the flow were skipped recently, see
  *	timely_flow_keep()
  */
@@ -250,7 +250,7 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure);
 enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
-						   u32 end_seq, u64 now_ns,
+						   u32 done_seq, u32 end_seq, u64 now_ns,
 						   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 

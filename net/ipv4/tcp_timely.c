@@ -547,11 +547,11 @@ static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 {
 	struct timely_departure departure;
 
-	switch (timely_flow_departure(ts->flow, &ts->departure, ack->end_seq, ack->now_ns,
-				      &departure)) {
+	switch (timely_flow_departure(ts->flow, &ts->departure, ts->rtt.seq, ack->end_seq,
+				      ack->now_ns, &departure)) {
 	case TIMELY_DEPARTURE_FOUND:
 		ack->sent_ns = departure.time_ns;
-		ack->segment_bytes = departure.bytes;
+		ack->segment_bytes = departure.bytes ?: ts->gso_segs * ack->mss;
 		break;
 	case TIMELY_DEPARTURE_SKIPPED:
 		ack->skipped = true;

@@ -23,6 +23,7 @@
  */
 
 #include <linux/export.h>
+#include <linux/math64.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -446,23 +447,54 @@ void timely_flow_depart(struct timely_flow *flow,
 }
 EXPORT_SYMBOL_GPL(timely_flow_depart);
 
+/* Estimate when a skipped segment, which ends at @end_seq, departed, from the recorded departures
+ * before and after it: @before and @departure, which becomes the estimate. A time of 0 is unknown.
+ * A segment is skipped only within keep_ns / TIMELY_DEPARTURES of the recorded departure before it.
+ * Return: whether there is an estimate.
+ */
+static bool flow_estimate(const struct timely_flow *flow, const struct timely_departure *before,
+			  u32 end_seq, struct timely_departure *departure)
+{
+	u64 most_ns = READ_ONCE(flow->keep_ns) / TIMELY_DEPARTURES;
+	u64 gap_ns;
+
+	if (!before->time_ns || departure->time_ns < before->time_ns)
+		return false;
+	gap_ns = min_t(u64, departure->time_ns - before->time_ns, U32_MAX);
+	gap_ns = div_u64(gap_ns * (end_seq - before->end_seq),
+			 departure->end_seq - before->end_seq);
+	departure->time_ns = before->time_ns + min(gap_ns, most_ns);
+	departure->bytes = 0;
+	return true;
+}
+
 /**
  * timely_flow_departure() - find when a pacing segment was passed to the device
  * @flow: the entry
  * @read: the reader's position: low 8 bits of the index of the last departure found; initially 0
+ * @done_seq: the caller has used the departures of data before this sequence number, or does not
+ *	need them any more
  * @end_seq: sequence number after the last byte of the segment
  * @now_ns: current time, CLOCK_MONOTONIC
- * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined
+ * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined. If
+ *	the time is an estimate, bytes is 0
  *
  * The search begins after the last departure found: segments are mostly acknowledged in the order
  * of departure.
  *
+ * If many segments are in flight and an ACK acknowledges many of them, the last one is one of those
+ * whose departures were skipped. If this was so for each ACK, the connection would measure no RTT
+ * at all, and its rate would never change again. So if the ACK also acknowledges a segment whose
+ * departure was recorded and not used, the departure of @end_seq is estimated from the recorded
+ * departures before and after it.
+ *
  * Return: TIMELY_DEPARTURE_FOUND, or the reason why the departure is not known.
  */
 enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
-						   u32 end_seq, u64 now_ns,
+						   u32 done_seq, u32 end_seq, u64 now_ns,
 						   struct timely_departure *departure)
 {
+	struct timely_departure before = {};
 	u32 next = atomic_read(&flow->next);
 	/* Number of departures recorded after the last one found, as far as the ring has them. */
 	u8 since = min_t(u8, next - *read - 1, TIMELY_DEPARTURES);
@@ -481,8 +513,9 @@ enum timely_departure_result timely_flow_departure(const struct timely_flow *flo
 		departure->end_seq = READ_ONCE(entry->end_seq);
 		departure->bytes = READ_ONCE(entry->bytes);
 		smp_rmb(); /* pairs with the first smp_wmb() of timely_flow_depart() */
-		if (departure->end_seq == end_seq && departure->time_ns &&
-		    departure->time_ns == READ_ONCE(entry->time_ns)) {
+		if (departure->time_ns != READ_ONCE(entry->time_ns))
+			departure->time_ns = 0; /* written at the same time */
+		if (departure->end_seq == end_seq && departure->time_ns) {
 			*read = (s32)(i - next) < 0 ? i : i - TIMELY_DEPARTURES;
 			return TIMELY_DEPARTURE_FOUND;
 		}
@@ -490,8 +523,14 @@ enum timely_departure_result timely_flow_departure(const struct timely_flow *flo
 		 * that of @end_seq was most likely skipped, too: do not search the rest of the
 		 * ring.
 		 */
-		if (skipped && (s32)(departure->end_seq - end_seq) > 0)
-			break;
+		if (skipped && (s32)(departure->end_seq - end_seq) > 0) {
+			if (!flow_estimate(flow, &before, end_seq, departure))
+				break;
+			*read = (s32)(i - next) < 0 ? i - 1 : i - 1 - TIMELY_DEPARTURES;
+			return TIMELY_DEPARTURE_FOUND;
+		}
+		if ((s32)(departure->end_seq - done_seq) > 0)
+			before = *departure;
 	}
 	return skipped ? TIMELY_DEPARTURE_SKIPPED : TIMELY_DEPARTURE_UNKNOWN;
 }
