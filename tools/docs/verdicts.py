@@ -37,8 +37,9 @@ Costs beside these: [an ACK](results.md#what-an-ack-costs) takes more CPU cycles
 [lose goodput](reproductions-timestamps.md). The rows are a selection: [hostile networks](hostile-networks.md) and the
 [reproductions](reproductions.md) have more, each with its verdict.
 
-The losses have three causes. New connections and large messages start from a low rate and yield to others, so churning traffic
-with many large messages takes longer. Loss-based congestion control in the same queue takes most of the port, because timely
+The losses have three causes. New connections and large messages started from a low rate and yielded to others, so churning traffic
+with many large messages took longer; these rows are of commit 2366433, and [messages that come and
+go](results.md#messages-that-come-and-go) are newer. Loss-based congestion control in the same queue takes most of the port, because timely
 reacts to the queue that the others build. And where a policer drops packets without a queue, RTTs do
 not show what a connection may send.
 """
