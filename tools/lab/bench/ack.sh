@@ -33,6 +33,7 @@ die() { say "$*"; exit 1; }
 words() { echo "$1" | tr ',' ' '; }
 
 . "$here/large-pages.sh"
+. "$here/module.sh"
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -49,11 +50,7 @@ done
 
 # Remove variables that a calling make passes on.
 unset OUT MAKEFLAGS MFLAGS
-case $kernel in
-/*)	;;
-native)	kernel=$("$here/kernel.sh") || die "cannot build the kernel, see above" ;;
-*)	kernel=$("$lab/uml/build.sh" "$kernel") || die "cannot build the kernel, see above" ;;
-esac
+kernel=$(bench_kernel "$kernel") || exit 1
 # Compile modules with the flags that kernel.sh compiled the kernel with.
 KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
 export KCFLAGS
@@ -61,14 +58,8 @@ export KCFLAGS
 make -s -C "$top/tools/tc" || die "cannot build the plugin for tc, see above"
 
 build=$top/build/ack-module/$(basename "$kernel")
-mkdir -p "$build" "$out"
-for file in Kbuild native.h ack_bench.c; do
-	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
-done
-make -C "$kernel" ARCH=um M="$build" TIMELY="$top" modules >"$build/build.log" 2>&1 || {
-	tail -n 20 "$build/build.log" >&2
-	die "cannot build ack_bench, log: $build/build.log"
-}
+mkdir -p "$out"
+bench_module ack_bench "$kernel" "$build"
 
 raw=$out/raw.jsonl
 : >"$raw"

@@ -30,6 +30,7 @@ die() { say "$*"; exit 1; }
 words() { echo "$1" | tr ',' ' '; }
 
 . "$here/large-pages.sh"
+. "$here/module.sh"
 
 while [ $# -gt 0 ]; do
 	case $1 in
@@ -49,14 +50,8 @@ unset OUT MAKEFLAGS MFLAGS
 kernel=$("$lab/uml/build.sh" base) || die "cannot build the kernel, see above"
 modules=$("$lab/modules.sh" base) || die "cannot build the modules, see above"
 
-mkdir -p "$build" "$out"
-for file in Kbuild native.h qdisc_bench.c; do
-	cmp -s "$here/$file" "$build/$file" || cp "$here/$file" "$build/$file"
-done
-make -C "$kernel" ARCH=um M="$build" modules >"$build/build.log" 2>&1 || {
-	tail -n 20 "$build/build.log" >&2
-	die "cannot build qdisc_bench, log: $build/build.log"
-}
+mkdir -p "$out"
+bench_module qdisc_bench "$kernel" "$build"
 
 timely=
 case ,$qdiscs, in
