@@ -14,7 +14,7 @@
 #include "ingress.h"
 
 /* The share is averaged over about this time: several round trips, and less than a long message
- * takes. Values from 20 us to 200 us give the same completion times.
+ * takes.
  */
 #define INGRESS_MEAN_NS		100000U
 /* A longer period counts as this, so that products fit in 64 bits. */
