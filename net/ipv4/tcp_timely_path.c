@@ -128,7 +128,6 @@ static void timely_set_link(struct sock *sk, struct timely_link *link)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_path_state *path = &ts->flow->path;
 	bool counted = ts->counted;
-	struct timely_load *load;
 
 	if (path->link == link)
 		return;
@@ -136,11 +135,8 @@ static void timely_set_link(struct sock *sk, struct timely_link *link)
 		timely_uncount_sender(sk);
 	timely_link_put(path->link);
 	path->link = timely_link_get(link);
-	load = counted ? timely_load(sk) : NULL;
-	if (load) {
-		ts->counted = 1;
-		atomic_inc(&load->senders);
-	}
+	if (counted)
+		timely_count_sender(sk);
 }
 
 /* Find the connection's link and the rate of the link. The lookup is repeated only if the device of
