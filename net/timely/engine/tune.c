@@ -33,14 +33,10 @@
 /* The serialization of a segment at the link rate takes at most
  *  - 5 us, because N connections queue about sqrt(N) segments;
  *  - a third of the base RTT, because otherwise two connections that fill a port do not share the
- *    port evenly;
- *  - 1.25 us, or the time for 16 KB if that is more: larger segments save no CPU time. This limit
- *    is the lowest above 25 Gb/s.
+ *    port evenly.
  */
 #define TUNE_SEGMENT_NS		5000U
 #define TUNE_SEGMENT_SHARE	3	/* of the base RTT */
-#define TUNE_SEGMENT_FAST_NS	1250U
-#define TUNE_SEGMENT_FAST_BYTES	16384U
 
 /* Target delay of a single connection: the longer of TUNE_QUEUE_PACKETS packets and TUNE_QUEUE_NS,
  * because timestamps and timers of hosts have errors of this size. With N connections the target
@@ -127,9 +123,7 @@ static u32 tune_segment_packets(const struct timely_params *params, u32 kbps, u3
 	u32 base_ns = params->min_rtt_ns;
 	u32 ns = min(base_ns / TUNE_SEGMENT_SHARE, TUNE_SEGMENT_NS);
 	u32 packet = mss + TUNE_HEADERS;
-	u32 fast = max(tune_packets(TUNE_SEGMENT_FAST_NS, kbps, packet),
-		       TUNE_SEGMENT_FAST_BYTES / packet);
-	u32 packets = min(tune_packets(ns, kbps, packet), fast);
+	u32 packets = tune_packets(ns, kbps, packet);
 
 	if (params->rule > TIMELY_RULE_TARGET_DELAY)
 		return 1;
