@@ -138,8 +138,8 @@ static void tune__values_for_the_testbed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, params.min_rtt_ns, 20000);
 	/* 5 us are 6250 bytes: four packets. */
 	KUNIT_EXPECT_EQ(test, params.segment_bytes, 4 * MSS);
-	/* Three packets are less than 4 us. */
-	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000);
+	/* Three packets are less than 4 us. A segment is 4 * 1538 * .8 ns. */
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000 + 4921);
 	/* Half of the segment's 4921 ns at 10 Gb/s, times sqrt(10) = 3.162 for 1 Gb/s. */
 	KUNIT_EXPECT_EQ(test, params.rtt_ref_1g_ns, 7780);
 	KUNIT_EXPECT_EQ(test, params.t_high_ns, 8 * 20000 + 40 * 1230);
@@ -185,6 +185,10 @@ static void tune__is_gentler_where_rates_lag(struct kunit *test)
 	/* Segments are half as long, and TUNE_LAG_QUEUE is 3; the product is rounded. */
 	KUNIT_EXPECT_LE(test, lag.rtt_ref_1g_ns, soon.rtt_ref_1g_ns * 3 / 2 + 5);
 	KUNIT_EXPECT_GE(test, lag.rtt_ref_1g_ns + 5, soon.rtt_ref_1g_ns * 3 / 2);
+	/* The target delay has 5 us for a segment at most: half of it here. */
+	KUNIT_EXPECT_EQ(test, lag.rtt_ref_ns, 20000 + 4000 + 2460);
+	lag.rtt_ref_ns = soon.rtt_ref_ns;
+	lag.t_low_ns = soon.t_low_ns;
 	lag.beta_ppm = soon.beta_ppm;
 	lag.segment_bytes = soon.segment_bytes;
 	lag.rtt_ref_1g_ns = soon.rtt_ref_1g_ns;
@@ -332,7 +336,7 @@ static void tune__values_for_swift(struct kunit *test)
 	struct timely_path path = { .base_rtt_ns = 20000, .link_kbps = 10000000, .mss = MSS };
 	struct timely_params params = tuned_preset("swift", &path);
 
-	/* Ten packets in 20 us; a packet per segment; the base target of the default rule */
+	/* Ten packets in 20 us; a packet per segment; a base target of 4 us */
 	KUNIT_EXPECT_EQ(test, params.first_rate_kbps, 10 * MSS * 8 / 20 * 1000);
 	KUNIT_EXPECT_EQ(test, params.segment_bytes, MSS);
 	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000);

@@ -83,7 +83,8 @@
  * what it receives, at the port towards the host. The RTT does not tell this wait from a queue in
  * front of the data sent. A connection that took it for one would leave the link unused. So q0 is
  * higher by q0 * u^2, where u is the share of its link rate at which the host has received lately
- * (ingress.c).
+ * (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does not know
+ * what the receiver sends, so tune.c adds a segment to q0 for all connections.
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
