@@ -12,8 +12,8 @@ from timelylab.ideal import Fair, Message, Network, ShortestFirst
 from timelylab.scenario import load_scenario
 
 # Four hosts with links of 8 Gb/s: a byte takes a ns. The delay is 1000 ns.
-NET = Network(hosts=5, gbit=8, delay_ns=1000, mtu=1500, leaf_hosts=0, leaf_capacity=math.inf,
-              reply=False, connect=False)
+NET = Network(hosts=5, gbit=8, delay_ns=1000, mtu=1500, headers=14, stored=False, leaf_hosts=0,
+              leaf_capacity=math.inf, reply=False, connect=False)
 CLOS = NET._replace(hosts=6, leaf_hosts=2, leaf_capacity=1.5)
 # A message of ten full frames, and the time of its frames.
 SIZE, WORK = 14_480, 15_140
@@ -42,6 +42,15 @@ class Alone(unittest.TestCase):
         net = NET._replace(connect=True)
         self.assertEqual(ideal.alone_ns(net, SIZE), 2 * 1074 + 66 + WORK + 1000)
 
+    def test_stored(self) -> None:
+        """On the bed of NICs a frame has 90 bytes of headers, and its switch stores each frame."""
+        net = NET._replace(headers=38, stored=True)
+        for size, wire in ((1, 2 * 91), (1448, 2 * 1538), (1449, 2 * 1538 + 91)):
+            self.assertEqual(ideal.alone_ns(net, size), wire + 1000)
+        self.assertEqual(ideal.times(net, [(0, 1449, 1, 2)], Fair), [2 * 1538 + 91 + 1000])
+        self.assertEqual(ideal.alone_ns(net._replace(connect=True), 1),
+                         2 * (1000 + 2 * 98) + 90 + 2 * 91 + 1000)
+
     def test_narrow_leaf(self) -> None:
         """A leaf with less capacity than a host limits messages to other leafs only."""
         net = CLOS._replace(leaf_capacity=.5)
@@ -51,9 +60,9 @@ class Alone(unittest.TestCase):
     def test_networks(self) -> None:
         """The networks of two scenarios. In the Clos the leafs' links are never a limit."""
         net = ideal.network_of(load_scenario("onramp-websearch"), False, 4)
-        self.assertEqual(net, Network(11, 10, 8100, 1500, 0, math.inf, False, False))
+        self.assertEqual(net, Network(11, 10, 8100, 1500, 14, False, 0, math.inf, False, False))
         net = ideal.network_of(load_scenario("clos"), True, 1)
-        self.assertEqual(net, Network(16, 10, 8100, 1500, 4, 4, True, False))
+        self.assertEqual(net, Network(16, 10, 8100, 1500, 14, False, 4, 4, True, False))
         self.assertEqual(ideal.links_of(net, 1, 16), (0, 31))
         self.assertEqual(ideal.alone_ns(net, 65_536), 2 * (45 * 1211 + int(442 * .8) + 8100))
 

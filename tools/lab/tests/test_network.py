@@ -118,6 +118,16 @@ class Script(unittest.TestCase):
         self.assertEqual(script(own, seed=2), script(own, seed=2))
         self.assertNotEqual(script(own, seed=2), script(own, seed=3))
 
+    def test_buffers_of_nics(self) -> None:
+        """The buffer is the port's ring, or with a fabric a qdisc, which can mark packets."""
+        own: Scenario = scenario() | {"nic": {}}
+        self.assertIn("ethtool -G s1 tx 66\n", script(own, "dctcp"))
+        self.assertIn("dev s1 root handle 1: pfifo limit 1\n", script(own, "dctcp"))
+        own["topology"] = own["topology"] | {"fabric": "all-to-all", "servers": 0}
+        self.assertIn("ethtool -G h1 tx 2\n", script(own))
+        self.assertIn("dev h1 root handle 1: bfifo limit 100000\n", script(own))
+        self.assertIn("dev h1 root handle 1: red limit 100000 min 30000", script(own, "dctcp"))
+
 
 class Faults(unittest.TestCase):
     """Faults of paths"""

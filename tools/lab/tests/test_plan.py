@@ -122,11 +122,14 @@ class Rest(unittest.TestCase):
             self.assertEqual(own_plan.count(f"net/ipv4/tcp_ecn value={int(cc == 'dctcp')}"), 3)
 
     def test_samples(self) -> None:
-        """The port to the server is sampled, on the bed of NICs by its ring."""
+        """The port to the server is sampled, on the bed of NICs by its ring if that is the buffer."""
         self.assertEqual(lines_of(scenario(), "queue"),
                          [{"ns": "sw", "dev": "s1", "handle": "1", "every": "50000"}])
         queue, = lines_of(scenario() | {"nic": {}}, "queue")
         self.assertEqual(queue["ring"], "/run/sys/sw/class/net/s1/hwnic/tx_queue")
+        own: Scenario = scenario() | {"nic": {}}
+        own["topology"] = own["topology"] | {"fabric": "all-to-all", "servers": 0}
+        self.assertNotIn("ring", lines_of(own, "queue")[0])
 
     def test_workload(self) -> None:
         """The mean time between messages makes the load."""

@@ -92,6 +92,12 @@ class Check(unittest.TestCase):
             with self.assertRaisesRegex(ScenarioError, f"path.{key} needs a scenario with"):
                 path_settings(own | {"path": {key: 1}})
 
+    def test_clos_of_nics(self) -> None:
+        """The bed of NICs has no Clos."""
+        bad: Scenario = scenarios.load_scenario("clos") | {"nic": {}}
+        with self.assertRaisesRegex(LabError, "has one switch"):
+            scenarios.check(bad)
+
 
 class Read(unittest.TestCase):
     """load_scenario(): files, --set and --module-param."""

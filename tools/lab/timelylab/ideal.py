@@ -18,6 +18,10 @@ TCP with timestamps. netem rounds the time of each frame down to a ns, as wire_n
 takes the same time again. A message on a new connection (pool = 0) first waits for the handshake:
 a SYN one way and a SYN-ACK back, of 74 bytes each, and data leaves behind the handshake's last ACK.
 
+On the bed of NICs (see nicbed.py) a frame has 24 more bytes on the wire, and the switch sends a
+frame on only when it has the whole frame. So the last byte arrives later by the time of the
+message's largest frame.
+
 The time alone is the least time of any sender. TCP takes longer, even on an idle network, because
 connections start with a small window or a low rate.
 
@@ -44,9 +48,9 @@ from typing import NamedTuple
 
 from .clos import hosts_per_leaf, is_clos
 from .common import Scenario
-from .topology import ETHERNET, TCP_HEADERS
+from .topology import TCP_HEADERS, link_headers
 
-SYN, ACK = 74, 66               # bytes of these frames
+SYN, ACK = 60, 52               # bytes of these packets
 
 # A message: arrival at the sender in ns, size in bytes, numbers of sender and receiver (from 1).
 Message = tuple[int, int, int, int]
@@ -60,6 +64,8 @@ class Network(NamedTuple):
     gbit: float                 # rate of a host's link
     delay_ns: float             # of a host's link
     mtu: int
+    headers: int                # bytes of a frame besides the packet
+    stored: bool                # the switch sends a frame on when it has the whole frame
     leaf_hosts: int             # hosts below each leaf; 0: one switch
     leaf_capacity: float        # of a leaf's links to the spines, in links of hosts
     reply: bool
@@ -73,27 +79,35 @@ def network_of(scenario: Scenario, reply: bool, pool: int) -> Network:
     if is_clos(topo):
         leaf_hosts = hosts_per_leaf(topo)
         capacity = topo["spines"] * topo["uplink_gbit"] / topo["host_gbit"]
-    return Network(topo["hosts"], topo["host_gbit"], topo["delay_ns"], topo["mtu"], leaf_hosts,
-                   capacity, reply, pool == 0)
+    return Network(topo["hosts"], topo["host_gbit"], topo["delay_ns"], topo["mtu"],
+                   link_headers(scenario), "nic" in scenario, leaf_hosts, capacity, reply,
+                   pool == 0)
 
 
 def frame_ns(net: Network, size: int) -> int:
-    """Time of a frame on a host's link."""
-    return int(size * 8 / net.gbit)
+    """Time of the frame of a packet on a host's link."""
+    return int((size + net.headers) * 8 / net.gbit)
 
 
 def wire_ns(net: Network, size: int) -> int:
     """Time of a message's frames on a host's link, one way."""
-    payload, headers = net.mtu - TCP_HEADERS, TCP_HEADERS + ETHERNET
+    payload = net.mtu - TCP_HEADERS
     full, rest = divmod(size, payload)
-    return full * frame_ns(net, net.mtu + ETHERNET) + (frame_ns(net, rest + headers) if rest else 0)
+    return full * frame_ns(net, net.mtu) + (frame_ns(net, rest + TCP_HEADERS) if rest else 0)
+
+
+def latency_ns(net: Network, size: int) -> float:
+    """Time from when a message's last byte has left the sender until it has arrived."""
+    largest = min(size + TCP_HEADERS, net.mtu)
+    return net.delay_ns + (frame_ns(net, largest) if net.stored else 0)
 
 
 def connect_ns(net: Network) -> float:
     """Time from the arrival of a message until its data may leave."""
     if not net.connect:
         return 0
-    return 2 * (net.delay_ns + frame_ns(net, SYN)) + frame_ns(net, ACK)
+    hops = 2 if net.stored else 1
+    return 2 * (net.delay_ns + hops * frame_ns(net, SYN)) + frame_ns(net, ACK)
 
 
 def links_of(net: Network, sender: int, receiver: int) -> Links:
@@ -119,7 +133,7 @@ def alone_ns(net: Network, size: int, sender: int = 1, receiver: int = 2) -> flo
     """The time of a message that is alone on the network, see above."""
     slowest = 1. if len(links_of(net, sender, receiver)) == 2 else min(1., net.leaf_capacity)
     directions = 2 if net.reply else 1
-    return connect_ns(net) + directions * (wire_ns(net, size) / slowest + net.delay_ns)
+    return connect_ns(net) + directions * (wire_ns(net, size) / slowest + latency_ns(net, size))
 
 
 # --- sharing of links ---------------------------------------------------------
@@ -297,11 +311,12 @@ def times(net: Network, messages: Sequence[Message], sharing: type[Sharing],
         network.advance(now)
         if network.finish <= now:
             rank = network.end()
+            arrived = now + latency_ns(net, messages[order[rank]][1])
             if net.reply and not replied[rank]:
                 replied[rank] = 1
-                heapq.heappush(starts, (now + net.delay_ns, rank))
-            elif now + net.delay_ns <= end:
-                out[order[rank]] = now + net.delay_ns - messages[order[rank]][0]
+                heapq.heappush(starts, (arrived, rank))
+            elif arrived <= end:
+                out[order[rank]] = arrived - messages[order[rank]][0]
         while starts and starts[0][0] <= now:
             _, rank = heapq.heappop(starts)
             _, size, sender, receiver = messages[order[rank]]

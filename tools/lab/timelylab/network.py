@@ -7,13 +7,12 @@ host's root qdisc stays free for the qdisc under test. veth does no GRO: a serve
 and acknowledges every second packet, as with a NIC that has no interrupt moderation. NAPI's GRO
 would change nothing, as in virtual time NAPI polls before the next packet has arrived.
 """
-import math
 import os
 
 from . import clos, faults, nicbed, onramp
 from .cell import has_ecn, host_qdisc, module_files, nic_of
 from .common import TOP, Scenario, Table
-from .topology import End, ends, frame_bytes, is_host, is_receiver
+from .topology import End, ends, frame_bytes, is_host, is_receiver, red_options
 
 TC_PLUGIN = os.path.join(TOP, "build/tc")
 # The kernel notices the carrier of further devices only 1 s later.
@@ -27,7 +26,7 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
     if not nic:
         return setup_script(scenario, cc, seed, modules)
     return nicbed.setup_script(scenario["topology"], nic, seed, host_qdisc(scenario, cc),
-                               load_lines(scenario, cc, modules), hwnic)
+                               has_ecn(scenario, cc), load_lines(scenario, cc, modules), hwnic)
 
 
 def setup_script(scenario: Scenario, cc: str, seed: int, modules: str) -> str:
@@ -111,12 +110,10 @@ def switch_lines(scenario: Scenario, cc: str, switch: str) -> list[str]:
 
 
 def port_lines(scenario: Scenario, dev: str, gbit: float, mark: bool) -> list[str]:
-    """tc commands of a port with a buffer; with mark the port is a DCTCP switch's.
+    """tc commands of a port with a buffer.
 
     The token bucket's burst is two frames. At 100 Gb/s two frames give a rate 8 % too low, because
-    the unit of tbf's clock is 64 ns, half of a frame's time. A DCTCP switch marks packets above an
-    instantaneous queue of mark_bytes: red gets the least burst that tc accepts, with which the
-    average queue has the least memory.
+    the unit of tbf's clock is 64 ns, half of a frame's time. With mark the port is a DCTCP switch's.
     """
     topo, path = scenario["topology"], faults.settings(scenario)
     if path["police_gbit"]:
@@ -128,8 +125,5 @@ def port_lines(scenario: Scenario, dev: str, gbit: float, mark: bool) -> list[st
     if path["ack_dscp"]:
         return lines + faults.priority(path, topo, dev)
     if mark:
-        k = topo["mark_bytes"]
-        lines.append(f"qdisc add dev {dev} parent 1:1 handle 2: red limit {topo['buffer_bytes']} "
-                     f"min {k} max {k + frame} probability 1 avpkt {frame} "
-                     f"burst {math.ceil(k / frame)} bandwidth {gbit}gbit ecn")
+        lines.append(f"qdisc add dev {dev} parent 1:1 handle 2: red {red_options(topo, gbit)}")
     return lines

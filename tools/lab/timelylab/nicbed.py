@@ -5,16 +5,19 @@
 
 Every link is a pair of test NICs (drivers/net/hwnic), each NIC with a clock of its own. The
 sender of a frame serialises the frame. The other bed delays a frame by delay_ns before the
-switch; here each link has half of delay_ns, so that RTTs of both beds compare. The ring of the
-port to a server is the switch's buffer. The switch has no interrupt moderation and merges no
-packets.
+switch; here each link has half of delay_ns, so that RTTs of both beds compare. A host's NIC stops
+the host's qdisc when it has enough to send (byte queue limits), which veth devices never do. The
+switch has no interrupt moderation and merges no packets.
+
+The ring of the port to a server is the switch's buffer. With fabric = "all-to-all" each host's port
+has a ring of two frames, and its buffer is a qdisc, which can also mark packets.
 """
 import os
 import random
 import subprocess
 
 from .common import MS, TOP, Scenario, Table
-from .topology import End, ends, frame_bytes, is_host
+from .topology import End, ends, frame_bytes, is_host, red_options
 
 HWNIC = os.path.join(TOP, "drivers/net/hwnic")
 # The keys of [nic], and their defaults.
@@ -34,8 +37,9 @@ DEFAULTS: Table = {
     "trace_filter": "",         # the trace events to keep, as the kernel's filters are written
     "quiet": [],                # hosts without jitter and interrupt moderation
 }
-# Frames in the ring of a port that has no queue.
+# Frames in the ring of a port that has no queue, and of a port whose queue is a qdisc.
 RING = 4096
+RING_BELOW_QDISC = 2
 
 
 def sysfs(namespace: str, dev: str) -> str:
@@ -43,9 +47,23 @@ def sysfs(namespace: str, dev: str) -> str:
     return f"/run/sys/{namespace}/class/net/{dev}/hwnic"
 
 
-def buffer_frames(topo: Table) -> int:
-    """The switch's buffer in frames."""
-    return int(topo["buffer_bytes"] // frame_bytes(topo))
+def has_qdiscs(topo: Table) -> bool:
+    """Are the buffers of the switch's ports qdiscs? Otherwise they are rings."""
+    return "fabric" in topo
+
+
+def port_ring(topo: Table, name: str) -> int:
+    """Frames in the ring of the switch's port to an end."""
+    if has_qdiscs(topo):
+        return RING_BELOW_QDISC
+    return RING if is_host(name) else int(topo["buffer_bytes"] // frame_bytes(topo))
+
+
+def port_qdisc(topo: Table, gbit: float, mark: bool) -> str:
+    """The qdisc of the switch's port to an end. A ring that is the buffer needs none above it."""
+    if not has_qdiscs(topo):
+        return "pfifo limit 1"
+    return f"red {red_options(topo, gbit)}" if mark else f"bfifo limit {topo['buffer_bytes']}"
 
 
 def build(kernel: str) -> str:
@@ -59,7 +77,6 @@ def device_lines(topo: Table, nic: Table, end: End) -> list[str]:
     """Commands that make the pair of NICs of one end, with link rate, ring and moderation."""
     name, speed = end.name, int(end.gbit * 1000)
     rx_usecs = 0 if name in nic["quiet"] else nic[prefix(name) + "rx_usecs"]
-    ring = RING if is_host(name) else buffer_frames(topo)
     inside, outside = f"nsenter --net=/run/netns/{name}", "nsenter --net=/run/netns/sw"
     return [f"ip netns add {name}", f"ip link add x-{name} type hwnic",
             f"ip link set x-{name} netns {name} name eth0",
@@ -68,7 +85,7 @@ def device_lines(topo: Table, nic: Table, end: End) -> list[str]:
             f"{inside} mount -t sysfs sys /run/sys/{name}",
             f"{inside} ethtool -s eth0 speed {speed} duplex full autoneg off",
             f"{outside} ethtool -s {name} speed {speed} duplex full autoneg off",
-            f"{outside} ethtool -G {name} tx {ring}",
+            f"{outside} ethtool -G {name} tx {port_ring(topo, name)}",
             f"{outside} ethtool --set-priv-flags {name} bql off",
             f"{outside} ethtool -K {name} gro off tso off gso off",
             f"{inside} ethtool -C eth0 rx-usecs {rx_usecs} rx-frames {0 if rx_usecs else 1}"]
@@ -92,10 +109,10 @@ def attribute_lines(topo: Table, nic: Table, rng: random.Random, name: str) -> l
            [f"echo {topo['delay_ns'] // 2} >{sysfs('sw', name)}/delay_ns"]
 
 
-def address_lines(topo: Table, end: End, qdisc: str) -> list[str]:
+def address_lines(topo: Table, end: End, qdisc: str, mark: bool) -> list[str]:
     """Commands that set addresses, routes and qdiscs of one link.
 
-    The switch's port drops a packet that finds the ring full.
+    The switch's port drops a packet that finds its buffer full.
     """
     name, net = end.name, end.network
     lines = [f"ip -n {name} addr add {net}.1/24 dev eth0",
@@ -103,7 +120,7 @@ def address_lines(topo: Table, end: End, qdisc: str) -> list[str]:
              f"ip -n sw addr add {net}.254/24 dev {name}",
              f"ip -n sw link set {name} mtu {topo['mtu']} up",
              f"ip -n {name} route add default via {net}.254",
-             f"tc -n sw qdisc replace dev {name} root handle 1: pfifo limit 1"]
+             f"tc -n sw qdisc replace dev {name} root handle 1: {port_qdisc(topo, end.gbit, mark)}"]
     if is_host(name) or qdisc != "fq":
         lines.append(f"tc -n {name} qdisc replace dev eth0 root {qdisc}")
     return lines
@@ -157,16 +174,20 @@ def keep_lines(nic: Table) -> list[str]:
     return lines
 
 
-def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, loads: list[str],
+def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loads: list[str],
                  hwnic: str) -> str:
-    """The guest's script. loads: lines that load modules; hwnic: the driver's directory."""
+    """The guest's script.
+
+    qdisc: of the hosts; mark: the switch marks packets; loads: lines that load modules; hwnic: the
+    driver's directory.
+    """
     rng = random.Random(seed * 1000)
     lines = ["set -e", f"insmod {hwnic}/hwnic.ko", *loads, "ip netns add sw",
              "mkdir -p /run/sys/sw",
              "nsenter --net=/run/netns/sw mount -t sysfs sys /run/sys/sw"]
     for end in ends(topo):
         lines += device_lines(topo, nic, end) + attribute_lines(topo, nic, rng, end.name) + \
-            address_lines(topo, end, qdisc)
+            address_lines(topo, end, qdisc, mark)
     lines += watch_lines(nic) + ['"$1" "$2" "$3"'] + keep_lines(nic)
     return "\n".join(lines + [""])
 

@@ -156,6 +156,7 @@ def sample_lines(scenario: Scenario) -> list[str]:
     """Lines for [sample]: the ports whose queue is sampled, and how often connections are."""
     sample, lines = scenario["sample"], []
     for ns, dev, _ in clos.buffered_ports(scenario["topology"]):
-        ring = f" ring={nicbed.sysfs('sw', dev)}/tx_queue" if "nic" in scenario else ""
+        in_ring = "nic" in scenario and not nicbed.has_qdiscs(scenario["topology"])
+        ring = f" ring={nicbed.sysfs('sw', dev)}/tx_queue" if in_ring else ""
         lines.append(f"queue ns={ns} dev={dev} handle=1 every={sample['queue_us'] * 1000}{ring}")
     return lines + [f"flows every={sample['flows_ms'] * MS}"]

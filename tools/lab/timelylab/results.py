@@ -10,7 +10,7 @@ from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
 from .scenario import connections, host_range, window_ns
 from .series import bulk_flows, queue_delay_points, window_rtts
-from .topology import ends, frame_bytes, is_receiver, payload_bytes
+from .topology import ends, is_receiver, link_headers, payload_bytes
 
 # Completion times whose gain is a figure, too: of "request_us.p99" as "gain.request_us_p99".
 GAINS = [f"request_us.{part}" for part in ("avg", "p50", "p90", "p95", "p99")] + \
@@ -55,13 +55,9 @@ def edges(times: Sequence[int], start: int, end: int) -> tuple[int, int]:
 
 
 def carries_gbit(scenario: Scenario) -> float:
-    """Payload that the receivers' links can carry, in Gb/s.
-
-    On the bed of veth devices tc counts a frame with its Ethernet header; on the bed of NICs a frame
-    has preamble, checksum and gap, too.
-    """
+    """Payload that the receivers' links can carry, in Gb/s."""
     topo = scenario["topology"]
-    frame = topo["mtu"] + 38 if "nic" in scenario else frame_bytes(topo)
+    frame = topo["mtu"] + link_headers(scenario)
     rates = sum(end.gbit for end in ends(topo) if is_receiver(topo, end.name))
     return float(rates * payload_bytes(topo) / frame)
 

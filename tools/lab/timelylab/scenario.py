@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import faults, nicbed, onramp, workload
+from . import clos, faults, nicbed, onramp, workload
 from .common import LAB, MS, LabError, Scenario, Table
 
 SCENARIOS = os.path.join(LAB, "scenarios")
@@ -140,6 +140,8 @@ def check(scenario: Scenario) -> None:
         check_table(section, table, whole)
     if "workload" in scenario:
         workload.settings(scenario)
+    if "nic" in scenario and clos.is_clos(scenario["topology"]):
+        raise LabError('the bed of [nic] has one switch: fabric = "clos" needs a scenario without it')
     sample, run = scenario["sample"], scenario["run"]
     for key in ("warmup_ms", "measure_ms"):
         if run[key] % sample["flows_ms"]:

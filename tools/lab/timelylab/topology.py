@@ -4,13 +4,15 @@
 Hosts are h1, h2, ..., servers are s1, s2, ... Both are called ends. Each end is a network
 namespace with one device, eth0, and a network of its own.
 """
+import math
 from typing import NamedTuple
 
-from .common import Table
+from .common import Scenario, Table
 
 
 TCP_HEADERS = 52                # bytes of IP and TCP with timestamps
 ETHERNET = 14                   # bytes of the Ethernet header, which tc counts
+WIRE = 24                       # bytes of a frame's preamble, checksum and gap, which tc does not count
 
 
 class End(NamedTuple):
@@ -59,3 +61,22 @@ def frame_bytes(topo: Table) -> int:
 def payload_bytes(topo: Table) -> int:
     """Payload of the largest frame."""
     return int(topo["mtu"] - TCP_HEADERS)
+
+
+def link_headers(scenario: Scenario) -> int:
+    """Bytes of a frame besides the IP packet, as the rates of links count them.
+
+    On the bed of veth devices tc counts frames; on the bed of NICs everything on the wire counts.
+    """
+    return ETHERNET + (WIRE if "nic" in scenario else 0)
+
+
+def red_options(topo: Table, gbit: float) -> str:
+    """Options of the qdisc red with which a port marks packets as a DCTCP switch does.
+
+    The switch marks packets above an instantaneous queue of mark_bytes: red gets the least burst
+    that tc accepts, with which the average queue has the least memory.
+    """
+    k, frame = topo["mark_bytes"], frame_bytes(topo)
+    return (f"limit {topo['buffer_bytes']} min {k} max {k + frame} probability 1 avpkt {frame} "
+            f"burst {math.ceil(k / frame)} bandwidth {gbit}gbit ecn")

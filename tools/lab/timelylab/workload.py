@@ -12,7 +12,7 @@ from collections.abc import Container, Iterable
 
 from .common import LAB, MS, Figures, Raw, Scenario, ScenarioError, Table
 from .samples import spread
-from .topology import frame_bytes, payload_bytes
+from .topology import link_headers, payload_bytes
 
 # The keys of [workload], and their defaults.
 DEFAULTS: Table = {
@@ -65,7 +65,8 @@ def every_ns(scenario: Scenario) -> float:
     The load is the mean over on-times and off-times.
     """
     load, topo = settings(scenario), scenario["topology"]
-    payload_per_ns = topo["host_gbit"] * payload_bytes(topo) / frame_bytes(topo) / 8
+    frame = topo["mtu"] + link_headers(scenario)
+    payload_per_ns = topo["host_gbit"] * payload_bytes(topo) / frame / 8
     size = mean_size(load["sizes"]) * (2 if load["reply"] else 1)
     on, off = (load["on_us"], load["off_us"]) if load["on_us"] else (1, 0)
     return float(size / (load["load"] * topo["hosts"] * payload_per_ns) * on / (on + off))
