@@ -345,7 +345,8 @@ static bool target_change(double *delta, double *slack)
 	double rate = now.before.rate_fp * U, beta = cfg->beta_q16 * U;
 	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate);
 	/* Data in the other direction raise the target delay, and its uncertainty, too. */
-	double raised = 1 + pow(now.c.ingress_q16 * U, 2), blur = (extra * 0.001 + 2) * raised + 1;
+	double square = pow(now.c.ingress_q16 * U, 2), raised = 1 + square + square * square;
+	double blur = (extra * 0.001 + 2) * raised + 2;
 	double aim = max(min(now.p.rtt_ref_ns + extra, 1e9) - now.p.min_rtt_ns, 0.0) * raised;
 	double q = target_queue(), q0 = aim +
 		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.start_kb / 128);

@@ -82,9 +82,9 @@
  * Data in the other direction. Where the host also receives, the ACKs for what it sends wait behind
  * what it receives, at the port towards the host. The RTT does not tell this wait from a queue in
  * front of the data sent. A connection that took it for one would leave the link unused. So q0 is
- * higher by q0 * u^2, where u is the share of its link rate at which the host has received lately
- * (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does not know
- * what the receiver sends, so tune.c adds a segment to q0 for all connections.
+ * higher by q0 * (u^2 + u^4), where u is the share of its link rate at which the host has received
+ * lately (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does
+ * not know what the receiver sends, so tune.c adds a segment to q0 for all connections.
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
@@ -397,12 +397,15 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 }
 
 /* The target delay @q0 plus the expected wait of ACKs behind data that this host receives, ns. The
- * senders of these data keep the target delay at a port that they fill, so the wait is about @q0 if
- * the link is fully used, and shorter by the square of its use if not.
+ * senders of these data keep their target delay at a port that they fill, so the wait is as long if
+ * the link is fully used, and shorter by the square of its use if not. Their target delay is longer
+ * than @q0 itself, because they receive, too: about as much as this host.
  */
 static u32 target_ingress_ns(u32 q0, u32 ingress_q16)
 {
-	return q0 + mul_u64_u64_shr((u64)q0 * ingress_q16, ingress_q16, 32);
+	u32 theirs = q0 + mul_u64_u64_shr((u64)q0 * ingress_q16, ingress_q16, 32);
+
+	return q0 + mul_u64_u64_shr((u64)theirs * ingress_q16, ingress_q16, 32);
 }
 
 /**
