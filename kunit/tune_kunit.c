@@ -138,8 +138,8 @@ static void tune__values_for_the_testbed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, params.min_rtt_ns, 20000);
 	/* 5 us are 6250 bytes: four packets. */
 	KUNIT_EXPECT_EQ(test, params.segment_bytes, 4 * MSS);
-	/* Three packets are less than 4 us. A segment is 4 * 1538 * .8 ns. */
-	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000 + 4921);
+	/* Three packets are less than 4 us, a segment is more. */
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_ns, 20000 + 4000 + 4000);
 	/* Half of the segment's 4921 ns at 10 Gb/s, times sqrt(10) = 3.162 for 1 Gb/s. */
 	KUNIT_EXPECT_EQ(test, params.rtt_ref_1g_ns, 7780);
 	KUNIT_EXPECT_EQ(test, params.t_high_ns, 8 * 20000 + 40 * 1230);
@@ -185,8 +185,7 @@ static void tune__is_gentler_where_rates_lag(struct kunit *test)
 	/* Segments are half as long, and TUNE_LAG_QUEUE is 3; the product is rounded. */
 	KUNIT_EXPECT_LE(test, lag.rtt_ref_1g_ns, soon.rtt_ref_1g_ns * 3 / 2 + 5);
 	KUNIT_EXPECT_GE(test, lag.rtt_ref_1g_ns + 5, soon.rtt_ref_1g_ns * 3 / 2);
-	/* The target delay has 5 us for a segment at most: half of it here. */
-	KUNIT_EXPECT_EQ(test, lag.rtt_ref_ns, 20000 + 4000 + 2460);
+	KUNIT_EXPECT_EQ(test, lag.rtt_ref_ns, 20000 + 4000);
 	lag.rtt_ref_ns = soon.rtt_ref_ns;
 	lag.t_low_ns = soon.t_low_ns;
 	lag.beta_ppm = soon.beta_ppm;
