@@ -661,7 +661,9 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		completion.may_rise = timely_may_rise(sk, cfg, rs, &completion,
 						      tcp_sk(sk)->delivered - delivered);
 		completion.app_limited = rs->is_app_limited;
-		completion.ingress_q16 = ts->path ? timely_ingress(sk, ack.now_ns) : 0;
+		completion.ingress_q16 = 0;
+		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
+			completion.ingress_q16 = timely_ingress(sk, ack.now_ns);
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
 		if (timely_rtt_shows_probe(sk, set, &completion))
 			timely_rate_probe(&ts->rate, &cfg->rate, &completion);
