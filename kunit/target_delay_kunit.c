@@ -617,8 +617,8 @@ static void ingress__raises_the_target(struct kunit *test)
 }
 
 /* Without data in the other direction, RTTs above min_rtt + 6 q0, 160 us, are an overload, in which
- * the rate falls faster than by four times beta. With a target delay of 3 q0, the queue of 230 us is
- * 2.83 times the target delay too long.
+ * the rate falls faster than by four times beta. With a target delay of 3 q0, the queue of 230 us
+ * is 2.83 times the target delay too long.
  */
 static void ingress__raises_the_limit_of_an_overload(struct kunit *test)
 {
