@@ -15,7 +15,7 @@ import json
 import statistics
 import sys
 
-from report import environment, markdown, read_samples, spread
+from report import environment, markdown, read_runs, read_samples, spread, write_tables
 
 TITLES = {
     "one": "One flow of 10 Gb/s each",
@@ -136,21 +136,10 @@ def main():
         profile(sys.argv[2], sys.argv[3], int(sys.argv[4]))
         return
     out = sys.argv[1]
-    with open(f"{out}/raw.jsonl", encoding="ascii") as lines:
-        runs = [json.loads(line) for line in lines]
-    facts = environment()
-    with open(f"{out}/raw.json", "w", encoding="ascii") as raw:
-        json.dump({"environment": facts, "runs": runs}, raw, indent=1)
-    text = ["# What an ACK costs", "",
-            "TSC cycles of tcp_v4_do_rcv(), median (min..max) of runs.", ""]
-    for file, title, table in tables(Results(runs)):
-        text += [f"## {title}", "", table, ""]
-        with open(f"{out}/{file}.md", "w", encoding="ascii") as part:
-            part.write(f"{title}\n\n{table}\n")
-    text.append(", ".join(f"{key}: {value}" for key, value in facts.items()))
-    with open(f"{out}/table.md", "w", encoding="ascii") as table:
-        table.write("\n".join(text) + "\n")
-    print("\n".join(text))
+    runs, facts = read_runs(out)
+    write_tables(out, ["# What an ACK costs", "",
+                       "TSC cycles of tcp_v4_do_rcv(), median (min..max) of runs."],
+                 tables(Results(runs)), facts)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import json
 import statistics
 import sys
 
-from report import environment, markdown, read_samples
+from report import environment, markdown, read_runs, read_samples, write_tables
 
 BASE = "cubic/fq"
 # Highest ratio of a sender to cubic over fq that the project aims at.
@@ -193,32 +193,20 @@ def main():
         profile(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
         return
     out = sys.argv[1]
-    with open(f"{out}/raw.jsonl", encoding="ascii") as lines:
-        runs = [json.loads(line) for line in lines]
-    facts = environment()
-    with open(f"{out}/raw.json", "w", encoding="ascii") as raw:
-        json.dump({"environment": facts, "runs": runs}, raw, indent=1)
+    runs, facts = read_runs(out)
     results = Results(runs)
-    made = [("parts", "Cycles per 1000 bytes, by part", parts_table(results)),
-            ("counts", "Events per megabyte", counts_table(results))]
+    tables = [("parts", "Cycles per 1000 bytes, by part", parts_table(results)),
+              ("counts", "Events per megabyte", counts_table(results))]
     if BASE in results.lanes:
-        made = [("sender", "Sender: ratio to cubic over fq",
-                 ratio_table(results, SENDER, goal=True)),
-                ("receiver", "Receiver: ratio to cubic over fq",
-                 ratio_table(results, RECEIVER, goal=False)),
-                ("least", "Cheapest runs: ratio to cubic over fq, sender / receiver",
-                 least_table(results))] + made
-    text = ["# What a byte costs a sender and a receiver", "",
-            "TSC cycles per byte of payload, median (min..max) of runs. ok: at most "
-            f"{TARGET} times cubic over fq; MISSED: more.", ""]
-    for file, title, table in made:
-        text += [f"## {title}", "", table, ""]
-        with open(f"{out}/{file}.md", "w", encoding="ascii") as part:
-            part.write(f"{title}\n\n{table}\n")
-    text.append(", ".join(f"{key}: {value}" for key, value in facts.items()))
-    with open(f"{out}/table.md", "w", encoding="ascii") as table:
-        table.write("\n".join(text) + "\n")
-    print("\n".join(text))
+        tables = [("sender", "Sender: ratio to cubic over fq",
+                   ratio_table(results, SENDER, goal=True)),
+                  ("receiver", "Receiver: ratio to cubic over fq",
+                   ratio_table(results, RECEIVER, goal=False)),
+                  ("least", "Cheapest runs: ratio to cubic over fq, sender / receiver",
+                   least_table(results))] + tables
+    write_tables(out, ["# What a byte costs a sender and a receiver", "",
+                       "TSC cycles per byte of payload, median (min..max) of runs. ok: at most "
+                       f"{TARGET} times cubic over fq; MISSED: more."], tables, facts)
 
 
 if __name__ == "__main__":

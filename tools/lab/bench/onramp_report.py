@@ -9,11 +9,10 @@ the median over the repeats. A ratio is computed in each repeat, with On-Ramp to
 without; tables show the median.
 """
 import collections
-import json
 import statistics
 import sys
 
-from report import environment, markdown, spread
+from report import markdown, read_runs, spread, write_tables
 
 CASES = {"one": "1 flow", "polls": "1 flow, 10 packets a poll", "many": "100 flows",
          "cold": "100 flows, cold caches"}
@@ -135,26 +134,13 @@ def single_table(results, mhz):
 
 def main():
     out = sys.argv[1]
-    with open(f"{out}/raw.jsonl", encoding="ascii") as lines:
-        runs = [json.loads(line) for line in lines]
-    facts = environment()
-    with open(f"{out}/raw.json", "w", encoding="ascii") as raw:
-        json.dump({"environment": facts, "runs": runs}, raw, indent=1)
+    runs, facts = read_runs(out)
     results = Results(runs)
-    text = ["# What On-Ramp costs", "",
-            "TSC cycles, median (min..max) of runs; of sender and receiver per packet of 1500 bytes.",
-            ""]
-    for file, title, table in (
-            ("sender", "Sender", sender_table(results)),
-            ("receiver", "Receiver", receiver_table(results)),
-            ("single", "One OR-ACK", single_table(results, float(facts["mhz"])))):
-        text += [f"## {title}", "", table, ""]
-        with open(f"{out}/{file}.md", "w", encoding="ascii") as part:
-            part.write(f"{title}\n\n{table}\n")
-    text.append(", ".join(f"{key}: {value}" for key, value in facts.items()))
-    with open(f"{out}/table.md", "w", encoding="ascii") as table:
-        table.write("\n".join(text) + "\n")
-    print("\n".join(text))
+    write_tables(out, ["# What On-Ramp costs", "", "TSC cycles, median (min..max) of runs; "
+                       "of sender and receiver per packet of 1500 bytes."],
+                 (("sender", "Sender", sender_table(results)),
+                  ("receiver", "Receiver", receiver_table(results)),
+                  ("single", "One OR-ACK", single_table(results, float(facts["mhz"])))), facts)
 
 
 if __name__ == "__main__":

@@ -205,6 +205,29 @@ def environment():
             "large_pages": os.environ.get("BENCH_LARGE_PAGES", "unknown")}
 
 
+def read_runs(out):
+    """The results in the directory out, and a description of the machine; keeps both in raw.json."""
+    with open(f"{out}/raw.jsonl", encoding="ascii") as lines:
+        runs = [json.loads(line) for line in lines]
+    facts = environment()
+    with open(f"{out}/raw.json", "w", encoding="ascii") as raw:
+        json.dump({"environment": facts, "runs": runs}, raw, indent=1)
+    return runs, facts
+
+
+def write_tables(out, head, tables, facts):
+    """Write a file for each table and one with all, and print that. tables: (file, title, table)"""
+    text = head + [""]
+    for file, title, table in tables:
+        text += [f"## {title}", "", table, ""]
+        with open(f"{out}/{file}.md", "w", encoding="ascii") as part:
+            part.write(f"{title}\n\n{table}\n")
+    text.append(", ".join(f"{key}: {value}" for key, value in facts.items()))
+    with open(f"{out}/table.md", "w", encoding="ascii") as table:
+        table.write("\n".join(text) + "\n")
+    print("\n".join(text))
+
+
 def read_symbols(kallsyms):
     symbols = []
     with open(kallsyms, encoding="ascii") as lines:
