@@ -31,6 +31,7 @@ struct flow {
 	bool may_rise;
 	bool app_limited;
 	u32 ingress_q16;
+	bool both_ways;
 	u64 delivered_fp;
 };
 
@@ -54,6 +55,7 @@ static inline enum timely_zone ack_bytes(struct flow *f, u64 gap_ns, u32 rtt_ns,
 		.may_rise = f->may_rise,
 		.app_limited = f->app_limited,
 		.ingress_q16 = f->ingress_q16,
+		.both_ways = f->both_ways,
 		.delivered_fp = f->delivered_fp,
 	};
 

@@ -633,6 +633,38 @@ static void ingress__raises_the_limit_of_an_overload(struct kunit *test)
 	expect_near(test, &f, 858333);
 }
 
+/* Data in both directions: the target delay is 4 us longer, before the host's ingress counts. */
+static void both_ways__raise_the_target(struct kunit *test)
+{
+	static const struct {
+		u32 min_rtt_ns;
+		u32 ack_agg_ns;
+		u32 ingress_q16;
+		bool lags;
+		u32 more_ns;
+	} cases[] = {
+		{ MIN_RTT_NS, 0, 0, false, 4000 }, { 12000, 0, 0, false, 3000 },
+		{ MIN_RTT_NS, 0, 1U << 15, false, 6250 + 5250 },
+		{ MIN_RTT_NS, 0, 0, true, 0 }, { MIN_RTT_NS, 25000, 0, false, 0 },
+	};
+	struct timely_params p = params;
+	struct flow f;
+	u32 i, aim_ns;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		p.min_rtt_ns = cases[i].min_rtt_ns;
+		p.rtt_ref_ns = p.min_rtt_ns + 5000;
+		p.ack_aggregation_ns = cases[i].ack_agg_ns;
+		aim_ns = p.min_rtt_ns + 20000 + cases[i].more_ns;
+		start_seeded(&f, &p, aim_ns);
+		f.cfg.lags = cases[i].lags;
+		f.both_ways = true;
+		f.ingress_q16 = cases[i].ingress_q16;
+		ack(&f, aim_ns);
+		expect_near(test, &f, 1000000);
+	}
+}
+
 static void start__grows_by_a_quarter_per_round_trip(struct kunit *test)
 {
 	struct flow f;
@@ -928,6 +960,7 @@ static struct kunit_case timely_target_cases[] = {
 	KUNIT_CASE(target__rare_sender_keeps_its_rate),
 	KUNIT_CASE(ingress__raises_the_target),
 	KUNIT_CASE(ingress__raises_the_limit_of_an_overload),
+	KUNIT_CASE(both_ways__raise_the_target),
 	KUNIT_CASE(start__grows_by_a_quarter_per_round_trip),
 	KUNIT_CASE(start__tolerates_a_longer_queue),
 	KUNIT_CASE(start__ends),

@@ -29,6 +29,7 @@ struct net_device;
  * @received: bytes that connections have received
  * @seen: @received when @ingress_q16 was computed
  * @seen_ns: when @ingress_q16 was computed, CLOCK_MONOTONIC
+ * @much_ns: when @ingress_q16 was last at least TIMELY_INGRESS_MUCH_Q16, CLOCK_MONOTONIC; 0: never
  *
  * Only connections with a configuration computed for their path count. The structure has its own
  * cache line, because connections write it often.
@@ -39,6 +40,7 @@ struct timely_load {
 	atomic64_t received;
 	u64 seen;
 	atomic64_t seen_ns;
+	u64 much_ns;
 };
 
 /**

@@ -149,6 +149,7 @@ static struct timely_completion random_completion(const struct timely_params *p,
 		.may_rise = below(8) != 0,
 		.app_limited = below(4) == 0,
 		.ingress_q16 = below(2) ? 0 : below(65537),
+		.both_ways = below(2),
 		.delivered_fp = below(2) ? 0 : random_rate_fp(r),
 	};
 }
@@ -347,7 +348,10 @@ static bool target_change(double *delta, double *slack)
 	/* Data in the other direction raise the target delay, and its uncertainty, too. */
 	double square = pow(now.c.ingress_q16 * U, 2), raised = 1 + square + square * square;
 	double blur = (extra * 0.001 + 2) * raised + 2;
-	double aim = max(min(now.p.rtt_ref_ns + extra, 1e9) - now.p.min_rtt_ns, 0.0) * raised;
+	bool allow = now.c.both_ways && !cfg->lags && !now.p.ack_aggregation_ns;
+	double ack = allow ? floor(min(now.p.min_rtt_ns / 4, 4000)) : 0;
+	double alone = max(min(now.p.rtt_ref_ns + extra, 1e9) - now.p.min_rtt_ns, 0.0);
+	double aim = (alone + ack) * raised;
 	double q = target_queue(), q0 = aim +
 		floor(floor(now.p.min_rtt_ns * 0.4) * now.before.start_kb / 128);
 	u64 scale = now.p.min_rtt_ns + 8ULL * now.p.ack_aggregation_ns;

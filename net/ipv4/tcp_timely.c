@@ -662,8 +662,9 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 						      tcp_sk(sk)->delivered - delivered);
 		completion.app_limited = rs->is_app_limited;
 		completion.ingress_q16 = 0;
+		completion.both_ways = false;
 		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
-			completion.ingress_q16 = timely_ingress(sk, ack.now_ns);
+			timely_fill_ingress(sk, &completion);
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
 		if (timely_rtt_shows_probe(sk, set, &completion))
 			timely_rate_probe(&ts->rate, &cfg->rate, &completion);

@@ -182,7 +182,7 @@ void timely_count_sender(struct sock *sk);
 void timely_uncount_sender(struct sock *sk);
 u32 timely_other_senders(const struct sock *sk);
 void timely_count_received(struct sock *sk, u32 bytes);
-u32 timely_ingress(const struct sock *sk, u64 now_ns);
+void timely_fill_ingress(const struct sock *sk, struct timely_completion *completion);
 
 /* tcp_timely_params.c */
 int timely_params_init(void);

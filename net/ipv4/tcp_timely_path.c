@@ -97,29 +97,41 @@ void timely_count_received(struct sock *sk, u32 bytes)
 	path->received = 0;
 }
 
-/* The average share of the link rate at which the host has received data lately, Q16. The average
- * is updated at most once per TIMELY_INGRESS_PERIOD_NS, by the connection that comes first.
+/* Add what the host has received since the last update to the average. Return: the average, Q16. */
+static u32 timely_update_ingress(struct timely_load *load, u64 now_ns, u64 period_ns,
+				 u32 link_kbps)
+{
+	u64 received = atomic64_read(&load->received);
+	u32 ingress_q16 = timely_ingress_q16(load->ingress_q16, received - READ_ONCE(load->seen),
+					     period_ns, link_kbps);
+
+	WRITE_ONCE(load->seen, received);
+	WRITE_ONCE(load->ingress_q16, ingress_q16);
+	if (ingress_q16 >= TIMELY_INGRESS_MUCH_Q16)
+		WRITE_ONCE(load->much_ns, now_ns);
+	return ingress_q16;
+}
+
+/* Fill in what the host has received lately. The average is updated at most once per
+ * TIMELY_INGRESS_PERIOD_NS, by the connection that comes first.
  */
-u32 timely_ingress(const struct sock *sk, u64 now_ns)
+void timely_fill_ingress(const struct sock *sk, struct timely_completion *completion)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_load *load = timely_load(sk);
-	u64 seen_ns, received;
-	u32 ingress_q16;
+	u64 now_ns = completion->now_ns, seen_ns, much_ns;
 
 	if (!load)
-		return 0;
-	ingress_q16 = READ_ONCE(load->ingress_q16);
+		return;
 	seen_ns = atomic64_read(&load->seen_ns);
 	if ((s64)(now_ns - seen_ns) < TIMELY_INGRESS_PERIOD_NS ||
 	    atomic64_cmpxchg(&load->seen_ns, seen_ns, now_ns) != seen_ns)
-		return ingress_q16;
-	received = atomic64_read(&load->received);
-	ingress_q16 = timely_ingress_q16(ingress_q16, received - READ_ONCE(load->seen),
-					 now_ns - seen_ns, ts->flow->path.cfg.link_kbps);
-	WRITE_ONCE(load->seen, received);
-	WRITE_ONCE(load->ingress_q16, ingress_q16);
-	return ingress_q16;
+		completion->ingress_q16 = READ_ONCE(load->ingress_q16);
+	else
+		completion->ingress_q16 = timely_update_ingress(load, now_ns, now_ns - seen_ns,
+								ts->flow->path.cfg.link_kbps);
+	much_ns = READ_ONCE(load->much_ns);
+	completion->both_ways = much_ns && (s64)(now_ns - much_ns) < TIMELY_INGRESS_MUCH_NS;
 }
 
 /* Set the connection's link, NULL if not known, and count the connection as a sender there. */

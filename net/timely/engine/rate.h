@@ -237,6 +237,7 @@ struct timely_loss {
  * @app_limited: the completed data were all that the application had to send at the time
  * @ingress_q16: share of the link rate at which this host has received lately, Q16, at most
  *	65536; 0 if not known; only the target-delay rule uses it
+ * @both_ways: this host has received much at some time lately; only the target-delay rule uses it
  * @delivered_fp: delivery rate over the last round trip, bytes per second, Q16; 0 if not
  *	known; the target-delay rule uses it in an overload
  */
@@ -247,6 +248,7 @@ struct timely_completion {
 	bool may_rise;
 	bool app_limited;
 	u32 ingress_q16;
+	bool both_ways;
 	u64 delivered_fp;
 };
 

@@ -84,7 +84,8 @@
  * front of the data sent. A connection that took it for one would leave the link unused. So q0 is
  * higher by q0 * (u^2 + u^4), where u is the share of its link rate at which the host has received
  * lately (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does
- * not know what the receiver sends, so tune.c adds a segment to q0 for all connections.
+ * not know what the receiver sends. But where hosts receive, other hosts send: q0 is higher by
+ * TARGET_ACK_NS where the host has received much at some time lately.
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
@@ -143,6 +144,12 @@
  */
 #define TARGET_START_PERCENT	40
 #define TARGET_START_RISE	4
+
+/* Data in both directions: the target delay q0 is longer by this time, about that of a segment at 10
+ * Gb/s, but at most by 1 / TARGET_ACK_SHARE of min_rtt, because segments are shorter on short paths.
+ */
+#define TARGET_ACK_NS		4000U
+#define TARGET_ACK_SHARE	4
 
 /* ACK aggregation: the round trip is longer by TARGET_ACK_AGG_SPAN times the aggregation's mean. So
  * aggregation of 0 to 50 us, distributed uniformly with a mean of 25 us, changes a rate by at most
@@ -396,16 +403,26 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 	return cfg->least_shift ? target_exp_q32(gain, 4) : gain;
 }
 
-/* The target delay @q0 plus the expected wait of ACKs behind data that this host receives, ns. The
- * senders of these data keep their target delay at a port that they fill, so the wait is as long if
- * the link is fully used, and shorter by the square of its use if not. Their target delay is longer
- * than @q0 itself, because they receive, too: about as much as this host.
+/* The target delay @q0 plus the expected waits of ACKs, ns.
+ *
+ * An ACK waits for segments that the receiver sends. The target delay allows for that only if this
+ * host receives, too; not where new rates lag, as the target delay is longer there for other
+ * reasons; and not with ACK aggregation, where the minimum of recent queueing delays counts.
+ *
+ * An ACK also waits behind data that this host receives. The senders of these data keep their
+ * target delay at a port that they fill, so the wait is as long if the link is fully used, and
+ * shorter by the square of its use if not. Their target delay is longer than @q0 itself, because
+ * they receive, too: about as much as this host.
  */
-static u32 target_ingress_ns(u32 q0, u32 ingress_q16)
+static u32 target_both_ways_ns(const struct timely_rate_cfg *cfg,
+			       const struct timely_completion *c, u32 q0)
 {
-	u32 theirs = q0 + mul_u64_u64_shr((u64)q0 * ingress_q16, ingress_q16, 32);
+	u32 theirs;
 
-	return q0 + mul_u64_u64_shr((u64)theirs * ingress_q16, ingress_q16, 32);
+	if (c->both_ways && !cfg->lags && !cfg->least_shift)
+		q0 += min(cfg->min_rtt_ns / TARGET_ACK_SHARE, TARGET_ACK_NS);
+	theirs = q0 + mul_u64_u64_shr((u64)q0 * c->ingress_q16, c->ingress_q16, 32);
+	return q0 + mul_u64_u64_shr((u64)theirs * c->ingress_q16, c->ingress_q16, 32);
 }
 
 /**
@@ -422,7 +439,7 @@ s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 		     const struct timely_completion *c, u32 rtt)
 {
 	u32 ref = timely_target_ref_ns(cfg, r->rate_fp);
-	u32 q0 = target_ingress_ns(ref - min(ref, cfg->min_rtt_ns), c->ingress_q16);
+	u32 q0 = target_both_ways_ns(cfg, c, ref - min(ref, cfg->min_rtt_ns));
 	u32 limit = target_overload_ns(cfg, q0);
 	bool overload = rtt > limit && (!r->seeded || r->prev_rtt_ns > limit);
 	s64 gain = target_gain_q32(r, cfg, c->now_ns, rtt, q0, overload ? rtt - limit : 0);

@@ -42,16 +42,9 @@
  * because timestamps and timers of hosts have errors of this size. With N connections the target
  * delay is longer by half of a segment times sqrt(N): N bursts at random times make an average
  * queue of .63 sqrt(N) bursts on a fully used link.
- *
- * In the default rule, a segment is added, but at most TUNE_ACK_NS: an ACK waits for segments that
- * the receiver sends, and a connection to a host that sends at its link rate would be slow
- * otherwise. Nothing is added where new rates do not apply to queued packets, because the target
- * delay is longer there for other reasons, and with ACK aggregation, where the minimum of recent
- * queueing delays counts.
  */
 #define TUNE_QUEUE_PACKETS	3
 #define TUNE_QUEUE_NS		4000U
-#define TUNE_ACK_NS		4000U
 
 /* t_high is the sum of three parts. It is far above the queues of N connections, and within the
  * shallow buffers of switches.
@@ -151,12 +144,9 @@ static void tune_queue(struct timely_params *params, u32 kbps, u32 mss,
 	u32 segment_ns = tune_ns(wire_bytes, kbps);
 	u64 base_ns = params->min_rtt_ns;
 	u32 root = int_sqrt(kbps);	/* 1000 for 1 Gb/s */
-	bool allow_ack = params->rule == TIMELY_RULE_TARGET_DELAY && !lag &&
-			 !params->ack_aggregation_ns;
 
 	tune(params, rtt_ref_ns,
 	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS) +
-	     (allow_ack ? min(segment_ns, TUNE_ACK_NS) : 0) +
 	     (lag == TIMELY_RATE_LAG_SLACK ? TUNE_SLACK_NS : 0));
 	tune(params, rtt_ref_1g_ns,
 	     div_u64((u64)segment_ns * root * (lag ? TUNE_LAG_QUEUE : 1), 2 * 1000));
