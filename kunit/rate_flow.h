@@ -22,6 +22,8 @@
  * @now_ns: time of the last completion
  * @may_rise: passed with the next completions, see struct timely_completion; true at first
  * @app_limited: passed with the next completions; false at first
+ * @ingress_q16: passed with the next completions; 0 at first
+ * @both_ways: passed with the next completions; false at first
  * @delivered_fp: passed with the next completions, bytes per second, Q16; 0 at first
  */
 struct flow {
