@@ -12,6 +12,7 @@ TOLERANCE count as even.
 import functools
 import json
 import os
+import re
 import statistics
 import sys
 import tomllib
@@ -37,9 +38,9 @@ Costs beside these: [an ACK](results.md#what-an-ack-costs) takes more CPU cycles
 [lose goodput](reproductions-timestamps.md). The rows are a selection: [hostile networks](hostile-networks.md) and the
 [reproductions](reproductions.md) have more, each with its verdict.
 
-The losses have three causes. New connections and large messages started from a low rate and yielded to others, so churning traffic
-with many large messages took longer; these rows are of commit 2366433, and [messages that come and
-go](results.md#messages-that-come-and-go) are newer. Loss-based congestion control in the same queue takes most of the port, because timely
+The losses have four causes. Where hosts send and receive at once, ACKs wait behind data, which RTTs do not tell from a
+queue in front of the data; and new messages are served before long ones ([messages that come and go](churn.md)). Calls
+over a Clos on connections that stay open are of commit 2366433, in which connections started from a low rate. Loss-based congestion control in the same queue takes most of the port, because timely
 reacts to the queue that the others build. And where a policer drops packets without a queue, RTTs do
 not show what a connection may send.
 """
@@ -95,7 +96,7 @@ def judge(row: dict) -> tuple[str, str, str]:
         f"{word} {name}" for word, name in zip(verdicts, row["names"], strict=True))
     shown = ", ".join(f"{text(value, row)} {name}".rstrip()
                       for value, name in zip(ours, row["names"], strict=True))
-    peer = best.partition(":")[2].removesuffix("-0.2").removesuffix("-0.6")
+    peer = re.sub(r"-0\.\d$", "", best.partition(":")[2])
     return shown, f"{text(theirs, row)} ({peer})", verdict
 
 
