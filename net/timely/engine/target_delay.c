@@ -145,8 +145,8 @@
 #define TARGET_START_PERCENT	40
 #define TARGET_START_RISE	4
 
-/* Data in both directions: the target delay q0 is longer by this time, about that of a segment at 10
- * Gb/s, but at most by 1 / TARGET_ACK_SHARE of min_rtt, because segments are shorter on short paths.
+/* Data in both directions: the target delay q0 is longer by this time, about that of a segment at
+ * 10 Gb/s, but at most by 1 / TARGET_ACK_SHARE of min_rtt: segments are shorter on short paths.
  */
 #define TARGET_ACK_NS		4000U
 #define TARGET_ACK_SHARE	4
