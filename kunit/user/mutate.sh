@@ -24,9 +24,9 @@ trap 'rm -rf "$work"' EXIT
 faults_of_target_delay() {
 	cat <<-'FAULTS'
 	the start grows beyond the link rate|s/ \&\& (!cfg->share_fp || r->rate_fp < cfg->share_fp))/)/
-	data in the other direction do not count|s/return q0 + mul_u64_u64_shr((u64)theirs.*/return q0;/
-	data in the other direction count without a square|s/ingress_q16, c->ingress_q16, 32)/ingress_q16, 1U << 16, 32)/
-	the senders of data in the other direction do not receive|s/(u64)theirs/(u64)q0/
+	data in the other direction do not count|s/return q0 + (theirs .*/return q0;/
+	data in the other direction count without a square|s/c->ingress_q16 \* c->ingress_q16/c->ingress_q16 << 16/
+	the senders of data in the other direction do not receive|s/(theirs \* square_q32/(q0 * square_q32/
 	data in both directions do not count|s/c->both_ways \&\& /0 \&\& /
 	data in both directions count where rates lag|s/ \&\& !cfg->lags \&\& !cfg->least_shift)/ \&\& !cfg->least_shift)/
 	an overload begins at t_high|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/cfg->t_high_ns/

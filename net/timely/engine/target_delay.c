@@ -417,12 +417,14 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 static u32 target_both_ways_ns(const struct timely_rate_cfg *cfg,
 			       const struct timely_completion *c, u32 q0)
 {
-	u32 theirs;
+	u64 square_q32 = (u64)c->ingress_q16 * c->ingress_q16;
+	u64 theirs;
 
 	if (c->both_ways && !cfg->lags && !cfg->least_shift)
 		q0 += min(cfg->min_rtt_ns / TARGET_ACK_SHARE, TARGET_ACK_NS);
-	theirs = q0 + mul_u64_u64_shr((u64)q0 * c->ingress_q16, c->ingress_q16, 32);
-	return q0 + mul_u64_u64_shr((u64)theirs * c->ingress_q16, c->ingress_q16, 32);
+	/* No overflow: q0 is less than 2^30, and theirs at most 2 * q0. */
+	theirs = q0 + (q0 * square_q32 >> 32);
+	return q0 + (theirs * square_q32 >> 32);
 }
 
 /**
