@@ -10,12 +10,11 @@ from typing import Any
 from .common import MS, Figures, Lines, Points, Raw, Scenario, Table
 from .samples import TAIL_SHARES, cdf_points, quantile, spread_with_range
 from .timestamps import ACK, COMPLETIONS, Row
-from .topology import frame_bytes
+from .topology import WIRE_BYTES, frame_bytes, link_headers
 
 # Results that say that a clock's step was noticed: none of them uses a hardware timestamp.
 NOTICED = ("doubtful", "driver", "tcp")
-# Bytes that a frame needs on the wire beside its header, and the size of a pure ACK.
-WIRE_BYTES = 24
+# The size of a pure ACK.
 ACK_BYTES = 66
 CDF_SHARES = [i / 200 for i in range(1, 198)] + TAIL_SHARES
 
@@ -177,8 +176,8 @@ def base_ns(scenario: Scenario) -> float:
     pure ACK.
     """
     topo = scenario["topology"]
-    ack = (ACK_BYTES + WIRE_BYTES) * 8
-    return float(2 * topo["delay_ns"] + (topo["mtu"] + 38) * 8 / topo["server_gbit"] +
+    frame, ack = (topo["mtu"] + link_headers(scenario)) * 8, (ACK_BYTES + WIRE_BYTES) * 8
+    return float(2 * topo["delay_ns"] + frame / topo["server_gbit"] +
                  ack / topo["server_gbit"] + ack / topo["host_gbit"])
 
 

@@ -12,7 +12,7 @@ from .common import Scenario, Table
 
 TCP_HEADERS = 52                # bytes of IP and TCP with timestamps
 ETHERNET = 14                   # bytes of the Ethernet header, which tc counts
-WIRE = 24                       # bytes of a frame's preamble, checksum and gap, which tc does not count
+WIRE_BYTES = 24                 # bytes of a frame's preamble, checksum and gap, not in tc's count
 
 
 class End(NamedTuple):
@@ -68,7 +68,7 @@ def link_headers(scenario: Scenario) -> int:
 
     On the bed of veth devices tc counts frames; on the bed of NICs everything on the wire counts.
     """
-    return ETHERNET + (WIRE if "nic" in scenario else 0)
+    return ETHERNET + (WIRE_BYTES if "nic" in scenario else 0)
 
 
 def red_options(topo: Table, gbit: float) -> str:
