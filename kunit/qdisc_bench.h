@@ -884,7 +884,7 @@ static int bench_init(struct kunit *test)
 		if (!bench.sk[i])
 			return -ENOMEM;
 	}
-	if (timely_flow_register(&bench_ops, 1))
+	if (timely_flow_register(&bench_ops, 1, NULL))
 		return -EBUSY;
 	return bench_make() ? 0 : -ENOMEM;
 }

@@ -13,6 +13,7 @@
 #include <timely/engine/probe_rtt.h>
 #include <timely/engine/pause.h>
 #include <timely/engine/rate.h>
+#include <uapi/linux/timely.h>
 
 struct net_device;
 struct timely_link;
@@ -80,6 +81,9 @@ struct timely_cfg {
  * @link_beyond: @link is beyond the peer of a veth, and packets to other containers of the host do
  *	not use @link
  * @link_jiffies: when @link was looked up, jiffies
+ * @cuts: reductions of the rate at once, by TIMELY_CUT_*; also counted if the connection has the
+ *	namespace's configuration
+ * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*; likewise
  *
  * Names that end in _ns are times in ns; points in time are by CLOCK_MONOTONIC.
  */
@@ -112,6 +116,8 @@ struct timely_path_state {
 	unsigned long link_jiffies;
 	u32 link_kbps;
 	bool link_beyond;
+	u32 cuts[TIMELY_CUTS];
+	u32 rejected[TIMELY_REJECTIONS];
 };
 
 #endif /* _NET_TIMELY_CFG_H */

@@ -25,9 +25,11 @@
 #include <timely/engine/owd.h>
 #include <timely/engine/pause.h>
 
+struct net;
 struct sock;
 struct tcp_congestion_ops;
 struct timely_budget;
+struct timely_walk;
 
 /* Number of departures that timely_flow.ring has room for. If more pacing segments are in flight,
  * as on long and fast paths, some departures are skipped, that is, not recorded: see
@@ -223,11 +225,26 @@ enum timely_departure_result {
 	TIMELY_DEPARTURE_SKIPPED,
 };
 
+/* Describes a connection of a registered congestion control: fills in the members of @connection
+ * that the congestion control knows. Called under RCU, without a lock of the socket, which may end
+ * or change its congestion control meanwhile: then the caller discards @connection. Only members of
+ * the socket itself and of @flow may be read. Return: false if the socket has changed its
+ * congestion control.
+ */
+typedef bool (*timely_flow_describe)(const struct sock *sk, const struct timely_flow *flow,
+				     struct timely_connection *connection);
+
+/* Called by timely_flow_walk() for each connection, under RCU. Return: 0, or a negative error other
+ * than -EAGAIN, which stops the walk.
+ */
+typedef int (*timely_flow_report)(const struct timely_connection *connection, void *arg);
+
 DECLARE_STATIC_KEY_FALSE(timely_flow_key);
 
 int timely_flow_init(void);
 void timely_flow_exit(void);
-int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count);
+int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count,
+			 timely_flow_describe describe);
 void timely_flow_unregister(void);
 bool timely_flow_wanted_slow(const struct sock *sk);
 
@@ -253,6 +270,11 @@ enum timely_departure_result timely_flow_departure(const struct timely_flow *flo
 						   u32 done_seq, u32 end_seq, u64 now_ns,
 						   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
+
+/* For the files of module timely. */
+void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk);
+struct timely_walk *timely_flow_walk_begin(const struct net *net);
+int timely_flow_walk(struct timely_walk *walk, timely_flow_report report, void *arg);
 
 /**
  * timely_flow_wanted() - check whether the socket's congestion control uses flow entries

@@ -16,7 +16,7 @@ struct sock;
 struct timely_departure;
 struct timely_flow;
 struct timely_onramp;
-struct timely_onramp_walk;
+struct timely_walk;
 
 /* Default UDP port of OR-ACKs, the module parameter orack_port of timely: "OR" in ASCII. */
 #define TIMELY_ORACK_PORT	20306
@@ -91,8 +91,8 @@ struct timely_onramp_flow_status {
 	u32 b;
 };
 
-/* Called by timely_onramp_walk() for each flow, under RCU. Return: 0; a negative error other than
- * -EAGAIN stops the walk.
+/* Called by timely_onramp_walk() for each flow, under RCU. Return: 0, or a negative error other
+ * than -EAGAIN, which stops the walk.
  */
 typedef int (*timely_onramp_report)(const struct timely_onramp_flow_status *status, void *arg);
 
@@ -125,8 +125,7 @@ void timely_onramp_status(struct net *net, struct timely_onramp_status *status);
 int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key);
 int timely_onramp_key_del(struct net *net, u8 number);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
-struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net);
-void timely_onramp_walk_end(struct timely_onramp_walk *walk);
-int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_report report, void *arg);
+struct timely_walk *timely_onramp_walk_begin(const struct net *net);
+int timely_onramp_walk(struct timely_walk *walk, timely_onramp_report report, void *arg);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

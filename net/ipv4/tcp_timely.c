@@ -19,7 +19,8 @@
  * timestamp. tcp_timely_hooks.c copies the timestamps of each skb into the connection's state
  * before TCP processes the skb. The other files: tcp_timely_path.c has what changes with the path,
  * tcp_timely_window.c what window rules need, tcp_timely_params.c the parameters and sysctls,
- * tcp_timely_timer.c the retransmission timer, tcp_timely_realtime.c the real-time clock.
+ * tcp_timely_timer.c the retransmission timer, tcp_timely_realtime.c the real-time clock,
+ * tcp_timely_info.c what users see of a connection.
  *
  * Differences from the paper in this file (Documentation/deviations.md lists all):
  *  - RTTs start when the qdisc timely passed the segment to the device. Under another qdisc, they
@@ -96,14 +97,21 @@ static const char * const timely_fixed_presets[TIMELY_CC_COUNT] = {
 
 static struct timely_param_set timely_fixed[TIMELY_CC_COUNT] __ro_after_init;
 
-/* The parameters that the connection uses. The caller is in an RCU read-side critical section. */
-static const struct timely_param_set *timely_param_set(const struct sock *sk)
+/* The parameters that a socket with the congestion control @ops uses. @ops points into timely_ops.
+ * The caller is in an RCU read-side critical section.
+ */
+const struct timely_param_set *timely_param_set_of(const struct sock *sk,
+						   const struct tcp_congestion_ops *ops)
 {
-	const struct tcp_congestion_ops *ops = inet_csk(sk)->icsk_ca_ops;
-
 	if (likely(ops == &timely_ops[TIMELY_CC_NET]))
 		return timely_net_param_set(sk);
 	return &timely_fixed[ops - timely_ops];
+}
+
+/* The parameters that the connection uses, for its congestion control's operations. */
+static const struct timely_param_set *timely_param_set(const struct sock *sk)
+{
+	return timely_param_set_of(sk, inet_csk(sk)->icsk_ca_ops);
 }
 
 /* Set the number of packets in a segment for a rate in bytes per second. If the number changes and
@@ -666,6 +674,8 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
 			timely_fill_ingress(sk, &completion);
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
+		if (unlikely(completion.rtt_ns > cfg->rate.t_high_ns))
+			timely_count_cut(ts, TIMELY_CUT_QUEUE);
 		if (timely_rtt_shows_probe(sk, set, &completion))
 			timely_rate_probe(&ts->rate, &cfg->rate, &completion);
 		else
@@ -675,6 +685,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
 	} else {
 		completion.rtt_ns = 0;
+		timely_count_rejected(ts, result);
 		if (ack.recovery)
 			timely_rate_reseed(&ts->rate);
 		if (ack.recovery || result == TIMELY_RTT_delayed)
@@ -699,12 +710,15 @@ static bool timely_losses_are_free(const struct sock *sk, const struct timely_cf
 				   tp->delivered);
 }
 
-/* Decrease the rate for losses, a timeout or an ECN echo, once per window. */
-static void timely_cut(struct sock *sk, const struct timely_cfg *cfg)
+/* Decrease the rate for losses, a timeout or an ECN echo, once per window. @reason is one of
+ * TIMELY_CUT_*.
+ */
+static void timely_cut(struct sock *sk, const struct timely_cfg *cfg, u8 reason)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	ts->cut = 1;
+	timely_count_cut(ts, reason);
 	timely_rate_loss(&ts->rate, &cfg->rate);
 	timely_apply(sk, cfg);
 }
@@ -719,7 +733,7 @@ static void timely_count_losses(struct sock *sk, const struct timely_cfg *cfg)
 
 	if (!ts->cut && ts->flow && ts->flow->path.loss.lost != tcp_sk(sk)->lost &&
 	    !timely_losses_are_free(sk, cfg))
-		timely_cut(sk, cfg);
+		timely_cut(sk, cfg, TIMELY_CUT_LOSS);
 }
 
 /* The window in recovery. In the first round trip, TCP sends one packet for each packet delivered
@@ -819,9 +833,10 @@ static u32 timely_ssthresh(struct sock *sk)
 	if (ts->flow)
 		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
-	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost) ||
-	    !timely_losses_are_free(sk, cfg))
-		timely_cut(sk, cfg);
+	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost))
+		timely_cut(sk, cfg, TIMELY_CUT_ECN);
+	else if (!timely_losses_are_free(sk, cfg))
+		timely_cut(sk, cfg, TIMELY_CUT_LOSS);
 	rcu_read_unlock();
 out:
 	return max(tcp_snd_cwnd(tp), 2U);
@@ -889,7 +904,7 @@ static void timely_timeout(struct sock *sk)
 	cfg = timely_cfg(ts, timely_param_set(sk));
 	if (cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
 		timely_rate_restart(&ts->rate, &cfg->rate);
-	timely_cut(sk, cfg);
+	timely_cut(sk, cfg, TIMELY_CUT_TIMEOUT);
 	rcu_read_unlock();
 }
 
@@ -992,6 +1007,7 @@ static void timely_release(struct sock *sk)
 		.undo_cwnd	= timely_undo_cwnd,		\
 		.set_state	= timely_set_state,		\
 		.min_tso_segs	= timely_min_tso_segs,		\
+		.get_info	= timely_get_info,		\
 		CWND_EVENTS(timely_cwnd_event),			\
 	}
 

@@ -129,6 +129,15 @@ enum timely_cc {
 
 extern struct tcp_congestion_ops timely_ops[TIMELY_CC_COUNT];
 
+/* Whether a socket with the operations @ops uses a congestion control of this module: whether @ops
+ * points into the array timely_ops. The difference of an address below the array wraps to a large
+ * value.
+ */
+static inline bool timely_is_ours(const struct tcp_congestion_ops *ops)
+{
+	return (unsigned long)ops - (unsigned long)timely_ops < sizeof(timely_ops);
+}
+
 /* Index of struct timely_net for net_generic(). */
 extern unsigned int timely_net_id;
 
@@ -141,12 +150,19 @@ void timely_param_set_init(struct timely_param_set *set,
 			   const struct timely_params *params, u16 generation);
 
 /* tcp_timely.c */
+const struct timely_param_set *timely_param_set_of(const struct sock *sk,
+						   const struct tcp_congestion_ops *ops);
 int timely_register_controls(void);
 void timely_unregister_controls(void);
 
 /* tcp_timely_hooks.c */
 int timely_hooks_join(void);
 void timely_hooks_leave(void);
+
+/* tcp_timely_info.c */
+size_t timely_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
+bool timely_describe(const struct sock *sk, const struct timely_flow *flow,
+		     struct timely_connection *connection);
 
 /* tcp_timely_timer.c */
 void timely_timer_loss(struct sock *sk, u32 linear_timeouts);
@@ -217,6 +233,24 @@ static inline void timely_count_ack(const struct sock *sk, enum timely_rtt_resul
 		net = &init_net;
 	ours = net_generic(net, timely_net_id);
 	this_cpu_inc(ours->counters->count[index]);
+}
+
+/* Count a reduction of the rate at once. @reason is one of TIMELY_CUT_*. */
+static inline void timely_count_cut(struct timely_sock *ts, u8 reason)
+{
+	if (ts->flow)
+		ts->flow->path.cuts[reason]++;
+}
+
+/* Count an ACK that gave no RTT. ACKs of nothing new, and those that complete no segment, are part
+ * of normal operation and do not count. The last results are counters only.
+ */
+static inline void timely_count_rejected(struct timely_sock *ts, enum timely_rtt_result result)
+{
+	u32 index = result - TIMELY_RTT_retransmitted;
+
+	if (index < TIMELY_REJECTIONS && ts->flow)
+		ts->flow->path.rejected[index]++;
 }
 
 /* The use of a link that is not known by the namespace's connections. The socket holds a reference

@@ -40,15 +40,6 @@
 
 static struct tracepoint *timely_tracepoint;
 
-/* Whether the socket uses a congestion control of this module: whether icsk_ca_ops points into the
- * array timely_ops. The difference of an address below the array wraps to a large value.
- */
-static bool timely_is_ours(const struct sock *sk)
-{
-	return (unsigned long)inet_csk(sk)->icsk_ca_ops - (unsigned long)timely_ops <
-	       sizeof(timely_ops);
-}
-
 /* The NAPI instance that received the packet; 0 if not known. */
 static u32 timely_napi_id(const struct sk_buff *skb)
 {
@@ -67,7 +58,7 @@ static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 {
 	struct timely_sock *ts;
 
-	if (!timely_is_ours(sk))
+	if (!timely_is_ours(inet_csk(sk)->icsk_ca_ops))
 		return;
 	ts = inet_csk_ca(sk);
 	if (ts->flow)

@@ -22,7 +22,7 @@ static int __init timely_register(void)
 	err = timely_params_init();
 	if (err)
 		return err;
-	err = timely_flow_register(timely_ops, TIMELY_CC_COUNT);
+	err = timely_flow_register(timely_ops, TIMELY_CC_COUNT, timely_describe);
 	if (err)
 		goto no_entries;
 	err = timely_hooks_join();

@@ -22,11 +22,13 @@
  * time.
  */
 
+#include <linux/cgroup.h>
 #include <linux/export.h>
 #include <linux/math64.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
+#include <net/ipv6.h>
 #include <net/tcp.h>
 
 #include <net/timely_flow.h>
@@ -34,6 +36,8 @@
 #include <net/timely_tenant.h>
 
 #include <timely_memcg.h>
+
+#include "walk.h"
 
 DEFINE_STATIC_KEY_FALSE(timely_flow_key);
 EXPORT_SYMBOL_GPL(timely_flow_key);
@@ -44,6 +48,9 @@ EXPORT_SYMBOL_GPL(timely_flow_key);
  */
 static const struct tcp_congestion_ops *timely_flow_ops;
 static size_t timely_flow_ops_size;
+
+/* Describes a connection of these congestion controls; NULL while none are registered. */
+static timely_flow_describe flow_describe;
 
 /* Entries have their own slab cache. kmalloc() would place them at multiples of a power of two, and
  * the frequently used cache lines of all entries would share a few sets of the CPU's caches.
@@ -92,13 +99,16 @@ void timely_flow_exit(void)
  * timely_flow_register() - register the congestion controls whose sockets get entries
  * @ops: array of their operations, which must exist until timely_flow_unregister()
  * @count: number of elements in @ops
+ * @describe: describes a connection, for timely_flow_walk()
  *
  * Return: 0, or -EBUSY if congestion controls are registered already.
  */
-int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count)
+int timely_flow_register(const struct tcp_congestion_ops *ops, unsigned int count,
+			 timely_flow_describe describe)
 {
 	if (timely_flow_ops)
 		return -EBUSY;
+	WRITE_ONCE(flow_describe, describe);
 	WRITE_ONCE(timely_flow_ops_size, count * sizeof(*ops));
 	WRITE_ONCE(timely_flow_ops, ops);
 	static_branch_enable(&timely_flow_key);
@@ -118,7 +128,10 @@ void timely_flow_unregister(void)
 {
 	static_branch_disable(&timely_flow_key);
 	WRITE_ONCE(timely_flow_ops, NULL);
-	/* Wait for timely_flow_get() on other CPUs, which may have seen timely_flow_ops. */
+	WRITE_ONCE(flow_describe, NULL);
+	/* Wait for timely_flow_get() and timely_flow_walk() on other CPUs, which may have seen
+	 * timely_flow_ops or flow_describe.
+	 */
 	synchronize_rcu();
 }
 EXPORT_SYMBOL_GPL(timely_flow_unregister);
@@ -209,6 +222,7 @@ EXPORT_SYMBOL_GPL(timely_flow_open);
 void timely_flow_close(struct timely_flow *flow)
 {
 	WRITE_ONCE(flow->closed, true);
+	smp_wmb(); /* pairs with smp_rmb() of flow_visit(): the socket may be freed after this */
 	rhashtable_remove_fast(&timely_flows, &flow->hash, timely_flows_params);
 	timely_flow_put(flow);
 }
@@ -548,3 +562,121 @@ void timely_flow_pause(struct timely_flow *flow, u64 until_ns)
 	timely_flow_changed(flow);
 }
 EXPORT_SYMBOL_GPL(timely_flow_pause);
+
+/* ---- listing connections ---- */
+
+/**
+ * timely_flow_tuple() - get the addresses of the data packets that a connection sends
+ * @tuple: the addresses
+ * @sk: the TCP socket, which need not be locked
+ */
+void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	memset(tuple, 0, sizeof(*tuple));
+	tuple->net = (unsigned long)sock_net(sk);
+	tuple->sport = inet->inet_sport;
+	tuple->dport = inet->inet_dport;
+	tuple->protocol = IPPROTO_TCP;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+		tuple->family = AF_INET6;
+		memcpy(tuple->saddr, &inet6_sk(sk)->saddr, sizeof(tuple->saddr));
+		memcpy(tuple->daddr, &sk->sk_v6_daddr, sizeof(tuple->daddr));
+		return;
+	}
+#endif
+	tuple->family = AF_INET;
+	tuple->saddr[0] = inet->inet_saddr;
+	tuple->daddr[0] = inet->inet_daddr;
+}
+
+/* Fill in which connection it is. */
+static void flow_describe_socket(struct sock *sk, struct timely_connection *connection)
+{
+	struct timely_tuple tuple;
+
+	timely_flow_tuple(&tuple, sk);
+	connection->net_cookie = sock_net(sk)->net_cookie;
+	connection->family = tuple.family;
+	connection->sport = tuple.sport;
+	connection->dport = tuple.dport;
+	memcpy(connection->saddr, tuple.saddr, sizeof(connection->saddr));
+	memcpy(connection->daddr, tuple.daddr, sizeof(connection->daddr));
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	connection->cgroup = cgroup_id(sock_cgroup_ptr(&sk->sk_cgrp_data));
+#endif
+}
+
+/* Fill in what On-Ramp has done. */
+static void flow_describe_pauses(struct timely_flow *flow, struct timely_connection *connection)
+{
+	struct timely_onramp *onramp;
+
+	if (!timely_flow_onramp(flow))
+		return;
+	spin_lock_bh(&flow->lock);
+	onramp = flow->onramp;
+	connection->pauses = onramp->pauses;
+	connection->paused_ns = onramp->paused_ns;
+	connection->pause_left_ns = max((s64)(onramp->pause.until_ns - ktime_get_ns()), 0LL);
+	spin_unlock_bh(&flow->lock);
+}
+
+/* The callback of timely_flow_walk() and its argument. */
+struct flow_reporter {
+	timely_flow_report report;
+	void *arg;
+};
+
+static int flow_visit(void *object, const struct net *net, void *arg)
+{
+	timely_flow_describe describe = READ_ONCE(flow_describe);
+	const struct flow_reporter *reporter = arg;
+	struct timely_flow *flow = object;
+	struct timely_connection connection = {};
+	struct sock *sk = (struct sock *)flow->key;
+
+	if (!describe || READ_ONCE(flow->closed) || (net && !net_eq(sock_net(sk), net)))
+		return 0;
+	flow_describe_socket(sk, &connection);
+	flow_describe_pauses(flow, &connection);
+	if (!describe(sk, flow, &connection))
+		return 0;
+	/* If the entry is open, the socket still existed, with the same congestion control. If it
+	 * is closed, the socket may have been freed, and its memory may be that of another TCP
+	 * socket: such memory is not returned before the RCU read-side critical section ends.
+	 */
+	smp_rmb(); /* pairs with smp_wmb() of timely_flow_close() */
+	if (READ_ONCE(flow->closed))
+		return 0;
+	return reporter->report(&connection, reporter->arg);
+}
+
+/**
+ * timely_flow_walk_begin() - start a walk through the connections of a network namespace
+ * @net: the namespace, which outlives the walk; NULL for all namespaces
+ *
+ * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
+ */
+struct timely_walk *timely_flow_walk_begin(const struct net *net)
+{
+	return timely_walk_begin(&timely_flows, net);
+}
+
+/**
+ * timely_flow_walk() - report the connections of the registered congestion controls
+ * @walk: the walk
+ * @report: called for each connection, see timely_walk()
+ * @arg: argument of @report
+ *
+ * Context: process; may sleep.
+ * Return: 0 if all connections were reported, or the error of @report.
+ */
+int timely_flow_walk(struct timely_walk *walk, timely_flow_report report, void *arg)
+{
+	struct flow_reporter reporter = { .report = report, .arg = arg };
+
+	return timely_walk(walk, flow_visit, &reporter);
+}

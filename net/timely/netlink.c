@@ -2,14 +2,16 @@
 /*
  * The generic netlink family "timely": shows and changes the state that module timely keeps.
  *
- * The state consists of NICs and their clock mappings, RTT counters, On-Ramp's settings, keys,
- * counters and flows, and budgets of network namespaces. <linux/timely.h> describes commands and
- * attributes. This file keeps no state: it checks requests and converts between messages and the
- * functions of nic.c, link.c, onramp*.c and tenant.c.
+ * The state consists of NICs and their clock mappings, RTT counters, connections, On-Ramp's
+ * settings, keys, counters and flows, and budgets of network namespaces. <linux/timely.h> describes
+ * commands and attributes. This file keeps no state: it checks requests and converts between
+ * messages and the functions of flow.c, nic.c, link.c, onramp*.c and tenant.c.
  *
- * A request concerns the network namespace of its sender only. Any user may read the state, except
- * the list of flows. The list shows which hosts communicate, so reading it needs CAP_NET_ADMIN in
- * the user namespace that owns the network namespace. All changes need this capability, too.
+ * A request concerns the network namespace of its sender only, except that the administrator of the
+ * host may list the connections of all namespaces. Any user may read the state, except the lists of
+ * flows and connections. The lists show which hosts communicate, so reading them needs
+ * CAP_NET_ADMIN in the user namespace that owns the network namespace. All changes need this
+ * capability, too.
  *
  * Some ranges are checked in code and not by a policy, because the policy's error message would not
  * name the range.
@@ -26,6 +28,7 @@
 #include <net/sock.h>
 
 #include <net/timely_counters.h>
+#include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_netlink.h>
 #include <net/timely_nic.h>
@@ -34,6 +37,8 @@
 #include <timely_unaligned.h>
 
 #include <uapi/linux/timely.h>
+
+#include "walk.h"
 
 /* Highest link rate that may be set, kbit/s: 1 Tb/s. A byte then takes 524 units of 2^-16 ns, the
  * unit in which nic.c stores the time of a byte, so that rounding changes the rate by up to 0.2 %.
@@ -505,25 +510,32 @@ static int tn_key_del(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
-/* ---- On-Ramp: flows ---- */
+/* ---- dumps of flows and connections ---- */
 
 /**
- * struct tn_flows - position of a dump of flows, kept in netlink_callback.ctx between messages
- * @walk: position in the table of flows, for timely_onramp_walk()
+ * struct tn_flows - position of a dump of flows or connections, kept in netlink_callback.ctx
+ *	between messages
+ * @walk: position in the table, for timely_onramp_walk() or timely_flow_walk()
  */
 struct tn_flows {
-	struct timely_onramp_walk *walk;
+	struct timely_walk *walk;
 };
 
 /**
- * struct tn_flow_message - argument of tn_dump_flow()
- * @skb: the message that the flows are put into
+ * struct tn_flow_message - argument of tn_dump_flow() and tn_dump_connection()
+ * @skb: the message that the flows or connections are put into
  * @cb: netlink's state of the dump
  */
 struct tn_flow_message {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 };
+
+static void *tn_put_header(const struct tn_flow_message *to, u8 command)
+{
+	return genlmsg_put(to->skb, NETLINK_CB(to->cb->skb).portid, to->cb->nlh->nlmsg_seq,
+			   &tn_family, NLM_F_MULTI, command);
+}
 
 static int tn_put_tuple(struct sk_buff *skb, const struct timely_tuple *tuple)
 {
@@ -557,9 +569,7 @@ static int tn_put_flow(struct sk_buff *skb, const struct timely_onramp_flow_stat
 static int tn_dump_flow(const struct timely_onramp_flow_status *status, void *arg)
 {
 	struct tn_flow_message *to = arg;
-	void *header = genlmsg_put(to->skb, NETLINK_CB(to->cb->skb).portid,
-				   to->cb->nlh->nlmsg_seq, &tn_family, NLM_F_MULTI,
-				   TIMELY_CMD_FLOW_GET);
+	void *header = tn_put_header(to, TIMELY_CMD_FLOW_GET);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -587,7 +597,7 @@ static int tn_flow_dump_done(struct netlink_callback *cb)
 {
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 
-	timely_onramp_walk_end(flows->walk);
+	timely_walk_end(flows->walk);
 	return 0;
 }
 
@@ -598,6 +608,54 @@ static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	struct tn_flow_message to = { .skb = skb, .cb = cb };
 
 	timely_onramp_walk(flows->walk, tn_dump_flow, &to);
+	return skb->len;
+}
+
+static const struct nla_policy tn_connection_policy[] = {
+	[TIMELY_A_ALL_NETS] = NLA_POLICY_MAX(NLA_U8, 1),
+};
+
+/* Puts one connection of a dump, as tn_dump_flow() a flow. */
+static int tn_dump_connection(const struct timely_connection *connection, void *arg)
+{
+	struct tn_flow_message *to = arg;
+	void *header = tn_put_header(to, TIMELY_CMD_CONNECTION_GET);
+
+	if (!header)
+		return -EMSGSIZE;
+	if (nla_put(to->skb, TIMELY_A_CONNECTION, sizeof(*connection), connection)) {
+		genlmsg_cancel(to->skb, header);
+		return -EMSGSIZE;
+	}
+	genlmsg_end(to->skb, header);
+	return 0;
+}
+
+static int tn_connection_dump_start(struct netlink_callback *cb)
+{
+	const struct nlattr *all = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, TIMELY_A_ALL_NETS);
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+	const struct net *net = sock_net(cb->skb->sk);
+
+	if (all && nla_get_u8(all)) {
+		if (!netlink_capable(cb->skb, CAP_NET_ADMIN)) {
+			NL_SET_ERR_MSG_ATTR(cb->extack, all,
+					    "timely: ALL_NETS needs CAP_NET_ADMIN in the initial user namespace");
+			return -EPERM;
+		}
+		net = NULL;
+	}
+	flows->walk = timely_flow_walk_begin(net);
+	return flows->walk ? 0 : -ENOMEM;
+}
+
+/* Connections that begin or end during a dump may be missed or listed twice. */
+static int tn_connection_dump(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+	struct tn_flow_message to = { .skb = skb, .cb = cb };
+
+	timely_flow_walk(flows->walk, tn_dump_connection, &to);
 	return skb->len;
 }
 
@@ -711,6 +769,15 @@ static const struct genl_ops tn_ops[] = {
 	{
 		.cmd = TIMELY_CMD_LIMITS_GET,
 		.doit = tn_limits_get,
+	},
+	{
+		.cmd = TIMELY_CMD_CONNECTION_GET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_connection_policy,
+		.maxattr = ARRAY_SIZE(tn_connection_policy) - 1,
+		.start = tn_connection_dump_start,
+		.dumpit = tn_connection_dump,
+		.done = tn_flow_dump_done,
 	},
 };
 

@@ -58,29 +58,6 @@ static bool onramp_ack_delayed(const struct tcp_sock *tp, u32 ack)
 	return ack == tp->snd_nxt && ack - tp->snd_una <= tp->mss_cache;
 }
 
-/* Set @tuple to the addresses of the data packets that a connection sends. */
-static void onramp_tuple(struct timely_tuple *tuple, const struct sock *sk)
-{
-	const struct inet_sock *inet = inet_sk(sk);
-
-	memset(tuple, 0, sizeof(*tuple));
-	tuple->net = (unsigned long)sock_net(sk);
-	tuple->sport = inet->inet_sport;
-	tuple->dport = inet->inet_dport;
-	tuple->protocol = IPPROTO_TCP;
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
-		tuple->family = AF_INET6;
-		memcpy(tuple->saddr, &inet6_sk(sk)->saddr, sizeof(tuple->saddr));
-		memcpy(tuple->daddr, &sk->sk_v6_daddr, sizeof(tuple->daddr));
-		return;
-	}
-#endif
-	tuple->family = AF_INET;
-	tuple->saddr[0] = inet->inet_saddr;
-	tuple->daddr[0] = inet->inet_daddr;
-}
-
 /* @offset_ns is CLOCK_REALTIME minus CLOCK_MONOTONIC when onramp_driver_ns() was last called.
  * @set_ns is when a change of this difference was last noticed, CLOCK_MONOTONIC.
  */
@@ -141,7 +118,7 @@ static void onramp_acked(struct sock *sk, const struct sk_buff *skb, u32 ack)
 	struct timely_tuple tuple;
 
 	timely_onramp_count(sock_net(sk), TIMELY_ONRAMP_rtt_lookups);
-	onramp_tuple(&tuple, sk);
+	timely_flow_tuple(&tuple, sk);
 	rcu_read_lock();
 	onramp = timely_onramp_lookup(&tuple);
 	if (onramp && READ_ONCE(onramp->flow->notifier) &&

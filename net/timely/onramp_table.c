@@ -10,7 +10,6 @@
 
 #include <linux/ktime.h>
 #include <linux/rhashtable.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 #include <net/sock.h>
@@ -22,6 +21,7 @@
 #include <timely_memcg.h>
 
 #include "onramp.h"
+#include "walk.h"
 
 static int onramp_compare(struct rhashtable_compare_arg *arg, const void *object)
 {
@@ -148,98 +148,49 @@ static void onramp_flow_status(struct timely_onramp *onramp,
 	spin_unlock_bh(&flow->lock);
 }
 
-/**
- * struct timely_onramp_walk - a walk through the flows of a network namespace
- * @net: the namespace
- * @iter: position in the table, which has the flows of all namespaces
- * @again: the callback returned an error for the flow at @iter: the next call starts with this flow
- */
-struct timely_onramp_walk {
-	const struct net *net;
-	struct rhashtable_iter iter;
-	bool again;
+/* The callback of timely_onramp_walk() and its argument. */
+struct onramp_reporter {
+	timely_onramp_report report;
+	void *arg;
 };
 
-/* Number of flows after which a walk leaves the RCU read-side critical section and calls
- * cond_resched(). Flows of other namespaces count, too.
- */
-#define ONRAMP_WALK_BATCH	1024
+static int onramp_visit(void *object, const struct net *net, void *arg)
+{
+	const struct onramp_reporter *reporter = arg;
+	struct timely_onramp *onramp = object;
+	struct timely_onramp_flow_status status;
+
+	if (onramp->tuple.net != (unsigned long)net)
+		return 0;
+	onramp_flow_status(onramp, &status);
+	return reporter->report(&status, reporter->arg);
+}
 
 /**
  * timely_onramp_walk_begin() - start a walk through the flows of a network namespace
  * @net: the namespace, which outlives the walk
  *
- * Return: the walk, to be given to timely_onramp_walk_end(); NULL if there is no memory.
+ * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
  */
-struct timely_onramp_walk *timely_onramp_walk_begin(const struct net *net)
+struct timely_walk *timely_onramp_walk_begin(const struct net *net)
 {
-	struct timely_onramp_walk *walk = kzalloc(sizeof(*walk), GFP_KERNEL_ACCOUNT);
-
-	if (!walk)
-		return NULL;
-	walk->net = net;
-	rhashtable_walk_enter(&onramp_tuples, &walk->iter);
-	return walk;
-}
-
-/**
- * timely_onramp_walk_end() - end a walk through flows
- * @walk: the walk; NULL is allowed
- */
-void timely_onramp_walk_end(struct timely_onramp_walk *walk)
-{
-	if (!walk)
-		return;
-	rhashtable_walk_exit(&walk->iter);
-	kfree(walk);
-}
-
-/* Report the walk's flows among the next ONRAMP_WALK_BATCH flows of the table. Return: 0 at the end
- * of the table; -EAGAIN before the end; or an error of @report.
- */
-static int onramp_walk_some(struct timely_onramp_walk *walk, timely_onramp_report report, void *arg)
-{
-	struct timely_onramp_flow_status status;
-	struct timely_onramp *onramp;
-	int i, err = 0;
-
-	rhashtable_walk_start(&walk->iter);
-	for (i = 0; !err && i < ONRAMP_WALK_BATCH; i++) {
-		onramp = walk->again ? rhashtable_walk_peek(&walk->iter) :
-				       rhashtable_walk_next(&walk->iter);
-		walk->again = false;
-		if (!onramp)
-			break;
-		/* An error pointer means that the table was resized: some flows come twice. */
-		if (IS_ERR(onramp) || onramp->tuple.net != (unsigned long)walk->net)
-			continue;
-		onramp_flow_status(onramp, &status);
-		err = report(&status, arg);
-		walk->again = err;
-	}
-	rhashtable_walk_stop(&walk->iter);
-	return err ? : i == ONRAMP_WALK_BATCH ? -EAGAIN : 0;
+	return timely_walk_begin(&onramp_tuples, net);
 }
 
 /**
  * timely_onramp_walk() - report the flows of a network namespace, from the walk's position
  * @walk: the walk
- * @report: called for each flow, under RCU; an error, other than -EAGAIN, ends the call, and the
- *	next call starts with the same flow
+ * @report: called for each flow, see timely_walk()
  * @arg: argument of @report
- *
- * Flows that are added or removed during the walk may be reported twice or not at all.
  *
  * Context: process; may sleep.
  * Return: 0 if all flows were reported, or the error of @report.
  */
-int timely_onramp_walk(struct timely_onramp_walk *walk, timely_onramp_report report, void *arg)
+int timely_onramp_walk(struct timely_walk *walk, timely_onramp_report report, void *arg)
 {
-	int err;
+	struct onramp_reporter reporter = { .report = report, .arg = arg };
 
-	while ((err = onramp_walk_some(walk, report, arg)) == -EAGAIN)
-		cond_resched();
-	return err;
+	return timely_walk(walk, onramp_visit, &reporter);
 }
 
 /* ---- loading ---- */

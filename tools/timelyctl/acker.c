@@ -19,16 +19,12 @@
 
 /**
  * struct rule - a set of data packets that are answered with OR-ACKs
- * @address_bytes: length of the address, 4 or 16
- * @prefix: source addresses
- * @length: length of the prefix in bits
+ * @source: source addresses
  * @first: lowest destination port; 0 for all ports
  * @last: highest destination port
  */
 struct rule {
-	unsigned int address_bytes;
-	unsigned char prefix[16];
-	__u8 length;
+	struct prefix source;
 	__u16 first;
 	__u16 last;
 };
@@ -94,11 +90,11 @@ static void read_rule(struct rule *rule, const struct nlattr *nest)
 			bytes = mnl_attr_get_payload_len(attr);
 			if (bytes != 4 && bytes != 16)
 				break;
-			memcpy(rule->prefix, mnl_attr_get_payload(attr), bytes);
-			rule->address_bytes = bytes;
+			memcpy(rule->source.address, mnl_attr_get_payload(attr), bytes);
+			rule->source.bytes = bytes;
 			break;
 		case TIMELY_A_RULE_LENGTH:
-			rule->length = attr_unsigned(attr);
+			rule->source.length = attr_unsigned(attr);
 			break;
 		case TIMELY_A_RULE_PORT_FIRST:
 			rule->first = attr_unsigned(attr);
@@ -184,9 +180,9 @@ static void hint_acker(struct hints *hints, const struct acker *acker)
 
 static void print_rule(const struct rule *rule)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[PREFIX_TEXT];
 
-	printf("    %s/%u", address_text(text, rule->prefix, rule->address_bytes), rule->length);
+	printf("    %s", prefix_text(text, &rule->source));
 	if (rule->first && rule->first == rule->last)
 		printf(" port %u", rule->first);
 	else if (rule->first)
@@ -216,8 +212,8 @@ static void json_rule(const struct rule *rule)
 	char text[INET6_ADDRSTRLEN];
 
 	json_open(NULL, '{');
-	json_string("prefix", address_text(text, rule->prefix, rule->address_bytes));
-	json_unsigned("length", rule->length);
+	json_string("prefix", address_text(text, rule->source.address, rule->source.bytes));
+	json_unsigned("length", rule->source.length);
 	if (rule->first) {
 		json_unsigned("port_first", rule->first);
 		json_unsigned("port_last", rule->last);
@@ -250,8 +246,8 @@ static void json_acker(const struct acker *acker, const struct hints *hints)
 
 static int show_acker(bool json)
 {
-	struct acker acker = {};
 	struct hints hints = {};
+	struct acker acker = {};
 	struct family family;
 	int status = STATUS_OK;
 	int err;
@@ -276,38 +272,6 @@ static int show_acker(bool json)
 
 /* ---- acker add, acker del ---- */
 
-/* The bits beyond the length must be 0: otherwise the prefix is probably a mistake. */
-static bool is_prefix(const struct rule *rule)
-{
-	for (unsigned int bit = rule->length; bit < rule->address_bytes * 8; bit++)
-		if (rule->prefix[bit / 8] & 0x80 >> bit % 8)
-			return false;
-	return true;
-}
-
-/* PREFIX or PREFIX/LENGTH */
-static bool parse_prefix(const char *word, struct rule *rule)
-{
-	char text[INET6_ADDRSTRLEN] = "";
-	size_t bytes = strcspn(word, "/");
-	__s64 length;
-
-	if (bytes >= sizeof(text))
-		return false;
-	memcpy(text, word, bytes);
-	if (inet_pton(AF_INET, text, rule->prefix) == 1)
-		rule->address_bytes = 4;
-	else if (inet_pton(AF_INET6, text, rule->prefix) == 1)
-		rule->address_bytes = 16;
-	else
-		return false;
-	length = rule->address_bytes * 8;
-	if (word[bytes] && !parse_number(word + bytes + 1, 0, length, &length))
-		return false;
-	rule->length = length;
-	return true;
-}
-
 /* FIRST or FIRST-LAST */
 static bool parse_ports(const char *word, struct rule *rule)
 {
@@ -331,7 +295,7 @@ static bool parse_ports(const char *word, struct rule *rule)
 #define PORTS "1 to 65535 and ranges such as 80-90"
 
 /*
- * Parse a rule, or print an error. "any" gives a rule with address_bytes 0. Returns an exit status.
+ * Parse a rule, or print an error. "any" gives a rule with source.bytes 0. Returns an exit status.
  */
 static int parse_rule(const char *verb, char **words, int count, struct rule *rule)
 {
@@ -339,10 +303,10 @@ static int parse_rule(const char *verb, char **words, int count, struct rule *ru
 	if (!count)
 		return usage_err("acker %s: the data's source is missing: PREFIX/LENGTH or any",
 				 verb);
-	if (strcmp(words[0], "any") != 0 && !parse_prefix(words[0], rule))
+	if (strcmp(words[0], "any") != 0 && !parse_prefix(words[0], &rule->source))
 		return usage_err("acker %s: allowed are " PREFIXES ", not \"%s\"",
 				 verb, plain(words[0]));
-	if (!is_prefix(rule))
+	if (prefix_has_host_bits(&rule->source))
 		return usage_err("acker %s: %s: the bits after the prefix length must be 0", verb,
 				 words[0]);
 	if (count == 1)
@@ -365,8 +329,8 @@ static int send_rule(struct family *family, __u8 command, const struct rule *rul
 	char buffer[REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *request = family_request(family, buffer, NLM_F_ACK, command);
 
-	mnl_attr_put(request, TIMELY_A_RULE_PREFIX, rule->address_bytes, rule->prefix);
-	mnl_attr_put_u8(request, TIMELY_A_RULE_LENGTH, rule->length);
+	mnl_attr_put(request, TIMELY_A_RULE_PREFIX, rule->source.bytes, rule->source.address);
+	mnl_attr_put_u8(request, TIMELY_A_RULE_LENGTH, rule->source.length);
 	if (rule->first) {
 		mnl_attr_put_u16(request, TIMELY_A_RULE_PORT_FIRST, rule->first);
 		mnl_attr_put_u16(request, TIMELY_A_RULE_PORT_LAST, rule->last);
@@ -383,11 +347,11 @@ static int send_any(struct family *family, __u8 command, struct rule rule)
 	int no_change = command == TIMELY_CMD_RULE_ADD ? -EEXIST : -ENOENT;
 	int err, other;
 
-	rule.address_bytes = 4;
+	rule.source.bytes = 4;
 	err = send_rule(family, command, &rule);
 	if (err && err != no_change)
 		return err;
-	rule.address_bytes = 16;
+	rule.source.bytes = 16;
 	other = send_rule(family, command, &rule);
 	return other == no_change ? err : other;
 }
@@ -405,7 +369,7 @@ static int change_rule(const char *verb, char **words, int count)
 		return status;
 	if (!open_module(&family))
 		return STATUS_FAILED;
-	if (rule.address_bytes)
+	if (rule.source.bytes)
 		err = send_rule(&family, command, &rule);
 	else
 		err = send_any(&family, command, rule);

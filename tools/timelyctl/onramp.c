@@ -320,25 +320,15 @@ static const char *protocol_name(char *text, size_t size, unsigned int protocol)
 	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : text;
 }
 
-/* An address and a port as ss prints them: IPv6 addresses in brackets. */
-static const char *end_text(char *text, size_t size, const struct flow *flow,
-			    const unsigned char *address, unsigned int port)
-{
-	char buffer[INET6_ADDRSTRLEN];
-
-	snprintf(text, size, flow->address_bytes == 16 ? "[%s]:%u" : "%s:%u",
-		 address_text(buffer, address, flow->address_bytes), port);
-	return text;
-}
-
 static void print_flow(const struct flow *flow)
 {
 	char source[64], destination[64], protocol[8], delay[32], paused[32], left[32];
 
 	tell_info("%-5s %-21s %-21s %9s %5.2f %9llu %8llu %9s %9s",
 		  protocol_name(protocol, sizeof(protocol), flow->protocol),
-		  end_text(source, sizeof(source), flow, flow->saddr, flow->sport),
-		  end_text(destination, sizeof(destination), flow, flow->daddr, flow->dport),
+		  end_text(source, sizeof(source), flow->saddr, flow->address_bytes, flow->sport),
+		  end_text(destination, sizeof(destination), flow->daddr, flow->address_bytes,
+			   flow->dport),
 		  time_text(delay, sizeof(delay), flow->delay_ns), flow->b / 65536.0,
 		  (unsigned long long)flow->signals, (unsigned long long)flow->pauses,
 		  time_text(paused, sizeof(paused), flow->paused_ns),

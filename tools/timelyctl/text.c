@@ -246,6 +246,17 @@ const char *address_text(char *text, const unsigned char *address, unsigned int 
 	return text;
 }
 
+/* An address and a port as ss prints them: IPv6 addresses in brackets. */
+const char *end_text(char *text, size_t size, const unsigned char *address, unsigned int bytes,
+		     unsigned int port)
+{
+	char buffer[INET6_ADDRSTRLEN];
+
+	snprintf(text, size, bytes == 16 ? "[%s]:%u" : "%s:%u",
+		 address_text(buffer, address, bytes), port);
+	return text;
+}
+
 /* Parse a decimal number without other characters. */
 bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value)
 {
@@ -256,6 +267,48 @@ bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value)
 	errno = 0;
 	*value = strtoll(word, &end, 10);
 	return end != word && !*end && !errno && *value >= min && *value <= max;
+}
+
+/* Parse PREFIX or PREFIX/LENGTH. */
+bool parse_prefix(const char *word, struct prefix *prefix)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+	size_t bytes = strcspn(word, "/");
+	__s64 length;
+
+	if (bytes >= sizeof(text))
+		return false;
+	memcpy(text, word, bytes);
+	if (inet_pton(AF_INET, text, prefix->address) == 1)
+		prefix->bytes = 4;
+	else if (inet_pton(AF_INET6, text, prefix->address) == 1)
+		prefix->bytes = 16;
+	else
+		return false;
+	length = prefix->bytes * 8;
+	if (word[bytes] && !parse_number(word + bytes + 1, 0, length, &length))
+		return false;
+	prefix->length = length;
+	return true;
+}
+
+/* Write a prefix to PREFIX_TEXT bytes. */
+const char *prefix_text(char *text, const struct prefix *prefix)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	snprintf(text, PREFIX_TEXT, "%s/%u", address_text(address, prefix->address, prefix->bytes),
+		 prefix->length);
+	return text;
+}
+
+/* The bits beyond the length must be 0: otherwise the prefix is probably a mistake. */
+bool prefix_has_host_bits(const struct prefix *prefix)
+{
+	for (unsigned int bit = prefix->length; bit < prefix->bytes * 8; bit++)
+		if (prefix->address[bit / 8] & 0x80 >> bit % 8)
+			return true;
+	return false;
 }
 
 /* A time, rounded down, in the unit that leaves one to four digits: "9999 ns", "10 us". */

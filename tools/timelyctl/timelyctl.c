@@ -24,6 +24,8 @@ static int show_help(FILE *to)
 	      "       timelyctl nic disable IFACE\n"
 	      "       timelyctl nic set IFACE [ link-rate { RATE | auto } ] [ hardware { on | off } ]\n"
 	      "       timelyctl [ -j ] rtt\n"
+	      "       timelyctl [ -j ] flows [ all ] [ from PREFIX ] [ to PREFIX ] [ port NUMBER ]\n"
+	      "                 [ cgroup DIR ] [ sort { delay | rate | cuts | pauses } ] [ limit NUMBER ]\n"
 	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
 	      "       timelyctl [ -j ] key [ list ]\n"
@@ -43,6 +45,9 @@ static int show_help(FILE *to)
 	      "             hardware: whether its timestamps are used (root, module timely)\n"
 	      "rtt          show how many RTTs ended with each kind of timestamp, and how many ACKs\n"
 	      "             gave no RTT, by reason (module timely)\n"
+	      "flows        list the connections that use timely, the worst first: rate, RTT, base RTT,\n"
+	      "             queueing delay, target delay, states and counters (root); all: of all\n"
+	      "             network namespaces\n"
 	      "onramp       show On-Ramp's keys, and counters of OR-ACKs (the answers that report when\n"
 	      "             data arrived); flows: delay and pauses of each flow (root)\n"
 	      "key          manage the keys that sign OR-ACKs; add reads 32 hex digits\n"
@@ -506,6 +511,8 @@ static int run_command(char **words, int count, bool json)
 			return usage_err("rtt: unexpected word \"%s\"", plain(words[1]));
 		return show_counters(json);
 	}
+	if (strcmp(words[0], "flows") == 0)
+		return command_flows(words + 1, count - 1, json);
 	if (strcmp(words[0], "onramp") == 0)
 		return command_onramp(words + 1, count - 1, json);
 	if (strcmp(words[0], "key") == 0)

@@ -70,10 +70,30 @@ struct counters;
 void counters_print(const struct counters *counters);
 void counters_json(const char *key, const struct counters *counters);
 
+/**
+ * struct prefix - a range of addresses
+ * @bytes: length of an address, 4 for IPv4 or 16 for IPv6
+ * @address: first address of the range
+ * @length: length of the prefix in bits
+ */
+struct prefix {
+	unsigned int bytes;
+	unsigned char address[16];
+	__u8 length;
+};
+
+/* Size of the text of a prefix: an address of 45 characters, "/128" and 0. */
+#define PREFIX_TEXT 50
+
 /* The functions *_text() write to @text and return it; parse_*() return false for a wrong word. */
 const char *address_text(char *text, const unsigned char *address, unsigned int bytes);
+const char *end_text(char *text, size_t size, const unsigned char *address, unsigned int bytes,
+		     unsigned int port);
 bool parse_number(const char *word, __s64 min, __s64 max, __s64 *value);
 bool parse_rate_kbps(const char *word, __u32 *kbps);
+bool parse_prefix(const char *word, struct prefix *prefix);
+const char *prefix_text(char *text, const struct prefix *prefix);
+bool prefix_has_host_bits(const struct prefix *prefix);
 const char *rate_text(char *text, size_t size, __u64 kbps);
 const char *time_text(char *text, size_t size, __u64 ns);
 
@@ -313,6 +333,73 @@ int command_acker(char **words, int count, bool json);
 /* ---- limits.c: budgets of this network namespace ---- */
 
 int command_limits(char **words, int count, bool json);
+
+/* ---- connections.c: the connections that use timely ---- */
+
+struct timely_connection;
+
+/* What connections are sorted by, the worst first. */
+enum order {
+	ORDER_DELAY,	/* queueing delay of the last RTT */
+	ORDER_RATE,
+	ORDER_CUTS,	/* reductions of the rate at once */
+	ORDER_PAUSES,
+};
+
+/**
+ * struct choice - which connections a command shows
+ * @from: range of local addresses; its member bytes is 0 for all
+ * @to: range of remote addresses, likewise
+ * @port: local or remote port; 0 for all
+ * @cgroup: identifier of the socket's control group; 0 for all
+ * @limit: number of connections to show; 0: all
+ * @order: what they are sorted by
+ * @all: connections of all network namespaces
+ */
+struct choice {
+	struct prefix from;
+	struct prefix to;
+	unsigned int port;
+	__u64 cgroup;
+	size_t limit;
+	enum order order;
+	bool all;
+};
+
+struct connections {
+	struct timely_connection *connection;
+	size_t count;
+	size_t room;
+};
+
+struct state_name {
+	__u8 bit;
+	const char *name;
+};
+
+/* Names by TIMELY_CUT_*, TIMELY_REJECTED_* and TIMELY_STATE_*. */
+#define STATE_NAMES 7
+extern const char * const cut_names[];
+extern const char * const rejected_names[];
+extern const struct state_name state_names[STATE_NAMES];
+const char *source_name(unsigned int source);
+const char *order_name(enum order order);
+
+int choice_parse(const char *command, char **words, int count, struct choice *choice);
+bool connection_wanted(const struct choice *choice, const struct timely_connection *connection);
+bool connections_open(struct family *family);
+int connections_get(struct family *family, bool all, struct connections *list);
+void connections_choose(struct connections *list, struct choice *choice);
+void connections_free(struct connections *list);
+void connections_tell_failed(const struct family *family, const char *again, int err);
+__u32 connection_queue_ns(const struct timely_connection *connection);
+unsigned int connection_address_bytes(const struct timely_connection *connection);
+__u64 counts_sum(const __u32 *counts, size_t count);
+
+/* ---- flows.c ---- */
+
+int command_flows(char **words, int count, bool json);
+void connection_json(const struct timely_connection *connection);
 
 /* ---- show.c ---- */
 

@@ -189,8 +189,8 @@ struct tc_timely_stats {
 
 /*
  * Commands. A command concerns the network namespace of the socket that sends the command. Any user
- * may send the GET commands, except FLOW_GET. FLOW_GET and all other commands need CAP_NET_ADMIN in
- * the user namespace that owns the network namespace.
+ * may send the GET commands, except FLOW_GET and CONNECTION_GET. These two and all other commands
+ * need CAP_NET_ADMIN in the user namespace that owns the network namespace.
  *
  * After each command: attributes of the request -> attributes of the answer.
  */
@@ -209,6 +209,7 @@ enum {
 	TIMELY_CMD_RULE_ADD,	/* RULE_*: send OR-ACKs for matching data */
 	TIMELY_CMD_RULE_DEL,	/* RULE_*: remove the rule with the same values */
 	TIMELY_CMD_LIMITS_GET,	/* -> LIMIT: budgets of the namespace */
+	TIMELY_CMD_CONNECTION_GET,	/* dump; ALL_NETS -> CONNECTION: connections with timely */
 
 	__TIMELY_CMD_MAX
 };
@@ -296,9 +297,111 @@ enum {
 
 	TIMELY_A_ACKER_RULES_MAX,	/* u32: maximum number of RULEs of a network namespace */
 
+	TIMELY_A_CONNECTION,		/* struct timely_connection */
+	TIMELY_A_ALL_NETS,		/* u8 (flag): 1: connections of all network namespaces; */
+					/* needs CAP_NET_ADMIN in the initial user namespace */
+
 	__TIMELY_A_MAX
 };
 
 #define TIMELY_A_MAX	(__TIMELY_A_MAX - 1)
+
+/* Why a connection's rate was reduced at once: index of timely_connection.cuts. */
+enum {
+	TIMELY_CUT_LOSS,	/* more packets were lost than loss_free_ppm allows */
+	TIMELY_CUT_TIMEOUT,	/* the retransmission timer expired */
+	TIMELY_CUT_ECN,		/* a router has marked a packet: ECN echo */
+	TIMELY_CUT_QUEUE,	/* an RTT was above t_high_ns */
+	TIMELY_CUTS
+};
+
+/* Why an ACK gave no RTT: index of timely_connection.rejected. The counters of RTT_GET with these
+ * names have descriptions.
+ */
+enum {
+	TIMELY_REJECTED_RETRANSMITTED,
+	TIMELY_REJECTED_RECOVERY,
+	TIMELY_REJECTED_DELAYED,
+	TIMELY_REJECTED_DOUBTFUL,
+	TIMELY_REJECTED_NEGATIVE,
+	TIMELY_REJECTED_TOO_LONG,
+	TIMELY_REJECTIONS
+};
+
+/* Which timestamp the last RTT of a connection ended with: timely_connection.source. */
+enum {
+	TIMELY_SOURCE_HARDWARE,	/* hardware timestamp of the NIC */
+	TIMELY_SOURCE_DRIVER,	/* driver timestamp */
+	TIMELY_SOURCE_TCP,	/* none: the RTT ended when TCP processed the ACK */
+};
+
+/* What a connection does at present: bits of timely_connection.state. */
+#define TIMELY_STATE_STARTING	(1 << 0)	/* the first 128 KB of a message */
+#define TIMELY_STATE_SENDING	(1 << 1)	/* counts as a sender: it has data to send */
+#define TIMELY_STATE_RECOVERY	(1 << 2)	/* TCP repairs losses */
+#define TIMELY_STATE_PROBE	(1 << 3)	/* sends less, so that the base RTT can be seen */
+#define TIMELY_STATE_LAG	(1 << 4)	/* new rates do not apply to queued packets: */
+						/* the qdisc is not timely */
+#define TIMELY_STATE_APART	(1 << 5)	/* base-RTT probes of the hosts do not coincide */
+#define TIMELY_STATE_MINIMUM	(1 << 6)	/* the rate is the minimum rate */
+
+/**
+ * struct timely_connection - a connection that uses a congestion control of tcp_timely
+ * @net_cookie: cookie of the connection's network namespace
+ * @cgroup: identifier of the socket's control group; 0 if not known
+ * @rate_Bps: rate that the congestion control has computed, bytes/s
+ * @pacing_Bps: rate at which the connection may send now, bytes/s: lower than @rate_Bps in a
+ *	base-RTT probe, and with SO_MAX_PACING_RATE
+ * @rtt_age_ns: time since the rate was last computed, ns; 2^64-1 for never
+ * @pauses: pauses by On-Ramp
+ * @paused_ns: duration of these pauses, ns
+ * @pause_left_ns: time until the present pause ends, ns; 0: none
+ * @saddr: local address; an IPv4 address has the first 4 bytes
+ * @daddr: remote address, likewise
+ * @family: AF_INET or AF_INET6
+ * @sport: local port, network byte order
+ * @dport: remote port, network byte order
+ * @source: timestamp that the last RTT ended with, TIMELY_SOURCE_*
+ * @state: what the connection does at present, TIMELY_STATE_*
+ * @rtt_ns: last RTT, ns; 0: none so far
+ * @base_rtt_ns: base RTT in use, ns
+ * @target_ns: target delay: queueing delay at which the rate stays as it is, ns; 0: the rule has
+ *	none
+ * @t_high_ns: RTT above which the rate is reduced at once, ns
+ * @link_kbps: link rate, kbit/s; 0 if not known
+ * @cuts: reductions of the rate, by TIMELY_CUT_*
+ * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*
+ * @control: name of the congestion control
+ * @reserved: 0
+ *
+ * New members are added at the end only. If the kernel and the reader have different versions, the
+ * reader uses the members that both have.
+ */
+struct timely_connection {
+	__u64 net_cookie;
+	__u64 cgroup;
+	__u64 rate_Bps;
+	__u64 pacing_Bps;
+	__u64 rtt_age_ns;
+	__u64 pauses;
+	__u64 paused_ns;
+	__u64 pause_left_ns;
+	__u8 saddr[16];
+	__u8 daddr[16];
+	__u16 family;
+	__be16 sport;
+	__be16 dport;
+	__u8 source;
+	__u8 state;
+	__u32 rtt_ns;
+	__u32 base_rtt_ns;
+	__u32 target_ns;
+	__u32 t_high_ns;
+	__u32 link_kbps;
+	__u32 cuts[TIMELY_CUTS];
+	__u32 rejected[TIMELY_REJECTIONS];
+	char control[16];
+	__u32 reserved;
+};
 
 #endif /* _UAPI_LINUX_TIMELY_H */

@@ -7,52 +7,14 @@
 #
 # tools/timelyctl/test/ tests timelyctl with answers that the kernel does not give.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/ctl_lib.sh"
 
-need_tools insmod rmmod ip tc setpriv
-ctl=$modules/timelyctl
-export TC_LIB_DIR="$modules"
 genl="$python -I $here/onramp_genl.py"
-as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all"
-in_h1="ip netns exec h1"
-in_h2="ip netns exec h2"
-
-# ctl STATUS ARG...: timelyctl must exit with STATUS. It runs by the command $where if that is set
-# (another namespace or user). Its output is in $work/out and $work/err.
-ctl() {
-	wanted=$1
-	shift
-	got=0
-	${where-} "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ $got -eq "$wanted" ] || {
-		cat "$work/out" "$work/err" | say_lines
-		fail "status $got, expected $wanted: timelyctl $*"
-	}
-}
-
-# says REGEX: the last output of ctl must match
-says() {
-	grep -q -- "$1" "$work/out" "$work/err" || {
-		cat "$work/out" "$work/err" | say_lines
-		fail "the output does not have: $1"
-	}
-}
-
-# json EXPRESSION: a Python expression that must be true for n, the last JSON output of ctl
-json() {
-	"$python" -I -c '
-import json, sys
-n = json.load(open(sys.argv[1]))
-assert eval(sys.argv[2]), n' "$work/out" "$1" 2>"$work/json" || {
-		say_lines <"$work/json"
-		fail "not true: $1"
-	}
-}
 
 # knows "KEY, ..." USED: the keys that exist, and the one in use
 knows() {
 	ctl 0 -j key list
-	json "n['keys'] == [$1] and n['used'] == $2"
+	json "all['keys'] == [$1] and all['used'] == $2"
 }
 
 fresh_key() {
@@ -148,10 +110,10 @@ unauthenticated() {
 	ctl 0 onramp unauthenticated on
 	says 'WARNING'
 	ctl 0 -j onramp
-	json 'n["unauthenticated"] is True and "WARNING" in n["hints"][0]'
+	json 'all["unauthenticated"] is True and "WARNING" in all["hints"][0]'
 	ctl 0 onramp unauthenticated off
 	ctl 0 -j onramp
-	json 'n["unauthenticated"] is False and set(n["counters"].values()) == {0}'
+	json 'all["unauthenticated"] is False and set(all["counters"].values()) == {0}'
 	unload_timely
 }
 
@@ -174,7 +136,7 @@ permissions() {
 	where=
 	knows 1 1
 	ctl 0 -j acker
-	json 'n["rules"] == [] and n["rate"] == 1000000'
+	json 'all["rules"] == [] and all["rate"] == 1000000'
 	unload_timely
 }
 
@@ -189,7 +151,7 @@ namespaces() {
 	where=$in_h2
 	knows "" None
 	ctl 0 -j acker
-	json 'n["rules"] == []'
+	json 'all["rules"] == []'
 	ctl 0 key add 7 "$work/key"
 	ctl 0 onramp unauthenticated on
 	where=
@@ -197,7 +159,7 @@ namespaces() {
 	where=$in_h1
 	knows 1 1
 	ctl 0 -j onramp
-	json 'n["unauthenticated"] is False'
+	json 'all["unauthenticated"] is False'
 	# Keys and rules go with their namespace.
 	hosts_down
 	unload_timely
@@ -216,9 +178,9 @@ flows() {
 	within_seconds 20 grep -q . "$work/ports" || fail "onramp_genl.py does not send"
 	where=$in_h1
 	ctl 0 -j onramp flows
-	json 'len(n) == 300 and len({(f["source"], f["source_port"]) for f in n}) == 300'
-	json 'sum(f["destination"] == "'$h2_v6'" for f in n) == 150'
-	json '{(f["protocol"], f["destination_port"], f["pauses"], f["pause_left_ns"]) for f in n} == {("udp", 9, 0, 0)}'
+	json 'len(all) == 300 and len({(f["source"], f["source_port"]) for f in all}) == 300'
+	json 'sum(f["destination"] == "'$h2_v6'" for f in all) == 150'
+	json '{(f["protocol"], f["destination_port"], f["pauses"], f["pause_left_ns"]) for f in all} == {("udp", 9, 0, 0)}'
 	"$python" -I -c '
 import json, sys
 flows = json.load(open(sys.argv[1]))
@@ -229,14 +191,14 @@ assert {str(f["source_port"]) for f in flows} == set(open(sys.argv[2]).read().sp
 	says "\[$h2_v6\]:9"
 	where=$in_h2
 	ctl 0 -j onramp flows
-	json 'n == []'
+	json 'all == []'
 	where=
 	exec 8>&-
 	wait $sender
 	must tc -n h1 qdisc change dev eth0 root timely onramp off
 	where=$in_h1
 	ctl 0 -j onramp flows
-	json 'n == []'
+	json 'all == []'
 	hosts_down
 	unload_timely
 }
@@ -249,10 +211,10 @@ rules() {
 	ctl 0 acker add 10.0.0.0/8 port 80-90
 	ctl 0 acker add fd00::/16 port 5
 	ctl 0 -j acker
-	json 'len(n["rules"]) == 4'
-	json '{"prefix": "10.0.0.0", "length": 8, "port_first": 80, "port_last": 90} in n["rules"]'
-	json '{"prefix": "fd00::", "length": 16, "port_first": 5, "port_last": 5} in n["rules"]'
-	json '{"prefix": "::", "length": 0, "port_first": None, "port_last": None} in n["rules"]'
+	json 'len(all["rules"]) == 4'
+	json '{"prefix": "10.0.0.0", "length": 8, "port_first": 80, "port_last": 90} in all["rules"]'
+	json '{"prefix": "fd00::", "length": 16, "port_first": 5, "port_last": 5} in all["rules"]'
+	json '{"prefix": "::", "length": 0, "port_first": None, "port_last": None} in all["rules"]'
 	ctl 1 acker add any
 	ctl 1 acker add 10.0.0.0/8 port 80-90
 	ctl 1 acker del 10.0.0.0/8
@@ -268,9 +230,9 @@ rules() {
 	ctl 1 acker set rate 0
 	ctl 0 acker set every 3000 rate 7 test-clock-offset -5000000000 test-clock-drift -500
 	ctl 0 -j acker
-	json 'n["rules"] == [] and n["rules_max"] == 256'
-	json 'n["every_bytes"] == 3000 and n["rate"] == 7'
-	json 'n["test_clock_offset_ns"] == -5000000000 and n["test_clock_drift_ppb"] == -500'
+	json 'all["rules"] == [] and all["rules_max"] == 256'
+	json 'all["every_bytes"] == 3000 and all["rate"] == 7'
+	json 'all["test_clock_offset_ns"] == -5000000000 and all["test_clock_drift_ppb"] == -500'
 	ctl 0 acker
 	says 'OR-ACKs report wrong times, because a test clock is set'
 	unload_timely

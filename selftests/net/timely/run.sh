@@ -30,7 +30,7 @@ TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
 tcp="load sysctl unload restricted transfer cap mss loss blackout idle
-	app_limited rpc switch many fairness share out_of_step"
+	app_limited rpc switch many fairness share out_of_step flows"
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz"
 onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_raw onramp_unload
@@ -39,7 +39,7 @@ tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock"
 long="timelyctl tenant_memory"
-core="load unload switch qdisc_unload tenant_host"
+core="load unload switch flows qdisc_unload tenant_host"
 all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"
 # alloc_faults fails on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can be made
 # to fail.

@@ -9,50 +9,10 @@
 # tools/timelyctl/test/ tests timelyctl with answers of drivers that the test NIC does not give.
 # onramp_ctl.sh tests timelyctl's commands for On-Ramp.
 
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/ctl_lib.sh"
 
-need_tools insmod rmmod ip ethtool setpriv
-ctl=$modules/timelyctl
+need_tools ethtool
 genl="$python -I $here/timelyctl_genl.py"
-as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all"
-in_h1="ip netns exec h1"
-in_h2="ip netns exec h2"
-
-# ---- the program ----
-
-# ctl STATUS ARG...: timelyctl must exit with STATUS. It runs by the command $where if that is set
-# (another namespace or user). Its output is in $work/out and $work/err.
-ctl() {
-	wanted=$1
-	shift
-	got=0
-	${where-} "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
-	[ $got -eq "$wanted" ] || {
-		cat "$work/out" "$work/err" | say_lines
-		fail "status $got, expected $wanted: timelyctl $*"
-	}
-}
-
-# says REGEX: the last output of ctl must match
-says() {
-	grep -q -- "$1" "$work/out" "$work/err" || {
-		cat "$work/out" "$work/err" | say_lines
-		fail "the output does not have: $1"
-	}
-}
-
-# json EXPRESSION: a Python expression that must be true for the last JSON output of ctl: all is the
-# whole output, and n the first device if the output is a list of devices
-json() {
-	"$python" -I -c '
-import json, sys
-all = json.load(open(sys.argv[1]))
-n = all[0] if isinstance(all, list) and all else None
-assert eval(sys.argv[2]), all' "$work/out" "$1" 2>"$work/json" || {
-		say_lines <"$work/json"
-		fail "not true: $1"
-	}
-}
 
 # shows DEVICE EXPRESSION: json EXPRESSION must be true for "timelyctl nic show DEVICE"
 shows() {

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# The library of the tests of timelyctl, on top of lib.sh: runs timelyctl and looks at its output.
+
+. "$(dirname "$0")/lib.sh"
+
+need_tools insmod rmmod ip tc setpriv
+ctl=$modules/timelyctl
+export TC_LIB_DIR="$modules"
+# Commands that run a program as an unprivileged user and in a network namespace.
+# shellcheck disable=SC2034 # for the tests
+{
+as_nobody="setpriv --reuid=65534 --regid=65534 --clear-groups --bounding-set=-all --inh-caps=-all"
+in_h1="ip netns exec h1"
+in_h2="ip netns exec h2"
+}
+
+# ctl STATUS ARG...: timelyctl must exit with STATUS. It runs by the command $where if that is set
+# (another namespace or user). Its output is in $work/out and $work/err.
+ctl() {
+	wanted=$1
+	shift
+	got=0
+	${where-} "$ctl" "$@" >"$work/out" 2>"$work/err" || got=$?
+	[ $got -eq "$wanted" ] || {
+		cat "$work/out" "$work/err" | say_lines
+		fail "status $got, expected $wanted: timelyctl $*"
+	}
+}
+
+# says REGEX: the last output of ctl must match
+says() {
+	grep -q -- "$1" "$work/out" "$work/err" || {
+		cat "$work/out" "$work/err" | say_lines
+		fail "the output does not have: $1"
+	}
+}
+
+# json EXPRESSION: a Python expression that must be true for the last JSON output of ctl: all is the
+# whole output, and n the first element if the output is a list
+json() {
+	"$python" -I -c '
+import json, sys
+all = json.load(open(sys.argv[1]))
+n = all[0] if isinstance(all, list) and all else None
+assert eval(sys.argv[2]), all' "$work/out" "$1" 2>"$work/json" || {
+		say_lines <"$work/json"
+		fail "not true: $1"
+	}
+}

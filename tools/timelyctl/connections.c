@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The connections that use timely: reads them from module timely, chooses those that a command asks
+ * for, sorts them, and names their states and counters.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+#include <linux/genetlink.h>
+#include <sys/stat.h>
+
+#include <linux/timely.h>
+#include <linux/timely_version.h>
+
+#include "timelyctl.h"
+
+const char * const cut_names[TIMELY_CUTS] = {
+	[TIMELY_CUT_LOSS]	= "loss",
+	[TIMELY_CUT_TIMEOUT]	= "timeout",
+	[TIMELY_CUT_ECN]	= "ecn",
+	[TIMELY_CUT_QUEUE]	= "queue",
+};
+
+const char * const rejected_names[TIMELY_REJECTIONS] = {
+	[TIMELY_REJECTED_RETRANSMITTED]	= "retransmitted",
+	[TIMELY_REJECTED_RECOVERY]	= "recovery",
+	[TIMELY_REJECTED_DELAYED]	= "delayed",
+	[TIMELY_REJECTED_DOUBTFUL]	= "doubtful",
+	[TIMELY_REJECTED_NEGATIVE]	= "negative",
+	[TIMELY_REJECTED_TOO_LONG]	= "too_long",
+};
+
+const struct state_name state_names[STATE_NAMES] = {
+	{ TIMELY_STATE_SENDING, "sending" },
+	{ TIMELY_STATE_STARTING, "starting" },
+	{ TIMELY_STATE_MINIMUM, "minimum-rate" },
+	{ TIMELY_STATE_RECOVERY, "recovery" },
+	{ TIMELY_STATE_PROBE, "probe" },
+	{ TIMELY_STATE_APART, "probes-apart" },
+	{ TIMELY_STATE_LAG, "other-qdisc" },
+};
+
+const char *source_name(unsigned int source)
+{
+	static const char * const names[] = {
+		[TIMELY_SOURCE_HARDWARE] = "hardware",
+		[TIMELY_SOURCE_DRIVER] = "driver",
+		[TIMELY_SOURCE_TCP] = "tcp",
+	};
+
+	return source < ARRAY_SIZE(names) ? names[source] : "?";
+}
+
+/* The queueing delay of the last RTT, ns. */
+__u32 connection_queue_ns(const struct timely_connection *connection)
+{
+	if (connection->rtt_ns < connection->base_rtt_ns)
+		return 0;
+	return connection->rtt_ns - connection->base_rtt_ns;
+}
+
+/* The sum of a connection's counters. */
+__u64 counts_sum(const __u32 *counts, size_t count)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += counts[i];
+	return sum;
+}
+
+unsigned int connection_address_bytes(const struct timely_connection *connection)
+{
+	return connection->family == AF_INET6 ? 16 : 4;
+}
+
+/* ---- reading ---- */
+
+static void add_connection(const struct nlmsghdr *message, void *data)
+{
+	struct connections *list = data;
+	struct timely_connection *connection;
+	const struct nlattr *attr;
+
+	if (!message) {
+		list->count = 0;
+		return;
+	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
+		size_t bytes = mnl_attr_get_payload_len(attr);
+
+		if (mnl_attr_get_type(attr) != TIMELY_A_CONNECTION)
+			continue;
+		if (list->count == list->room) {
+			list->room = list->room ? 2 * list->room : 64;
+			list->connection = reallocarray(list->connection, list->room,
+							sizeof(*list->connection));
+			if (!list->connection)
+				out_of_memory();
+		}
+		/* A kernel of another version may have more or fewer members. */
+		connection = &list->connection[list->count++];
+		memset(connection, 0, sizeof(*connection));
+		memcpy(connection, mnl_attr_get_payload(attr),
+		       bytes < sizeof(*connection) ? bytes : sizeof(*connection));
+		connection->control[sizeof(connection->control) - 1] = 0;
+	}
+}
+
+/*
+ * Read all connections of this network namespace, or with @all of every namespace. The caller frees
+ * the list with connections_free(), and may read into it again.
+ */
+int connections_get(struct family *family, bool all, struct connections *list)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = family_request(family, buffer, NLM_F_DUMP,
+						  TIMELY_CMD_CONNECTION_GET);
+
+	if (all)
+		mnl_attr_put_u8(request, TIMELY_A_ALL_NETS, 1);
+	return talk_ask(&family->talk, request, add_connection, list);
+}
+
+void connections_free(struct connections *list)
+{
+	free(list->connection);
+	memset(list, 0, sizeof(*list));
+}
+
+/* Print an error of connections_get(). @again is the command line to repeat as root. */
+void connections_tell_failed(const struct family *family, const char *again, int err)
+{
+	if (err == -EPERM)
+		tell_err("listing connections needs CAP_NET_ADMIN, and for all namespaces root on the host: sudo timelyctl %s",
+			 again);
+	else if (err == -EOPNOTSUPP)
+		tell_err("the module timely that is loaded does not list connections: it is older than timelyctl; load the module of version %s",
+			 TIMELY_VERSION);
+	else
+		tell_err("listing connections failed: %s",
+			 family->talk.why[0] ? family->talk.why : error_text(err));
+}
+
+/* Open module timely; print an error if it is not loaded. */
+bool connections_open(struct family *family)
+{
+	int err = family_open(family, TIMELY_GENL_NAME);
+
+	if (!err && family->id)
+		return true;
+	if (err)
+		tell_err("cannot ask for the netlink families: %s", error_text(err));
+	else
+		tell_err("module timely is not loaded: modprobe tcp_timely");
+	family_close(family);
+	return false;
+}
+
+/* ---- choosing ---- */
+
+static bool in_prefix(const struct prefix *prefix, const struct timely_connection *connection,
+		      const __u8 *address)
+{
+	unsigned int whole = prefix->length / 8, rest = prefix->length % 8;
+
+	if (!prefix->bytes)
+		return true;
+	if (prefix->bytes != connection_address_bytes(connection) ||
+	    memcmp(address, prefix->address, whole) != 0)
+		return false;
+	return !rest || (address[whole] ^ prefix->address[whole]) >> (8 - rest) == 0;
+}
+
+/* Whether the command asks for the connection. */
+bool connection_wanted(const struct choice *choice, const struct timely_connection *connection)
+{
+	if (!in_prefix(&choice->from, connection, connection->saddr) ||
+	    !in_prefix(&choice->to, connection, connection->daddr))
+		return false;
+	if (choice->port && choice->port != ntohs(connection->sport) &&
+	    choice->port != ntohs(connection->dport))
+		return false;
+	return !choice->cgroup || choice->cgroup == connection->cgroup;
+}
+
+/* The identifier of a control group: the inode number of its directory. Prints errors. */
+static bool parse_cgroup(const char *path, __u64 *cgroup)
+{
+	struct stat status;
+
+	if (stat(path, &status) || !S_ISDIR(status.st_mode)) {
+		tell_err("\"%s\" is no directory of a control group, such as /sys/fs/cgroup/system.slice",
+			 plain(path));
+		return false;
+	}
+	*cgroup = status.st_ino;
+	return true;
+}
+
+static const struct {
+	const char *name;
+	enum order order;
+} orders[] = {
+	{ "delay", ORDER_DELAY }, { "rate", ORDER_RATE }, { "cuts", ORDER_CUTS },
+	{ "pauses", ORDER_PAUSES },
+};
+
+static bool parse_order(const char *word, enum order *order)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
+		if (strcmp(word, orders[i].name) == 0) {
+			*order = orders[i].order;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *order_name(enum order order)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+		if (orders[i].order == order)
+			return orders[i].name;
+	return "?";
+}
+
+/* Parse the value of one word of a choice. Prints errors; returns an exit status. */
+static int parse_value(const char *command, const char *key, const char *value,
+		       struct choice *choice)
+{
+	__s64 number;
+
+	if (strcmp(key, "from") == 0 || strcmp(key, "to") == 0) {
+		if (!parse_prefix(value, key[0] == 'f' ? &choice->from : &choice->to))
+			return usage_err("%s %s: \"%s\" is no PREFIX/LENGTH, such as 10.1.0.0/16",
+					 command, key, plain(value));
+	} else if (strcmp(key, "port") == 0) {
+		if (!parse_number(value, 1, 65535, &number))
+			return usage_err("%s port: allowed are 1 to 65535, not \"%s\"", command,
+					 plain(value));
+		choice->port = number;
+	} else if (strcmp(key, "limit") == 0) {
+		if (!parse_number(value, 1, 1000000000, &number))
+			return usage_err("%s limit: allowed are 1 to 1000000000, not \"%s\"",
+					 command, plain(value));
+		choice->limit = number;
+	} else if (strcmp(key, "sort") == 0) {
+		if (!parse_order(value, &choice->order))
+			return usage_err("sort: allowed are delay, rate, cuts, pauses, not \"%s\"",
+					 plain(value));
+	} else if (strcmp(key, "cgroup") == 0) {
+		if (!parse_cgroup(value, &choice->cgroup))
+			return STATUS_USAGE;
+	} else {
+		return usage_err("%s: unknown word \"%s\"; see man timelyctl", command,
+				 plain(key));
+	}
+	return STATUS_OK;
+}
+
+/*
+ * Parse the words that say which connections a command shows. @command is the command's name, for
+ * messages. Prints errors; returns an exit status.
+ */
+int choice_parse(const char *command, char **words, int count, struct choice *choice)
+{
+	int status = STATUS_OK;
+
+	memset(choice, 0, sizeof(*choice));
+	for (int i = 0; i < count && !status; i++) {
+		if (strcmp(words[i], "all") == 0) {
+			choice->all = true;
+			continue;
+		}
+		if (i + 1 == count)
+			return usage_err("%s: a value is missing after \"%s\"", command,
+					 plain(words[i]));
+		status = parse_value(command, words[i], words[i + 1], choice);
+		i++;
+	}
+	return status;
+}
+
+/* ---- sorting ---- */
+
+/* The value to sort by, the largest first; with ORDER_RATE the smallest rate. */
+static __u64 sort_key(enum order order, const struct timely_connection *connection)
+{
+	switch (order) {
+	case ORDER_RATE:
+		return ~connection->rate_Bps;
+	case ORDER_CUTS:
+		return counts_sum(connection->cuts, TIMELY_CUTS);
+	case ORDER_PAUSES:
+		return connection->paused_ns;
+	case ORDER_DELAY:
+		break;
+	}
+	return connection_queue_ns(connection);
+}
+
+static int compare_connections(const void *a, const void *b, void *order)
+{
+	__u64 one = sort_key(*(enum order *)order, a), other = sort_key(*(enum order *)order, b);
+
+	return (one < other) - (one > other);
+}
+
+/* Remove the connections that were not asked for, and sort the others, the worst first. */
+void connections_choose(struct connections *list, struct choice *choice)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (connection_wanted(choice, &list->connection[i]))
+			list->connection[kept++] = list->connection[i];
+	list->count = kept;
+	if (kept)
+		qsort_r(list->connection, kept, sizeof(*list->connection), compare_connections,
+			&choice->order);
+	if (choice->limit && list->count > choice->limit)
+		list->count = choice->limit;
+}

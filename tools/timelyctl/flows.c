@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * `timelyctl flows`: the connections that use timely, the worst first.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <linux/timely.h>
+
+#include "timelyctl.h"
+
+/* The names of the states of a connection, and of the nonzero counters, with their values. */
+static void detail_text(char *text, size_t size, const struct timely_connection *connection)
+{
+	size_t used = 0;
+
+	text[0] = 0;
+	for (size_t i = 0; i < STATE_NAMES && used < size; i++)
+		if (connection->state & state_names[i].bit)
+			used += snprintf(text + used, size - used, " %s", state_names[i].name);
+	for (size_t i = 0; i < TIMELY_CUTS && used < size; i++)
+		if (connection->cuts[i])
+			used += snprintf(text + used, size - used, " cuts:%s=%u", cut_names[i],
+					 connection->cuts[i]);
+	for (size_t i = 0; i < TIMELY_REJECTIONS && used < size; i++)
+		if (connection->rejected[i])
+			used += snprintf(text + used, size - used, " rejected:%s=%u",
+					 rejected_names[i], connection->rejected[i]);
+}
+
+static void print_connection(const struct timely_connection *connection)
+{
+	unsigned int bytes = connection_address_bytes(connection);
+	char from[64], to[64], rate[32], rtt[32], base[32], queue[32], target[32], pauses[32];
+	char detail[512];
+
+	detail_text(detail, sizeof(detail), connection);
+	snprintf(pauses, sizeof(pauses), "%llu", (unsigned long long)connection->pauses);
+	tell_info("%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s",
+		  end_text(from, sizeof(from), connection->saddr, bytes, ntohs(connection->sport)),
+		  end_text(to, sizeof(to), connection->daddr, bytes, ntohs(connection->dport)),
+		  rate_text(rate, sizeof(rate), connection->rate_Bps / 125),
+		  connection->rtt_ns ? time_text(rtt, sizeof(rtt), connection->rtt_ns) : "-",
+		  time_text(base, sizeof(base), connection->base_rtt_ns),
+		  connection->rtt_ns ?
+			time_text(queue, sizeof(queue), connection_queue_ns(connection)) : "-",
+		  connection->target_ns ?
+			time_text(target, sizeof(target), connection->target_ns) : "-",
+		  connection->rtt_ns ? source_name(connection->source) : "-",
+		  connection->pauses ? pauses : "-", detail + !!detail[0]);
+}
+
+static void print_connections(const struct connections *list)
+{
+	if (!list->count) {
+		tell_info("no connection uses timely, or none matches; ss -ti shows the congestion control of each connection");
+		return;
+	}
+	tell_info("%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s", "from", "to", "rate", "RTT",
+		  "base RTT", "queue", "target", "RTT by", "pauses", "state and counters");
+	for (size_t i = 0; i < list->count; i++)
+		print_connection(&list->connection[i]);
+}
+
+static void json_counts(const char *key, const char * const *names, const __u32 *counts,
+			size_t count)
+{
+	json_open(key, '{');
+	for (size_t i = 0; i < count; i++)
+		json_unsigned(names[i], counts[i]);
+	json_close('}');
+}
+
+/* An RTT or a part of it; null before the first RTT. */
+static void json_rtt(const char *key, const struct timely_connection *connection, __u32 ns)
+{
+	if (connection->rtt_ns)
+		json_unsigned(key, ns);
+	else
+		json_null(key);
+}
+
+void connection_json(const struct timely_connection *connection)
+{
+	unsigned int bytes = connection_address_bytes(connection);
+	char text[INET6_ADDRSTRLEN];
+
+	json_open(NULL, '{');
+	json_string("from", address_text(text, connection->saddr, bytes));
+	json_unsigned("from_port", ntohs(connection->sport));
+	json_string("to", address_text(text, connection->daddr, bytes));
+	json_unsigned("to_port", ntohs(connection->dport));
+	json_string("control", connection->control);
+	json_unsigned("net_cookie", connection->net_cookie);
+	json_unsigned("cgroup", connection->cgroup);
+	json_unsigned("rate_bps", connection->rate_Bps * 8);
+	json_unsigned("pacing_bps", connection->pacing_Bps * 8);
+	json_rtt("rtt_ns", connection, connection->rtt_ns);
+	json_rtt("queue_ns", connection, connection_queue_ns(connection));
+	json_rtt("rtt_age_ns", connection, connection->rtt_age_ns);
+	json_unsigned("base_rtt_ns", connection->base_rtt_ns);
+	json_unsigned("target_ns", connection->target_ns);
+	json_unsigned("t_high_ns", connection->t_high_ns);
+	json_string("rtt_by", connection->rtt_ns ? source_name(connection->source) : "");
+	json_unsigned("link_kbps", connection->link_kbps);
+	json_open("states", '[');
+	for (size_t i = 0; i < STATE_NAMES; i++)
+		if (connection->state & state_names[i].bit)
+			json_string(NULL, state_names[i].name);
+	json_close(']');
+	json_counts("cuts", cut_names, connection->cuts, TIMELY_CUTS);
+	json_counts("rejected", rejected_names, connection->rejected, TIMELY_REJECTIONS);
+	json_unsigned("pauses", connection->pauses);
+	json_unsigned("paused_ns", connection->paused_ns);
+	json_unsigned("pause_left_ns", connection->pause_left_ns);
+	json_close('}');
+}
+
+static void json_connections(const struct connections *list)
+{
+	json_open(NULL, '[');
+	for (size_t i = 0; i < list->count; i++)
+		connection_json(&list->connection[i]);
+	json_close(']');
+	json_end();
+}
+
+int command_flows(char **words, int count, bool json)
+{
+	struct connections list = {};
+	struct choice choice;
+	struct family family;
+	int status = choice_parse("flows", words, count, &choice);
+	int err;
+
+	if (status)
+		return status;
+	if (!connections_open(&family))
+		return STATUS_FAILED;
+	err = connections_get(&family, choice.all, &list);
+	connections_choose(&list, &choice);
+	if (err) {
+		connections_tell_failed(&family, "flows", err);
+		status = STATUS_FAILED;
+	} else if (json) {
+		json_connections(&list);
+	} else {
+		print_connections(&list);
+	}
+	connections_free(&list);
+	family_close(&family);
+	return status;
+}
