@@ -81,7 +81,7 @@ struct timely_cfg {
  * @link_beyond: @link is beyond the peer of a veth, and packets to other containers of the host do
  *	not use @link
  * @link_jiffies: when @link was looked up, jiffies
- * @cuts: reductions of the rate at once, by TIMELY_CUT_*; also counted if the connection has the
+ * @cuts: causes to reduce the rate at once, by TIMELY_CUT_*; also counted if the connection has the
  *	namespace's configuration
  * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*; likewise
  *

@@ -234,11 +234,6 @@ enum timely_departure_result {
 typedef bool (*timely_flow_describe)(const struct sock *sk, const struct timely_flow *flow,
 				     struct timely_connection *connection);
 
-/* Called by timely_flow_walk() for each connection, under RCU. Return: 0, or a negative error other
- * than -EAGAIN, which stops the walk.
- */
-typedef int (*timely_flow_report)(const struct timely_connection *connection, void *arg);
-
 DECLARE_STATIC_KEY_FALSE(timely_flow_key);
 
 int timely_flow_init(void);
@@ -274,7 +269,6 @@ void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 /* For the files of module timely. */
 void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk);
 struct timely_walk *timely_flow_walk_begin(const struct net *net);
-int timely_flow_walk(struct timely_walk *walk, timely_flow_report report, void *arg);
 
 /**
  * timely_flow_wanted() - check whether the socket's congestion control uses flow entries

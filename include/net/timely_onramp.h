@@ -91,11 +91,6 @@ struct timely_onramp_flow_status {
 	u32 b;
 };
 
-/* Called by timely_onramp_walk() for each flow, under RCU. Return: 0, or a negative error other
- * than -EAGAIN, which stops the walk.
- */
-typedef int (*timely_onramp_report)(const struct timely_onramp_flow_status *status, void *arg);
-
 int timely_onramp_init(void);
 void timely_onramp_exit(void);
 u16 timely_onramp_port(void);
@@ -126,6 +121,5 @@ int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_
 int timely_onramp_key_del(struct net *net, u8 number);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
 struct timely_walk *timely_onramp_walk_begin(const struct net *net);
-int timely_onramp_walk(struct timely_walk *walk, timely_onramp_report report, void *arg);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

@@ -97,6 +97,10 @@ bool timely_describe(const struct sock *sk, const struct timely_flow *flow,
 	const struct timely_cfg *cfg;
 
 	BUILD_BUG_ON(TIMELY_RTT_too_long - TIMELY_RTT_retransmitted + 1 != TIMELY_REJECTIONS);
+	/* timely_sock.source, an enum timely_rtt_result, is shown as TIMELY_SOURCE_*. */
+	BUILD_BUG_ON((int)TIMELY_RTT_hardware != TIMELY_SOURCE_HARDWARE);
+	BUILD_BUG_ON((int)TIMELY_RTT_driver != TIMELY_SOURCE_DRIVER);
+	BUILD_BUG_ON((int)TIMELY_RTT_tcp != TIMELY_SOURCE_TCP);
 	if (!timely_is_ours(ops))
 		return false;
 	cfg = ts->path ? &flow->path.cfg : &timely_param_set_of(sk, ops)->cfg;

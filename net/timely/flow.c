@@ -99,7 +99,7 @@ void timely_flow_exit(void)
  * timely_flow_register() - register the congestion controls whose sockets get entries
  * @ops: array of their operations, which must exist until timely_flow_unregister()
  * @count: number of elements in @ops
- * @describe: describes a connection, for timely_flow_walk()
+ * @describe: describes a connection, for timely_flow_walk_begin()
  *
  * Return: 0, or -EBUSY if congestion controls are registered already.
  */
@@ -129,7 +129,7 @@ void timely_flow_unregister(void)
 	static_branch_disable(&timely_flow_key);
 	WRITE_ONCE(timely_flow_ops, NULL);
 	WRITE_ONCE(flow_describe, NULL);
-	/* Wait for timely_flow_get() and timely_flow_walk() on other CPUs, which may have seen
+	/* Wait for timely_flow_get() and flow_visit() on other CPUs, which may have seen
 	 * timely_flow_ops or flow_describe.
 	 */
 	synchronize_rcu();
@@ -624,16 +624,9 @@ static void flow_describe_pauses(struct timely_flow *flow, struct timely_connect
 	spin_unlock_bh(&flow->lock);
 }
 
-/* The callback of timely_flow_walk() and its argument. */
-struct flow_reporter {
-	timely_flow_report report;
-	void *arg;
-};
-
-static int flow_visit(void *object, const struct net *net, void *arg)
+static int flow_visit(void *object, const struct net *net, timely_report report, void *arg)
 {
 	timely_flow_describe describe = READ_ONCE(flow_describe);
-	const struct flow_reporter *reporter = arg;
 	struct timely_flow *flow = object;
 	struct timely_connection connection = {};
 	struct sock *sk = (struct sock *)flow->key;
@@ -651,32 +644,18 @@ static int flow_visit(void *object, const struct net *net, void *arg)
 	smp_rmb(); /* pairs with smp_wmb() of timely_flow_close() */
 	if (READ_ONCE(flow->closed))
 		return 0;
-	return reporter->report(&connection, reporter->arg);
+	return report(&connection, arg);
 }
 
 /**
  * timely_flow_walk_begin() - start a walk through the connections of a network namespace
  * @net: the namespace, which outlives the walk; NULL for all namespaces
  *
+ * timely_walk() reports each connection as a struct timely_connection.
+ *
  * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
  */
 struct timely_walk *timely_flow_walk_begin(const struct net *net)
 {
-	return timely_walk_begin(&timely_flows, net);
-}
-
-/**
- * timely_flow_walk() - report the connections of the registered congestion controls
- * @walk: the walk
- * @report: called for each connection, see timely_walk()
- * @arg: argument of @report
- *
- * Context: process; may sleep.
- * Return: 0 if all connections were reported, or the error of @report.
- */
-int timely_flow_walk(struct timely_walk *walk, timely_flow_report report, void *arg)
-{
-	struct flow_reporter reporter = { .report = report, .arg = arg };
-
-	return timely_walk(walk, flow_visit, &reporter);
+	return timely_walk_begin(&timely_flows, net, flow_visit);
 }

@@ -204,6 +204,13 @@ static int tn_nic_dump_start(struct netlink_callback *cb)
 	return -EINVAL;
 }
 
+/* Starts the next message of a dump. Returns NULL if there is no room. */
+static void *tn_put_header(struct sk_buff *skb, const struct netlink_callback *cb, u8 command)
+{
+	return genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq, &tn_family,
+			   NLM_F_MULTI, command);
+}
+
 /* Puts one device of a dump, if it is a NIC with hardware timestamps. Returns 0, also for other
  * devices, or -EMSGSIZE if the message is full.
  */
@@ -215,8 +222,7 @@ static int tn_dump_one(struct sk_buff *skb, struct netlink_callback *cb,
 
 	if (timely_nic_status(dev, &status))
 		return 0;
-	header = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-			     &tn_family, NLM_F_MULTI, TIMELY_CMD_NIC_GET);
+	header = tn_put_header(skb, cb, TIMELY_CMD_NIC_GET);
 	if (!header)
 		return -EMSGSIZE;
 	genl_dump_check_consistent(cb, header);
@@ -515,10 +521,12 @@ static int tn_key_del(struct sk_buff *request, struct genl_info *info)
 /**
  * struct tn_flows - position of a dump of flows or connections, kept in netlink_callback.ctx
  *	between messages
- * @walk: position in the table, for timely_onramp_walk() or timely_flow_walk()
+ * @walk: position in the table of flows or connections
+ * @report: puts a flow or a connection into a message: tn_dump_flow() or tn_dump_connection()
  */
 struct tn_flows {
 	struct timely_walk *walk;
+	timely_report report;
 };
 
 /**
@@ -530,12 +538,6 @@ struct tn_flow_message {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
 };
-
-static void *tn_put_header(const struct tn_flow_message *to, u8 command)
-{
-	return genlmsg_put(to->skb, NETLINK_CB(to->cb->skb).portid, to->cb->nlh->nlmsg_seq,
-			   &tn_family, NLM_F_MULTI, command);
-}
 
 static int tn_put_tuple(struct sk_buff *skb, const struct timely_tuple *tuple)
 {
@@ -563,13 +565,13 @@ static int tn_put_flow(struct sk_buff *skb, const struct timely_onramp_flow_stat
 	return 0;
 }
 
-/* Puts one flow of a dump. timely_onramp_walk() calls this function for each flow; -EMSGSIZE, if
- * the message is full, ends the walk.
+/* Puts one flow of a dump. timely_walk() calls this function for each flow; -EMSGSIZE, if the
+ * message is full, ends the call.
  */
-static int tn_dump_flow(const struct timely_onramp_flow_status *status, void *arg)
+static int tn_dump_flow(const void *status, void *arg)
 {
 	struct tn_flow_message *to = arg;
-	void *header = tn_put_header(to, TIMELY_CMD_FLOW_GET);
+	void *header = tn_put_header(to->skb, to->cb, TIMELY_CMD_FLOW_GET);
 
 	if (!header)
 		return -EMSGSIZE;
@@ -589,6 +591,7 @@ static int tn_flow_dump_start(struct netlink_callback *cb)
 		NL_SET_ERR_MSG(cb->extack, "timely: a dump lists all flows: remove the attributes");
 		return -EINVAL;
 	}
+	flows->report = tn_dump_flow;
 	flows->walk = timely_onramp_walk_begin(sock_net(cb->skb->sk));
 	return flows->walk ? 0 : -ENOMEM;
 }
@@ -601,13 +604,13 @@ static int tn_flow_dump_done(struct netlink_callback *cb)
 	return 0;
 }
 
-/* Flows that are added or removed during a dump may be missed or listed twice. */
+/* Flows and connections that begin or end during a dump may be missed or listed twice. */
 static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 	struct tn_flow_message to = { .skb = skb, .cb = cb };
 
-	timely_onramp_walk(flows->walk, tn_dump_flow, &to);
+	timely_walk(flows->walk, flows->report, &to);
 	return skb->len;
 }
 
@@ -616,14 +619,14 @@ static const struct nla_policy tn_connection_policy[] = {
 };
 
 /* Puts one connection of a dump, as tn_dump_flow() a flow. */
-static int tn_dump_connection(const struct timely_connection *connection, void *arg)
+static int tn_dump_connection(const void *connection, void *arg)
 {
 	struct tn_flow_message *to = arg;
-	void *header = tn_put_header(to, TIMELY_CMD_CONNECTION_GET);
+	void *header = tn_put_header(to->skb, to->cb, TIMELY_CMD_CONNECTION_GET);
 
 	if (!header)
 		return -EMSGSIZE;
-	if (nla_put(to->skb, TIMELY_A_CONNECTION, sizeof(*connection), connection)) {
+	if (nla_put(to->skb, TIMELY_A_CONNECTION, sizeof(struct timely_connection), connection)) {
 		genlmsg_cancel(to->skb, header);
 		return -EMSGSIZE;
 	}
@@ -645,18 +648,9 @@ static int tn_connection_dump_start(struct netlink_callback *cb)
 		}
 		net = NULL;
 	}
+	flows->report = tn_dump_connection;
 	flows->walk = timely_flow_walk_begin(net);
 	return flows->walk ? 0 : -ENOMEM;
-}
-
-/* Connections that begin or end during a dump may be missed or listed twice. */
-static int tn_connection_dump(struct sk_buff *skb, struct netlink_callback *cb)
-{
-	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
-	struct tn_flow_message to = { .skb = skb, .cb = cb };
-
-	timely_flow_walk(flows->walk, tn_dump_connection, &to);
-	return skb->len;
 }
 
 /* ---- budgets ---- */
@@ -776,7 +770,7 @@ static const struct genl_ops tn_ops[] = {
 		.policy = tn_connection_policy,
 		.maxattr = ARRAY_SIZE(tn_connection_policy) - 1,
 		.start = tn_connection_dump_start,
-		.dumpit = tn_connection_dump,
+		.dumpit = tn_flow_dump,
 		.done = tn_flow_dump_done,
 	},
 };

@@ -24,7 +24,6 @@
 #include <linux/tracepoint.h>
 #include <linux/workqueue.h>
 #include <net/busy_poll.h>
-#include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 

@@ -148,49 +148,28 @@ static void onramp_flow_status(struct timely_onramp *onramp,
 	spin_unlock_bh(&flow->lock);
 }
 
-/* The callback of timely_onramp_walk() and its argument. */
-struct onramp_reporter {
-	timely_onramp_report report;
-	void *arg;
-};
-
-static int onramp_visit(void *object, const struct net *net, void *arg)
+static int onramp_visit(void *object, const struct net *net, timely_report report, void *arg)
 {
-	const struct onramp_reporter *reporter = arg;
 	struct timely_onramp *onramp = object;
 	struct timely_onramp_flow_status status;
 
 	if (onramp->tuple.net != (unsigned long)net)
 		return 0;
 	onramp_flow_status(onramp, &status);
-	return reporter->report(&status, reporter->arg);
+	return report(&status, arg);
 }
 
 /**
  * timely_onramp_walk_begin() - start a walk through the flows of a network namespace
  * @net: the namespace, which outlives the walk
  *
+ * timely_walk() reports each flow as a struct timely_onramp_flow_status.
+ *
  * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
  */
 struct timely_walk *timely_onramp_walk_begin(const struct net *net)
 {
-	return timely_walk_begin(&onramp_tuples, net);
-}
-
-/**
- * timely_onramp_walk() - report the flows of a network namespace, from the walk's position
- * @walk: the walk
- * @report: called for each flow, see timely_walk()
- * @arg: argument of @report
- *
- * Context: process; may sleep.
- * Return: 0 if all flows were reported, or the error of @report.
- */
-int timely_onramp_walk(struct timely_walk *walk, timely_onramp_report report, void *arg)
-{
-	struct onramp_reporter reporter = { .report = report, .arg = arg };
-
-	return timely_walk(walk, onramp_visit, &reporter);
+	return timely_walk_begin(&onramp_tuples, net, onramp_visit);
 }
 
 /* ---- loading ---- */

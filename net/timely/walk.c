@@ -14,11 +14,13 @@
 /**
  * struct timely_walk - a walk through a hash table
  * @net: the namespace whose objects are wanted; NULL for those of all namespaces
+ * @visit: describes an object
  * @iter: position in the table, which has the objects of all namespaces
- * @again: the callback returned an error for the object at @iter: the next call starts with it
+ * @again: the report of the object at @iter returned an error: the next call starts with it
  */
 struct timely_walk {
 	const struct net *net;
+	timely_visit visit;
 	struct rhashtable_iter iter;
 	bool again;
 };
@@ -31,17 +33,21 @@ struct timely_walk {
 /**
  * timely_walk_begin() - start a walk
  * @table: the table, which outlives the walk
- * @net: the namespace, for the callback; it outlives the walk
+ * @net: the namespace whose objects are wanted, which outlives the walk; NULL for all namespaces,
+ *	if @visit allows that
+ * @visit: describes an object
  *
  * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
  */
-struct timely_walk *timely_walk_begin(struct rhashtable *table, const struct net *net)
+struct timely_walk *timely_walk_begin(struct rhashtable *table, const struct net *net,
+				      timely_visit visit)
 {
 	struct timely_walk *walk = kzalloc(sizeof(*walk), GFP_KERNEL_ACCOUNT);
 
 	if (!walk)
 		return NULL;
 	walk->net = net;
+	walk->visit = visit;
 	rhashtable_walk_enter(table, &walk->iter);
 	return walk;
 }
@@ -59,9 +65,9 @@ void timely_walk_end(struct timely_walk *walk)
 }
 
 /* Visit the next WALK_BATCH objects of the table. Return: 0 at the end of the table; -EAGAIN before
- * the end; or an error of @visit.
+ * the end; or an error of @report.
  */
-static int walk_some(struct timely_walk *walk, timely_visit visit, void *arg)
+static int walk_some(struct timely_walk *walk, timely_report report, void *arg)
 {
 	void *object;
 	int i, err = 0;
@@ -76,7 +82,7 @@ static int walk_some(struct timely_walk *walk, timely_visit visit, void *arg)
 		/* An error pointer means that the table was resized: some objects come twice. */
 		if (IS_ERR(object))
 			continue;
-		err = visit(object, walk->net, arg);
+		err = walk->visit(object, walk->net, report, arg);
 		walk->again = err;
 	}
 	rhashtable_walk_stop(&walk->iter);
@@ -84,21 +90,22 @@ static int walk_some(struct timely_walk *walk, timely_visit visit, void *arg)
 }
 
 /**
- * timely_walk() - visit the objects of the table, from the walk's position
+ * timely_walk() - report the objects of the table, from the walk's position
  * @walk: the walk
- * @visit: called for each object; if it returns an error, the next call starts with the same object
- * @arg: argument of @visit
+ * @report: called for each object; if it returns an error, the next call starts with the same
+ *	object
+ * @arg: argument of @report
  *
- * Objects that are added or removed during the walk may be visited twice or not at all.
+ * Objects that are added or removed during the walk may be reported twice or not at all.
  *
  * Context: process; may sleep.
- * Return: 0 if all objects were visited, or the error of @visit.
+ * Return: 0 if all objects were reported, or the error of @report.
  */
-int timely_walk(struct timely_walk *walk, timely_visit visit, void *arg)
+int timely_walk(struct timely_walk *walk, timely_report report, void *arg)
 {
 	int err;
 
-	while ((err = walk_some(walk, visit, arg)) == -EAGAIN)
+	while ((err = walk_some(walk, report, arg)) == -EAGAIN)
 		cond_resched();
 	return err;
 }

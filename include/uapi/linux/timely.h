@@ -306,12 +306,12 @@ enum {
 
 #define TIMELY_A_MAX	(__TIMELY_A_MAX - 1)
 
-/* Why a connection's rate was reduced at once: index of timely_connection.cuts. */
+/* What reduces a connection's rate at once: index of timely_connection.cuts. */
 enum {
 	TIMELY_CUT_LOSS,	/* more packets were lost than loss_free_ppm allows */
 	TIMELY_CUT_TIMEOUT,	/* the retransmission timer expired */
 	TIMELY_CUT_ECN,		/* a router has marked a packet: ECN echo */
-	TIMELY_CUT_QUEUE,	/* an RTT was above t_high_ns */
+	TIMELY_CUT_QUEUE,	/* an RTT was above t_high_ns; each such RTT counts */
 	TIMELY_CUTS
 };
 
@@ -369,7 +369,7 @@ enum {
  *	none
  * @t_high_ns: RTT above which the rate is reduced at once, ns
  * @link_kbps: link rate, kbit/s; 0 if not known
- * @cuts: reductions of the rate, by TIMELY_CUT_*
+ * @cuts: how often there was a cause to reduce the rate at once, by TIMELY_CUT_*
  * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*
  * @control: name of the congestion control
  * @reserved: 0
