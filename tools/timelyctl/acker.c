@@ -53,16 +53,8 @@ struct acker {
 
 static bool open_module(struct family *family)
 {
-	int err = family_open(family, TIMELY_ACKER_GENL_NAME);
-
-	if (!err && family->id)
-		return true;
-	if (err)
-		tell_err("a netlink request to the kernel failed: %s", error_text(err));
-	else
-		tell_err("module timely_acker is not loaded: modprobe timely_acker");
-	family_close(family);
-	return false;
+	return family_open_or_tell(family, TIMELY_ACKER_GENL_NAME,
+				   "module timely_acker is not loaded: modprobe timely_acker");
 }
 
 /* Print an error. Returns an exit status. @verb is the word after "acker". */

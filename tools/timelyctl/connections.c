@@ -5,11 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <arpa/inet.h>
 #include <linux/genetlink.h>
@@ -66,7 +63,7 @@ __u32 connection_queue_ns(const struct timely_connection *connection)
 }
 
 /* The sum of a connection's counters. */
-__u64 counts_sum(const __u32 *counts, size_t count)
+static __u64 counts_sum(const __u32 *counts, size_t count)
 {
 	__u64 sum = 0;
 
@@ -148,19 +145,10 @@ void connections_tell_failed(const struct family *family, const char *again, int
 			 family->talk.why[0] ? family->talk.why : error_text(err));
 }
 
-/* Open module timely; print an error if it is not loaded. */
 bool connections_open(struct family *family)
 {
-	int err = family_open(family, TIMELY_GENL_NAME);
-
-	if (!err && family->id)
-		return true;
-	if (err)
-		tell_err("cannot ask for the netlink families: %s", error_text(err));
-	else
-		tell_err("module timely is not loaded: modprobe tcp_timely");
-	family_close(family);
-	return false;
+	return family_open_or_tell(family, TIMELY_GENL_NAME,
+				   "module timely is not loaded: modprobe tcp_timely");
 }
 
 /* ---- choosing ---- */
@@ -179,7 +167,8 @@ static bool in_prefix(const struct prefix *prefix, const struct timely_connectio
 }
 
 /* Whether the command asks for the connection. */
-bool connection_wanted(const struct choice *choice, const struct timely_connection *connection)
+static bool connection_wanted(const struct choice *choice,
+			      const struct timely_connection *connection)
 {
 	if (!in_prefix(&choice->from, connection, connection->saddr) ||
 	    !in_prefix(&choice->to, connection, connection->daddr))
@@ -221,14 +210,6 @@ static bool parse_order(const char *word, enum order *order)
 		}
 	}
 	return false;
-}
-
-const char *order_name(enum order order)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
-		if (orders[i].order == order)
-			return orders[i].name;
-	return "?";
 }
 
 /* Parse the value of one word of a choice. Prints errors; returns an exit status. */

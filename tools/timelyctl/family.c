@@ -83,6 +83,21 @@ int family_open(struct family *family, const char *name)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* If the module is not loaded, the error is @missing. */
+bool family_open_or_tell(struct family *family, const char *name, const char *missing)
+{
+	int err = family_open(family, name);
+
+	if (!err && family->id)
+		return true;
+	if (err)
+		tell_err("a netlink request to the kernel failed: %s", error_text(err));
+	else
+		tell_err("%s", missing);
+	family_close(family);
+	return false;
+}
+
 void family_close(struct family *family)
 {
 	talk_close(&family->talk);

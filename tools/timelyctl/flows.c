@@ -81,7 +81,7 @@ static void json_rtt(const char *key, const struct timely_connection *connection
 		json_null(key);
 }
 
-void connection_json(const struct timely_connection *connection)
+static void connection_json(const struct timely_connection *connection)
 {
 	unsigned int bytes = connection_address_bytes(connection);
 	char text[INET6_ADDRSTRLEN];

@@ -65,19 +65,10 @@ struct flows {
 
 /* ---- the module ---- */
 
-/* Open the family; print an error if the module is not loaded or does not answer. */
 static bool open_module(struct family *family)
 {
-	int err = family_open(family, TIMELY_GENL_NAME);
-
-	if (!err && family->id)
-		return true;
-	if (err)
-		tell_err("a netlink request to the kernel failed: %s", error_text(err));
-	else
-		tell_err("module timely is not loaded: modprobe sch_timely where data is sent, timely_acker where it is received");
-	family_close(family);
-	return false;
+	return family_open_or_tell(family, TIMELY_GENL_NAME,
+				   "module timely is not loaded: modprobe sch_timely where data is sent, timely_acker where it is received");
 }
 
 /* Print an error. Returns an exit status. @again is the command line to repeat as root. */

@@ -287,6 +287,8 @@ struct change {
 };
 
 int family_open(struct family *family, const char *name);
+/* Prints an error and returns false if the module is not loaded or does not answer. */
+bool family_open_or_tell(struct family *family, const char *name, const char *missing);
 void family_close(struct family *family);
 int family_nics(struct family *family, struct reports *reports);
 int family_set(struct family *family, int ifindex, const struct change *change);
@@ -383,10 +385,8 @@ extern const char * const cut_names[];
 extern const char * const rejected_names[];
 extern const struct state_name state_names[STATE_NAMES];
 const char *source_name(unsigned int source);
-const char *order_name(enum order order);
 
 int choice_parse(const char *command, char **words, int count, struct choice *choice);
-bool connection_wanted(const struct choice *choice, const struct timely_connection *connection);
 bool connections_open(struct family *family);
 int connections_get(struct family *family, bool all, struct connections *list);
 void connections_choose(struct connections *list, struct choice *choice);
@@ -394,12 +394,10 @@ void connections_free(struct connections *list);
 void connections_tell_failed(const struct family *family, const char *again, int err);
 __u32 connection_queue_ns(const struct timely_connection *connection);
 unsigned int connection_address_bytes(const struct timely_connection *connection);
-__u64 counts_sum(const __u32 *counts, size_t count);
 
 /* ---- flows.c ---- */
 
 int command_flows(char **words, int count, bool json);
-void connection_json(const struct timely_connection *connection);
 
 /* ---- show.c ---- */
 
