@@ -20,7 +20,7 @@
  * before TCP processes the skb. The other files: tcp_timely_path.c has what changes with the path,
  * tcp_timely_window.c what window rules need, tcp_timely_params.c the parameters and sysctls,
  * tcp_timely_timer.c the retransmission timer, tcp_timely_realtime.c the real-time clock,
- * tcp_timely_info.c what users see of a connection.
+ * tcp_timely_info.c the netlink description of a connection.
  *
  * Differences from the paper in this file (Documentation/deviations.md lists all):
  *  - RTTs start when the qdisc timely passed the segment to the device. Under another qdisc, they
@@ -37,6 +37,7 @@
  *    linear_timeouts, off by default, keeps the timer from doubling for a number of timeouts.
  */
 
+#include <linux/inet_diag.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <net/tcp.h>
@@ -994,6 +995,26 @@ static void timely_release(struct sock *sk)
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
 		sk->sk_gso_max_segs = ts->gso_max_segs;
 	sk_pacing_shift_update(sk, ts->pacing_shift);
+}
+
+/* Answer a request of inet_diag, for `ss -ti`. inet_diag has no attribute for this congestion
+ * control. The attribute of TCP Vegas has the last RTT, without the time that packets wait in the
+ * host, which TCP's own RTT includes. `ss -ti` computes `send` with it, the window divided by the
+ * RTT.
+ */
+static size_t timely_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u32 rtt_ns = READ_ONCE(ts->rate.prev_rtt_ns);
+
+	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	memset(&info->vegas, 0, sizeof(info->vegas));
+	info->vegas.tcpv_enabled = 1;
+	info->vegas.tcpv_rtt = rtt_ns ? max(rtt_ns / (u32)NSEC_PER_USEC, 1U) : 0;
+	info->vegas.tcpv_minrtt = tcp_min_rtt(tcp_sk(sk));
+	*attr = INET_DIAG_VEGASINFO;
+	return sizeof(info->vegas);
 }
 
 #define TIMELY_OPS(text)					\

@@ -160,7 +160,6 @@ int timely_hooks_join(void);
 void timely_hooks_leave(void);
 
 /* tcp_timely_info.c */
-size_t timely_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
 bool timely_describe(const struct sock *sk, const struct timely_flow *flow,
 		     struct timely_connection *connection);
 

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What users see of a connection: the answer to inet_diag, for `ss -ti`, and the netlink command
- * TIMELY_CMD_CONNECTION_GET, for `timelyctl flows`.
+ * What users see of a connection: the answer to the netlink command TIMELY_CMD_CONNECTION_GET, for
+ * `timelyctl flows`.
  *
- * Both read the state of a connection without a lock of the socket, as the other congestion
- * controls do: a value may be older than another by an ACK. On 32-bit machines, the two halves of a
- * 64-bit value may be of different times.
+ * The state of a connection is read without a lock of the socket: a value may be older than another
+ * by an ACK. On 32-bit machines, the two halves of a 64-bit value may be of different times.
  */
 
-#include <linux/inet_diag.h>
 #include <net/tcp.h>
 
 #include <net/timely_flow.h>
@@ -18,34 +16,6 @@
 
 /* Lowest rate that a parameter allows, 1 kbit/s, as in timely_rate.rate_fp. */
 #define TIMELY_RATE_LEAST_FP	(125ULL << TIMELY_RATE_SHIFT)
-
-/**
- * timely_get_info() - answer to a request of inet_diag for the congestion control's state
- * @sk: the socket
- * @ext: which answers the request asks for, a bit for each INET_DIAG_*
- * @attr: set to the kind of the answer
- * @info: set to the answer
- *
- * inet_diag has no attribute for this congestion control. The one of TCP Vegas has the last RTT,
- * without the time that packets wait in the host, which TCP's own RTT includes. `ss -ti` computes
- * `send` with it, the window divided by the RTT.
- *
- * Return: length of the answer, bytes; 0 if the request does not ask for it.
- */
-size_t timely_get_info(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info)
-{
-	const struct timely_sock *ts = inet_csk_ca(sk);
-	u32 rtt_ns = READ_ONCE(ts->rate.prev_rtt_ns);
-
-	if (!(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
-		return 0;
-	memset(&info->vegas, 0, sizeof(info->vegas));
-	info->vegas.tcpv_enabled = 1;
-	info->vegas.tcpv_rtt = rtt_ns ? max(rtt_ns / (u32)NSEC_PER_USEC, 1U) : 0;
-	info->vegas.tcpv_minrtt = tcp_min_rtt(tcp_sk(sk));
-	*attr = INET_DIAG_VEGASINFO;
-	return sizeof(info->vegas);
-}
 
 static u8 timely_info_state(const struct sock *sk, const struct timely_flow *flow,
 			    const struct timely_cfg *cfg)
