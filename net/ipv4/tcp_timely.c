@@ -345,6 +345,7 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, 
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets;
 
+	trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_SET_START);
 	timely_apply(sk, cfg);
 	if (timely_rate_has_window(&cfg->rate)) {
 		tcp_snd_cwnd_set(tp, min(ts->cwnd_limit, tp->snd_cwnd_clamp));
@@ -721,6 +722,7 @@ static void timely_cut(struct sock *sk, const struct timely_cfg *cfg, u8 reason)
 	ts->cut = 1;
 	timely_count_cut(ts, reason);
 	timely_rate_loss(&ts->rate, &cfg->rate);
+	trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), reason);
 	timely_apply(sk, cfg);
 }
 
@@ -852,6 +854,7 @@ static u32 timely_undo_cwnd(struct sock *sk)
 		return max(tcp_snd_cwnd(tcp_sk(sk)), tcp_sk(sk)->prior_cwnd);
 	if (ts->flow)
 		ts->rate.rate_fp = max(ts->rate.rate_fp, ts->flow->path.undo_rate_fp);
+	trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_SET_UNDONE);
 	rcu_read_lock();
 	timely_apply(sk, timely_cfg(ts, timely_param_set(sk)));
 	rcu_read_unlock();
@@ -893,14 +896,22 @@ static void timely_tx_start(struct sock *sk)
 /* A timeout decreases the rate for a loss (loss_beta_ppm) once per window, even if losses are
  * within the tolerated share: the path may have changed. With the target-delay rule, the rate then
  * is below the first rate: connections that lost their first packets together time out together.
+ *
+ * TCP calls timely_ssthresh() before this function, which may have decreased the rate for the
+ * losses that TCP assumes. Then the timeout only counts as a further cause.
  */
 static void timely_timeout(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_cfg *cfg;
 
-	if (ts->cut || !timely_has_begun(ts))
+	if (!timely_has_begun(ts))
 		return;
+	if (ts->cut) {
+		timely_count_cut(ts, TIMELY_CUT_TIMEOUT);
+		trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_CUT_TIMEOUT);
+		return;
+	}
 	rcu_read_lock();
 	cfg = timely_cfg(ts, timely_param_set(sk));
 	if (cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
@@ -914,6 +925,7 @@ static void timely_timeout(struct sock *sk)
  */
 static void timely_set_state(struct sock *sk, u8 state)
 {
+	const struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_param_set *set;
 	const struct timely_cfg *cfg;
 
@@ -921,10 +933,12 @@ static void timely_set_state(struct sock *sk, u8 state)
 		return;
 	rcu_read_lock();
 	set = timely_param_set(sk);
-	cfg = timely_cfg(inet_csk_ca(sk), set);
+	cfg = timely_cfg(ts, set);
 	timely_timer_loss(sk, set->params.linear_timeouts);
-	if (timely_window_timeout(sk, cfg))
+	if (timely_window_timeout(sk, cfg)) {
+		trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_CUT_TIMEOUT);
 		timely_apply(sk, cfg);
+	}
 	rcu_read_unlock();
 }
 

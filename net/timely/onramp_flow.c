@@ -25,6 +25,8 @@
 
 #include "onramp.h"
 
+#include <trace/events/timely_onramp.h>
+
 /* The rate limit after a pause ends when the last pause has ended, and the last green packet has
  * departed, at least this long ago. ONRAMP_IDLE_NS is for a flow that sends again after the qdisc
  * had no packets of the flow, ONRAMP_NO_SIGNAL_NS for any other flow that sends.
@@ -297,12 +299,13 @@ static struct timely_pause_cfg onramp_pause_cfg(const struct timely_onramp_cfg *
 	return pause;
 }
 
-/* Apply a pause that the controller has set or changed, and add the pause to the statistics of the
- * flow and the qdisc. @asserted_ns is the sum of the flow's pauses before the change; @begun says
- * that a pause started.
+/* Apply a pause that the controller has set or changed for @signal, and add the pause to the
+ * statistics of the flow and the qdisc. @asserted_ns is the sum of the flow's pauses before the
+ * change; @begun says that a pause started.
  */
 static void onramp_changed(struct timely_flow *flow, struct timely_onramp_cfg *cfg,
-			   u64 asserted_ns, bool begun)
+			   const struct timely_pause_cfg *pause,
+			   const struct timely_pause_signal *signal, u64 asserted_ns, bool begun)
 {
 	struct timely_onramp *onramp = flow->onramp;
 	u64 more = onramp->pause.asserted_ns - asserted_ns;
@@ -314,6 +317,8 @@ static void onramp_changed(struct timely_flow *flow, struct timely_onramp_cfg *c
 		atomic64_inc(&cfg->pauses);
 	}
 	WRITE_ONCE(flow->pause_until_ns, onramp->pause.until_ns);
+	trace_timely_pause(&onramp->tuple, signal, pause->threshold_ns, onramp->pause.until_ns,
+			   begun);
 }
 
 /* Pass the delay of the green packet to the controller, with the flow's lock held. Return: whether
@@ -349,7 +354,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 		return false;
 	changed = timely_pause_update(&onramp->pause, &pause, &signal);
 	if (changed)
-		onramp_changed(flow, cfg, asserted_ns, begun);
+		onramp_changed(flow, cfg, &pause, &signal, asserted_ns, begun);
 	if (changed && begun)
 		timely_resume_pause(&onramp->resume, sample->now_ns, onramp->pause.until_ns,
 				    rtt_ns, READ_ONCE(onramp->bytes));
@@ -527,7 +532,7 @@ void timely_onramp_start(struct timely_flow *flow, u64 now_ns)
 		pause = onramp_pause_cfg(cfg);
 		asserted_ns = onramp->pause.asserted_ns;
 		if (timely_pause_start(&onramp->pause, &pause, &signal, now_ns - signal_at_ns))
-			onramp_changed(flow, cfg, asserted_ns, true);
+			onramp_changed(flow, cfg, &pause, &signal, asserted_ns, true);
 	}
 	spin_unlock_bh(&flow->lock);
 }

@@ -4,9 +4,13 @@
  *
  *	timely_rtt	an ACK, and the RTT measured with it or the reason why there is none
  *	timely_computed	the parameters of a connection after they were computed for its path
+ *	timely_rate_set	the rate of a connection after something other than an RTT has set it
+ *
+ * The event timely_pause, of On-Ramp, is in timely_onramp.h.
  *
  * Points in time are by CLOCK_MONOTONIC, ns, unless stated otherwise; 0 means not known. net is the
- * cookie of the connection's network namespace. sport and dport are the local and the remote port.
+ * cookie of the connection's network namespace; src and dest are the local and the remote address
+ * and port. Filters select connections by the fields net_cookie, sport and dport.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM timely
@@ -16,9 +20,13 @@
 
 #include <linux/tracepoint.h>
 #include <net/inet_sock.h>
+#include <net/ipv6.h>
+#include <net/tcp.h>
+#include <trace/events/net_probe_common.h>
 
 #include <timely/engine/params.h>
 #include <timely/engine/rtt.h>
+#include <uapi/linux/timely.h>
 
 /* The names of the results of ACKs, for the format file of the event timely_rtt: perf and
  * trace-cmd, which read events in binary form, translate numbers to names with the format file.
@@ -30,6 +38,28 @@
 
 TIMELY_RTT_COUNTERS(TIMELY_TRACE_DEFINE)
 TRACE_DEFINE_ENUM(TIMELY_RTT_COUNTER_COUNT);
+TRACE_DEFINE_ENUM(TIMELY_CUT_LOSS);
+TRACE_DEFINE_ENUM(TIMELY_CUT_TIMEOUT);
+TRACE_DEFINE_ENUM(TIMELY_CUT_ECN);
+TRACE_DEFINE_ENUM(TIMELY_CUTS);
+
+/* The fields of each event that say which connection it is, and their values for the socket @sk. */
+#define TIMELY_TRACE_CONNECTION					\
+		__field(u64, net_cookie)			\
+		__array(u8, saddr, sizeof(struct sockaddr_in6))	\
+		__array(u8, daddr, sizeof(struct sockaddr_in6))	\
+		__field(u16, sport)				\
+		__field(u16, dport)
+
+#define TIMELY_TRACE_ASSIGN(sk)						\
+	do {								\
+		__entry->net_cookie = sock_net(sk)->net_cookie;		\
+		memset(__entry->saddr, 0, sizeof(struct sockaddr_in6));	\
+		memset(__entry->daddr, 0, sizeof(struct sockaddr_in6));	\
+		TP_STORE_ADDR_PORTS(__entry, inet_sk(sk), sk);		\
+		__entry->sport = ntohs(inet_sk(sk)->inet_sport);	\
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);	\
+	} while (0)
 
 /*
  * timely_rtt: TCP has processed an ACK of a connection that had data in flight.
@@ -61,13 +91,11 @@ TRACE_EVENT(timely_rtt,
 		__field(u64, scheduled_ns)
 		__field(u64, hw_timestamp_ns)
 		__field(u64, rate_Bps)
-		__field(u64, net_cookie)
+		TIMELY_TRACE_CONNECTION
 		__field(u32, end_seq)
 		__field(u32, una)
 		__field(u32, segment_bytes)
 		__field(u32, rtt_ns)
-		__field(u16, sport)
-		__field(u16, dport)
 		__field(u8, result)
 	),
 
@@ -77,18 +105,16 @@ TRACE_EVENT(timely_rtt,
 		__entry->scheduled_ns = ack->scheduled_ns;
 		__entry->hw_timestamp_ns = hw_timestamp_ns;
 		__entry->rate_Bps = rate_Bps;
-		__entry->net_cookie = sock_net(sk)->net_cookie;
+		TIMELY_TRACE_ASSIGN(sk);
 		__entry->end_seq = ack->end_seq;
 		__entry->una = ack->una;
 		__entry->segment_bytes = ack->segment_bytes;
 		__entry->rtt_ns = rtt_ns;
-		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
-		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->result = result;
 	),
 
-	TP_printk("net=%llu sport=%u dport=%u end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu hw_timestamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
-		  __entry->net_cookie, __entry->sport, __entry->dport,
+	TP_printk("net=%llu src=%pISpc dest=%pISpc end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu hw_timestamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
+		  __entry->net_cookie, __entry->saddr, __entry->daddr,
 		  __entry->end_seq, __entry->una, __entry->segment_bytes,
 		  __entry->now_ns, __entry->arrived_ns, __entry->sent_ns,
 		  __entry->scheduled_ns, __entry->hw_timestamp_ns,
@@ -118,7 +144,7 @@ TRACE_EVENT(timely_computed,
 
 	    TP_ARGS(sk, params, rates_lag, probes_apart),
 
-	TP_STRUCT__entry(__field(u64, net_cookie)
+	TP_STRUCT__entry(TIMELY_TRACE_CONNECTION
 		__field(u32, min_rtt_ns)
 		__field(u32, ack_aggregation_ns)
 		__field(u32, link_rate_kbps)
@@ -127,13 +153,11 @@ TRACE_EVENT(timely_computed,
 		__field(u32, rtt_ref_ns)
 		__field(u32, rtt_ref_1g_ns)
 		__field(u32, t_high_ns)
-		__field(u16, sport)
-		__field(u16, dport)
 		__field(u8, rates_lag)
 		__field(bool, probes_apart)
 	),
 
-	TP_fast_assign(__entry->net_cookie = sock_net(sk)->net_cookie;
+	TP_fast_assign(TIMELY_TRACE_ASSIGN(sk);
 		__entry->min_rtt_ns = params->min_rtt_ns;
 		__entry->ack_aggregation_ns = params->ack_aggregation_ns;
 		__entry->link_rate_kbps = params->link_rate_kbps;
@@ -142,19 +166,58 @@ TRACE_EVENT(timely_computed,
 		__entry->rtt_ref_ns = params->rtt_ref_ns;
 		__entry->rtt_ref_1g_ns = params->rtt_ref_1g_ns;
 		__entry->t_high_ns = params->t_high_ns;
-		__entry->sport = ntohs(inet_sk(sk)->inet_sport);
-		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->rates_lag = rates_lag;
 		__entry->probes_apart = probes_apart;
 	),
 
-	TP_printk("net=%llu sport=%u dport=%u min_rtt_ns=%u ack_aggregation_ns=%u link_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u rates_lag=%u probes_apart=%u",
-		  __entry->net_cookie, __entry->sport, __entry->dport,
+	TP_printk("net=%llu src=%pISpc dest=%pISpc min_rtt_ns=%u ack_aggregation_ns=%u link_rate_kbps=%u max_rate_kbps=%u segment_bytes=%u rtt_ref_ns=%u rtt_ref_1g_ns=%u t_high_ns=%u rates_lag=%u probes_apart=%u",
+		  __entry->net_cookie, __entry->saddr, __entry->daddr,
 		  __entry->min_rtt_ns, __entry->ack_aggregation_ns,
 		  __entry->link_rate_kbps, __entry->max_rate_kbps,
 		  __entry->segment_bytes, __entry->rtt_ref_ns,
 		  __entry->rtt_ref_1g_ns, __entry->t_high_ns,
 		  __entry->rates_lag, __entry->probes_apart)
+);
+
+/* The causes of timely_rate_set: TIMELY_CUT_*, and those that reduce no rate. */
+#define TIMELY_SET_START	TIMELY_CUTS
+#define TIMELY_SET_UNDONE	(TIMELY_CUTS + 1)
+
+/*
+ * timely_rate_set: something other than an RTT has set the rate of a connection.
+ *
+ *	cause		"loss", "timeout" or "ecn": the rate was reduced, see TIMELY_CUT_* of
+ *			include/uapi/linux/timely.h; "start": a message starts, the first of the
+ *			connection or after an idle time; "undone": TCP found that nothing was lost
+ *	rate_Bps	the rate, bytes/s
+ *	cwnd		TCP's congestion window before this cause changed it, packets
+ */
+TRACE_EVENT(timely_rate_set,
+	    TP_PROTO(const struct sock *sk, u64 rate_Bps, u8 cause),
+
+	    TP_ARGS(sk, rate_Bps, cause),
+
+	TP_STRUCT__entry(TIMELY_TRACE_CONNECTION
+		__field(u64, rate_Bps)
+		__field(u32, cwnd)
+		__field(u8, cause)
+	),
+
+	TP_fast_assign(TIMELY_TRACE_ASSIGN(sk);
+		__entry->rate_Bps = rate_Bps;
+		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		__entry->cause = cause;
+	),
+
+	TP_printk("net=%llu src=%pISpc dest=%pISpc cause=%s rate_Bps=%llu cwnd=%u",
+		  __entry->net_cookie, __entry->saddr, __entry->daddr,
+		  __print_symbolic(__entry->cause,
+				   { TIMELY_CUT_LOSS, "loss" },
+				   { TIMELY_CUT_TIMEOUT, "timeout" },
+				   { TIMELY_CUT_ECN, "ecn" },
+				   { TIMELY_SET_START, "start" },
+				   { TIMELY_SET_UNDONE, "undone" }),
+		  __entry->rate_Bps, __entry->cwnd)
 );
 
 #endif /* _TRACE_TIMELY_H */

@@ -309,7 +309,7 @@ enum {
 /* What reduces a connection's rate at once: index of timely_connection.cuts. */
 enum {
 	TIMELY_CUT_LOSS,	/* more packets were lost than loss_free_ppm allows */
-	TIMELY_CUT_TIMEOUT,	/* the retransmission timer expired */
+	TIMELY_CUT_TIMEOUT,	/* the retransmission timer expired; a loss may count, too */
 	TIMELY_CUT_ECN,		/* a router has marked a packet: ECN echo */
 	TIMELY_CUT_QUEUE,	/* an RTT was above t_high_ns; each such RTT counts */
 	TIMELY_CUTS

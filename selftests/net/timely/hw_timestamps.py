@@ -59,6 +59,8 @@ def events(path):
 			_, found, fields = line.partition("timely_rtt: ")
 			if found:
 				event = dict(field.split("=", 1) for field in fields.split())
+				for port, address in (("sport", "src"), ("dport", "dest")):
+					event[port] = event.pop(address).rpartition(":")[2]
 				yield {key: value if key == "result" else int(value)
 				       for key, value in event.items()}
 

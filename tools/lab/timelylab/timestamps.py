@@ -37,7 +37,10 @@ def events(path: str) -> Iterator[dict[str, str]]:
         for line in file:
             _, found, fields = line.partition("timely_rtt: ")
             if found:
-                yield dict(field.split("=", 1) for field in fields.split())
+                event = dict(field.split("=", 1) for field in fields.split())
+                event["sport"] = event["src"].rpartition(":")[2]
+                event["dport"] = event["dest"].rpartition(":")[2]
+                yield event
 
 
 class Truth:
