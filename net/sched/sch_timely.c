@@ -939,6 +939,7 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 		   struct netlink_ext_ack *extack)
 {
 	struct tq_sched *q = qdisc_priv(sch);
+	int err;
 
 	q->sch = sch;
 	q->notifier.wake = tq_wake;
@@ -948,9 +949,12 @@ static int tq_init(struct Qdisc *sch, struct nlattr *opt,
 	INIT_DELAYED_WORK(&q->reap, tq_reap);
 	qdisc_watchdog_init_clockid(&q->watchdog, sch, CLOCK_MONOTONIC);
 	tq_default_options(&q->options, sch);
-	if (opt)
-		return tq_change(sch, opt, extack);
-	return tq_apply(sch, &q->options, extack);
+	err = opt ? tq_change(sch, opt, extack) : tq_apply(sch, &q->options, extack);
+	/* tc shows the message of a request that succeeds as a warning. */
+	if (!err && sch->parent == TC_H_ROOT && qdisc_dev(sch)->real_num_tx_queues > 1)
+		NL_SET_ERR_MSG_MOD(extack,
+				   "one qdisc for all transmit queues; man tc-timely shows how to keep mq");
+	return err;
 }
 
 /* The kernel calls this function after a failed tq_init(), too. */

@@ -105,6 +105,22 @@ queues_may_change() {
 	done
 }
 
+# As the root of a device with several queues timely works, and tc shows the kernel's warning.
+root_of_several_queues_is_warned_about() {
+	warning="Warning: sch_timely: one qdisc for all transmit queues"
+	must tc -n h1 qdisc replace dev eth0 root timely
+	grep -q "$warning" "$work/must" || fail "no warning for four queues"
+	must tc -n h1 qdisc replace dev eth0 root timely limit 5000
+	! grep -q "$warning" "$work/must" || fail "a warning for a change of options"
+	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
+	must tc -n h1 qdisc replace dev eth0 parent 1:1 timely
+	! grep -q "$warning" "$work/must" || fail "a warning below mq"
+	must ip netns exec h1 ethtool -L eth0 tx 1
+	must tc -n h1 qdisc replace dev eth0 root timely
+	! grep -q "$warning" "$work/must" || fail "a warning for one queue"
+	must ip netns exec h1 ethtool -L eth0 tx 4
+}
+
 # Replacing the qdisc of one queue leaves the other queues' qdiscs.
 one_queue_gets_another_qdisc() {
 	must tc -n h1 qdisc replace dev eth0 root handle 1: mq
@@ -124,4 +140,4 @@ one_queue_gets_another_qdisc() {
 }
 
 run_cases hosts one_qdisc_for_each_queue as_default_qdisc default_qdisc_is_set_and_reset \
-	queues_may_change one_queue_gets_another_qdisc
+	queues_may_change root_of_several_queues_is_warned_about one_queue_gets_another_qdisc
