@@ -36,6 +36,8 @@ static int show_help(FILE *to)
 	      "       timelyctl acker set [ every BYTES ] [ rate NUMBER ]\n"
 	      "                 [ test-clock-offset NS ] [ test-clock-drift PPB ]\n"
 	      "       timelyctl [ -j ] limits\n"
+	      "       timelyctl setup IFACE [ congctl ] [ --dry-run ] [ --force ]\n"
+	      "       timelyctl teardown IFACE [ --dry-run ]\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
 	      "nic show     show whether RTTs end with a NIC's hardware timestamps, and if not, why\n"
@@ -56,6 +58,11 @@ static int show_help(FILE *to)
 	      "             test clock makes OR-ACKs report wrong times, for tests (module timely_acker)\n"
 	      "limits       show how many flows, queues and other objects this network namespace has,\n"
 	      "             and how many it may have\n"
+	      "setup        put the qdisc timely on every transmit queue of a device; congctl: make timely\n"
+	      "             the default congestion control, too (root)\n"
+	      "teardown     restore what setup has changed (root)\n"
+	      "--dry-run    print the commands, change nothing\n"
+	      "--force      replace a qdisc that an administrator has configured; teardown restores it\n"
 	      "-j           print JSON, for commands that show something\n"
 	      "\n"
 	      "Exit status: 0 done, 1 the kernel or the device refused, 2 wrong usage,\n"
@@ -521,6 +528,10 @@ static int run_command(char **words, int count, bool json)
 		return command_acker(words + 1, count - 1, json);
 	if (strcmp(words[0], "limits") == 0)
 		return command_limits(words + 1, count - 1, json);
+	if (strcmp(words[0], "setup") == 0)
+		return command_setup(words + 1, count - 1, json);
+	if (strcmp(words[0], "teardown") == 0)
+		return command_teardown(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
 	return usage_err("unknown command \"%s\"", plain(words[0]));
@@ -537,6 +548,7 @@ static bool is_option(const char *word)
 
 int main(int argc, char **argv)
 {
+	char *dry = NULL, *force = NULL;
 	bool json = false;
 	int count = 0;
 	int status;
@@ -546,6 +558,10 @@ int main(int argc, char **argv)
 
 		if (!is_option(word)) {
 			argv[count++] = argv[i];
+		} else if (strcmp(word, "--dry-run") == 0) {
+			dry = argv[i];
+		} else if (strcmp(word, "--force") == 0) {
+			force = argv[i];
 		} else if (strcmp(word, "-j") == 0 || strcmp(word, "--json") == 0) {
 			json = true;
 		} else if (strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
@@ -557,6 +573,11 @@ int main(int argc, char **argv)
 			return usage_err("unrecognized option \"%s\"", plain(word));
 		}
 	}
+	/* Options that only some commands have are the last words of the command. */
+	if (dry)
+		argv[count++] = dry;
+	if (force)
+		argv[count++] = force;
 	status = run_command(argv, count, json);
 	/* The disk may be full, or the reader of a pipe may have closed it. */
 	if (fflush(stdout) || ferror(stdout)) {

@@ -399,6 +399,11 @@ unsigned int connection_address_bytes(const struct timely_connection *connection
 
 int command_flows(char **words, int count, bool json);
 
+/* ---- setup.c ---- */
+
+int command_setup(char **words, int count, bool json);
+int command_teardown(char **words, int count, bool json);
+
 /* ---- show.c ---- */
 
 int show_nics(const char * const *names, int count, bool json);

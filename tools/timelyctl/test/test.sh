@@ -77,7 +77,13 @@ command_line() {
 	usage 'unknown command "nick"' nick
 	usage 'rtt: unexpected word "x"' rtt x
 	usage 'limits: unexpected word "x"' limits x
+	usage 'teardown: unexpected word "--force"' teardown a --force
+	usage 'setup: -j is only for commands that show something' -j setup a
+	usage 'limits: unexpected word "--force"' --force limits
 	usage 'unrecognized option' --jason nic
+	usage "setup: the device's name is missing" setup --dry-run
+	usage 'setup: unexpected word "b"' setup a b
+	usage 'teardown: unexpected word "congctl"' teardown a congctl
 	usage "the device's name is missing" nic enable
 	usage "the device's name is missing" nic disable
 	usage "the device's name is missing" nic set

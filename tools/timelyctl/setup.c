@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * `timelyctl setup` puts the qdisc timely on every transmit queue of a device; `timelyctl teardown`
+ * restores the qdiscs that were there before.
+ *
+ * Each change is printed as the command of tc or sysctl that does the same. Other output begins
+ * with '#', so that the output of --dry-run is a shell script.
+ */
+#define _GNU_SOURCE
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/pkt_sched.h>
+
+#include "setup.h"
+
+/* ---- which devices ---- */
+
+/* Packets wait in the devices below a bridge, except those to containers and guests. */
+static bool leads_inside(const struct setup *setup, const struct link *link)
+{
+	for (size_t i = 0; i < setup->links.count; i++) {
+		const struct link *master = &setup->links.link[i];
+
+		if (master->ifindex == link->master)
+			return (strcmp(master->kind, "bridge") == 0 ||
+				strcmp(master->kind, "openvswitch") == 0) &&
+			       (strcmp(link->kind, "veth") == 0 || strcmp(link->kind, "tun") == 0);
+	}
+	return false;
+}
+
+/* The name of the device becomes a word of shell commands. */
+static bool add_device(struct setup *setup, const struct link *link)
+{
+	struct device *device = &setup->device[setup->count++];
+
+	device->link = link;
+	snprintf(device->name, sizeof(device->name), "%s", plain(link->name));
+	for (const char *c = link->name; *c; c++) {
+		if (!isalnum((unsigned char)*c) && !strchr("._-@+", *c)) {
+			tell_err("the name of the device \"%s\" has special characters: give it another name with ip link set",
+				 device->name);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Add the devices below a bond, a VLAN, a bridge and the like. */
+static bool add_lower(struct setup *setup, const struct link *upper)
+{
+	const struct link *leaves[ARRAY_SIZE(setup->device)];
+	size_t count = link_leaves(&setup->links, upper, leaves, ARRAY_SIZE(leaves));
+
+	if (count == ARRAY_SIZE(leaves)) {
+		tell_err("%s has too many devices below it: name them one by one",
+			 plain(upper->name));
+		return false;
+	}
+	if (upper->elsewhere && !count) {
+		tell_err("%s is a %s, and the device below it is in another network namespace: run this command there",
+			 plain(upper->name), upper->kind);
+		return false;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (leads_inside(setup, leaves[i]))
+			tell_info("# %s leads to a container or a guest: its qdisc stays as it is",
+				  plain(leaves[i]->name));
+		else if (!add_device(setup, leaves[i]))
+			return false;
+	}
+	if (!setup->count) {
+		tell_err("%s is a %s, and no device below it sends packets to a network: there is nothing to set up",
+			 plain(upper->name), upper->kind);
+		return false;
+	}
+	printf("# %s is a %s: packets wait in the qdiscs of", plain(upper->name), upper->kind);
+	for (size_t i = 0; i < setup->count; i++)
+		printf(" %s", setup->device[i].name);
+	printf("\n");
+	return true;
+}
+
+/*
+ * Count the transmit queues in use, which netlink does not report. /sys may belong to another
+ * network namespace.
+ */
+static bool count_queues(struct device *device)
+{
+	char path[96];
+	struct dirent *entry;
+	int ifindex = 0;
+	FILE *file;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/sys/class/net/%s/ifindex", device->link->name);
+	file = fopen(path, "re");
+	if (file && fscanf(file, "%d", &ifindex) != 1)
+		ifindex = 0;
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/sys/class/net/%s/queues", device->link->name);
+	dir = ifindex == device->link->ifindex ? opendir(path) : NULL;
+	if (!dir) {
+		tell_err("%s: /sys does not show this device: mount the sysfs of this network namespace (ip netns exec does that)",
+			 device->name);
+		return false;
+	}
+	while ((entry = readdir(dir)))
+		device->queues += strncmp(entry->d_name, "tx-", 3) == 0;
+	closedir(dir);
+	return true;
+}
+
+static bool read_device(struct setup *setup, struct device *device)
+{
+	int err = tree_get(&setup->talk, device->link->ifindex, &device->now);
+
+	if (!err)
+		err = state_name(device->state, "setup", device->link->ifindex);
+	if (err) {
+		tell_kernel(setup, device, "the qdiscs cannot be read", err);
+		return false;
+	}
+	return count_queues(device) && load(setup, device);
+}
+
+/* Find the devices of the command line, and read their qdiscs. Prints errors. */
+static bool read_devices(struct setup *setup, const char *name)
+{
+	const struct link *link;
+	int err = links_get(&setup->links);
+
+	if (!err)
+		err = talk_open(&setup->talk, NETLINK_ROUTE);
+	if (err) {
+		tell_err("cannot list the devices: %s", error_text(err));
+		return false;
+	}
+	link = link_by_name(&setup->links, name);
+	if (!link) {
+		tell_err("no device \"%s\" in this network namespace; ip -br link lists the devices",
+			 plain(name));
+		return false;
+	}
+	if (!(link_is_upper(link) ? add_lower(setup, link) : add_device(setup, link)))
+		return false;
+	for (size_t i = 0; i < setup->count; i++)
+		if (!read_device(setup, &setup->device[i]))
+			return false;
+	return true;
+}
+
+static void close_setup(struct setup *setup)
+{
+	for (size_t i = 0; i < setup->count; i++) {
+		tree_free(&setup->device[i].now);
+		tree_free(&setup->device[i].before);
+	}
+	talk_close(&setup->talk);
+	links_free(&setup->links);
+	if (setup->dir >= 0)
+		close(setup->dir);
+}
+
+/* ---- setup: is it possible? ---- */
+
+static bool is_one_of(const char *word, const char * const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(word, list[i]) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * May this qdisc be replaced? The kernel's defaults and qdiscs without a policy of their own may;
+ * others that a teardown can restore only with --force. The options of qdiscs with classes are only
+ * a part of their configuration: they cannot be restored.
+ */
+static bool may_replace(struct setup *setup, const struct device *device, const struct node *node)
+{
+	static const char * const usual[] = {
+		"mq", "noqueue", "pfifo_fast", "fq", "fq_codel", "timely",
+	};
+	static const char * const classless[] = {
+		"cake", "codel", "sfq", "hhf", "pfifo", "bfifo", "pfifo_head_drop",
+	};
+	bool is_usual = is_one_of(node->kind, usual, ARRAY_SIZE(usual));
+	int filters;
+
+	if (!node->handle)
+		return true;
+	if (!is_usual && !is_one_of(node->kind, classless, ARRAY_SIZE(classless))) {
+		tell_err("%s: the qdisc %s has parts that timelyctl cannot restore; to use timely with it, put timely below its classes, for example: tc qdisc replace dev %s parent 1:10 timely",
+			 device->name, plain(node->kind), device->name);
+		return false;
+	}
+	filters = tree_has_filters(&setup->talk, device->link->ifindex, node->handle);
+	if (filters || device->now.resized) {
+		tell_err("%s: the qdisc %s has %s, which timelyctl cannot restore; remove them first",
+			 device->name, plain(node->kind), filters ? "filters" : "a size table");
+		return false;
+	}
+	if (!is_usual && !setup->force) {
+		tell_err("%s: the qdisc %s was configured by an administrator; --force replaces it, and timelyctl teardown restores it",
+			 device->name, plain(node->kind));
+		return false;
+	}
+	return true;
+}
+
+static bool may_set_up(struct setup *setup, const struct device *device)
+{
+	const struct node *root = tree_root(&device->now);
+	const char *kind = device->link->kind;
+
+	/* The virtual devices that have a qdisc only if somebody installs one. */
+	if (root && !root->handle && strcmp(root->kind, "noqueue") == 0 &&
+	    strcmp(kind, "veth") != 0 && strcmp(kind, "dummy") != 0) {
+		tell_err("%s%s%s has no queue of its own (noqueue); set up the device that sends its packets to the network instead",
+			 device->name, kind[0] ? " is a " : "", kind);
+		return false;
+	}
+	for (size_t i = 0; i < device->now.count; i++)
+		if (!may_replace(setup, device, &device->now.node[i]))
+			return false;
+	return true;
+}
+
+/* ---- setup: what defeats it ---- */
+
+/* Print advice. The output of --dry-run is a script, where advice is a comment. */
+static void advise(const struct setup *setup)
+{
+	char value[512];
+	int fd = hardware_open();
+
+	if (!setup->congctl && has_other_congctl(value, sizeof(value)))
+		tell_info("# the default congestion control is %s: connections use timely only by a route (ip route ... congctl timely) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
+			  plain(value));
+	if (!sysctl_get("net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
+		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
+			  plain(value));
+	if (!sysctl_get("net/core/default_qdisc", value, sizeof(value)) &&
+	    strcmp(value, "timely") != 0)
+		for (size_t i = 0; i < setup->count; i++)
+			if (setup->device[i].queues > 1)
+				tell_info("# %s: queues that ethtool -L adds later get the qdisc %s: then run timelyctl setup again, or sysctl -w net.core.default_qdisc=timely before",
+					  setup->device[i].name, plain(value));
+	for (size_t i = 0; fd >= 0 && i < setup->count; i++) {
+		struct hardware hw;
+
+		hardware_get(fd, setup->device[i].link->name, &hw);
+		if (hw.lro == 1)
+			tell_info("# %s: LRO merges packets and loses their timestamps: ethtool -K %s lro off",
+				  setup->device[i].name, setup->device[i].name);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+/* ---- setup ---- */
+
+static bool is_timely(const struct node *node)
+{
+	return node && strcmp(node->kind, "timely") == 0;
+}
+
+/* Does each queue have timely, below mq or as the only qdisc? */
+static bool is_set_up(const struct device *device, const struct node *root, bool has_mq)
+{
+	if (!has_mq)
+		return device->queues < 2 && is_timely(root);
+	for (unsigned int queue = 1; queue <= device->queues; queue++)
+		if (!is_timely(tree_find(&device->now, root->handle | queue)))
+			return false;
+	return true;
+}
+
+static int set_up_device(struct setup *setup, struct device *device)
+{
+	const struct node *root = tree_root(&device->now);
+	bool has_mq = root && strcmp(root->kind, "mq") == 0;
+	__u32 handle = has_mq ? root->handle : 0;
+	int err = 0;
+
+	if (is_set_up(device, root, has_mq)) {
+		tell_info("# %s has timely on each of its queues already", device->name);
+		return 0;
+	}
+	if (device->queues < 2 && !has_mq)
+		return put_kind(setup, device, TC_H_ROOT, 0, "timely");
+	/* Below an mq without a handle, which the kernel made, no qdisc can be put. */
+	if (!handle) {
+		has_mq = false;
+		handle = free_handle(device);
+		err = put_kind(setup, device, TC_H_ROOT, handle, "mq");
+	}
+	for (unsigned int queue = 1; queue <= device->queues && !err; queue++) {
+		if (!has_mq || !is_timely(tree_find(&device->now, handle | queue)))
+			err = put_kind(setup, device, handle | queue, 0, "timely");
+	}
+	return err;
+}
+
+/* Give all devices that this program has changed their qdiscs back. */
+static void undo(struct setup *setup)
+{
+	for (size_t i = 0; i < setup->count; i++) {
+		struct device *device = &setup->device[i];
+
+		if (device->changed) {
+			tell_info("# undoing the changes of %s", device->name);
+			if (restore(setup, device, &device->now)) {
+				tell_err("%s: the qdiscs could not be restored; try timelyctl teardown %s",
+					 device->name, device->name);
+				continue;
+			}
+		}
+		if (device->created)
+			state_remove(setup->dir, device->state);
+	}
+}
+
+/*
+ * Save what a teardown restores. What an earlier setup has saved is kept while its qdiscs are in
+ * force: otherwise a teardown would restore the qdisc timely.
+ */
+static int save_first(struct setup *setup, struct device *device)
+{
+	bool in_force = device->saved && tree_has_kind(&device->now, "timely");
+	char congctl[sizeof(device->congctl)];
+	int err = 0;
+
+	if (!in_force) {
+		tree_free(&device->before);
+		device->congctl[0] = 0;
+		err = tree_get(&setup->talk, device->link->ifindex, &device->before);
+	}
+	/* The first device's file has the congestion control. */
+	if (setup->congctl && device == setup->device &&
+	    has_other_congctl(congctl, sizeof(congctl)))
+		memcpy(device->congctl, congctl, sizeof(congctl));
+	else if (in_force)
+		return 0;
+	if (!err && !setup->dry)
+		err = save(setup, device);
+	device->created = !in_force && !err && !setup->dry;
+	return err;
+}
+
+static int set_up(struct setup *setup)
+{
+	char congctl[32];
+	int err = 0;
+
+	for (size_t i = 0; i < setup->count; i++)
+		if (!may_set_up(setup, &setup->device[i]))
+			return STATUS_FAILED;
+	for (size_t i = 0; i < setup->count && !err; i++) {
+		err = save_first(setup, &setup->device[i]);
+		err = err ? err : set_up_device(setup, &setup->device[i]);
+	}
+	if (!err && setup->congctl && has_other_congctl(congctl, sizeof(congctl)))
+		err = set_congctl(setup, "timely");
+	if (err) {
+		undo(setup);
+		return STATUS_FAILED;
+	}
+	advise(setup);
+	return STATUS_OK;
+}
+
+/* ---- teardown ---- */
+
+/* Connections that a qdisc has paced do not pace themselves later. */
+static void advise_pacing(const struct device *device)
+{
+	static const char * const others[] = { "mq", "fq", "timely" };
+
+	for (size_t i = 0; i < device->before.count; i++) {
+		const char *kind = device->before.node[i].kind;
+
+		if (is_one_of(kind, others, ARRAY_SIZE(others)))
+			continue;
+		tell_info("# %s: connections that timely has paced send in bursts under %s until they end",
+			  device->name, plain(kind));
+		return;
+	}
+}
+
+static int restore_congctl(const struct setup *setup, const struct device *device)
+{
+	char value[32];
+
+	if (!device->congctl[0])
+		return 0;
+	if (!has_other_congctl(value, sizeof(value)))
+		return set_congctl(setup, device->congctl);
+	tell_info("# the default congestion control was changed to %s after the setup: it stays",
+		  plain(value));
+	return 0;
+}
+
+static int tear_down_device(struct setup *setup, struct device *device)
+{
+	bool has_timely = tree_has_kind(&device->now, "timely");
+	int err = 0;
+
+	if (!device->saved) {
+		tell_info("# %s: nothing to restore%s", device->name, has_timely ?
+			  ", because its qdisc timely was not installed by timelyctl setup" : "");
+		return 0;
+	}
+	if (has_timely) {
+		err = restore(setup, device, &device->before);
+		if (!err)
+			advise_pacing(device);
+	} else {
+		tell_info("# %s: its qdiscs were changed after the setup: they stay", device->name);
+	}
+	if (!err)
+		err = restore_congctl(setup, device);
+	if (!err && !setup->dry)
+		err = state_remove(setup->dir, device->state);
+	return err;
+}
+
+static int tear_down(struct setup *setup)
+{
+	int status = STATUS_OK;
+
+	for (size_t i = 0; i < setup->count; i++)
+		if (tear_down_device(setup, &setup->device[i]))
+			status = STATUS_FAILED;
+	return status;
+}
+
+/* ---- commands ---- */
+
+static int act(const char *command, char **words, int count, bool json,
+	       int (*action)(struct setup *))
+{
+	bool is_setup = action == set_up;
+	static struct setup setup;
+	const char *name = NULL;
+	int status = STATUS_FAILED;
+
+	for (int i = 0; i < count; i++) {
+		const char *word = words[i];
+
+		if (strcmp(word, "--dry-run") == 0)
+			setup.dry = true;
+		else if (is_setup && strcmp(word, "--force") == 0)
+			setup.force = true;
+		else if (is_setup && name && strcmp(word, "congctl") == 0)
+			setup.congctl = true;
+		else if (!name && word[0] != '-')
+			name = word;
+		else
+			return usage_err("%s: unexpected word \"%s\"", command, plain(word));
+	}
+	if (json)
+		return usage_err("%s: -j is only for commands that show something", command);
+	if (!name)
+		return usage_err("%s: the device's name is missing", command);
+	setup.dir = state_open(is_setup && !setup.dry);
+	if (setup.dir < 0 && setup.dir != -ENOENT)
+		return STATUS_FAILED;
+	if (read_devices(&setup, name))
+		status = action(&setup);
+	close_setup(&setup);
+	return status;
+}
+
+int command_setup(char **words, int count, bool json)
+{
+	return act("setup", words, count, json, set_up);
+}
+
+int command_teardown(char **words, int count, bool json)
+{
+	return act("teardown", words, count, json, tear_down);
+}
