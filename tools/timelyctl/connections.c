@@ -141,7 +141,7 @@ void connections_tell_failed(const struct family *family, const char *again, int
 		tell_err("the module timely that is loaded does not list connections: it is older than timelyctl; load the module of version %s",
 			 TIMELY_VERSION);
 	else
-		tell_err("listing connections failed: %s",
+		tell_err("a request to module timely failed: %s",
 			 family->talk.why[0] ? family->talk.why : error_text(err));
 }
 

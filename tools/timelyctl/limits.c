@@ -15,27 +15,6 @@
 
 #include "timelyctl.h"
 
-/**
- * struct limit - a budget of this network namespace
- * @name: name of the budget; the module parameter is max_NAME
- * @doc: description of the counted objects
- * @used: objects that exist
- * @max: objects that may exist
- * @refused: objects that were not created because of the limit
- */
-struct limit {
-	char name[32];
-	char doc[128];
-	__u64 used;
-	__u64 max;
-	__u64 refused;
-};
-
-struct limits {
-	struct limit limit[32];
-	size_t count;
-};
-
 static void read_limit(struct limit *limit, const struct nlattr *nest)
 {
 	const struct nlattr *attr;
@@ -75,6 +54,11 @@ static void read_limits(const struct nlmsghdr *message, void *data)
 		if (mnl_attr_get_type(attr) == TIMELY_A_LIMIT &&
 		    limits->count < ARRAY_SIZE(limits->limit))
 			read_limit(&limits->limit[limits->count++], attr);
+}
+
+int limits_get(struct family *family, struct limits *limits)
+{
+	return family_get(family, TIMELY_CMD_LIMITS_GET, read_limits, limits);
 }
 
 static void limits_print(const struct limits *limits)
@@ -139,7 +123,7 @@ int command_limits(char **words, int count, bool json)
 		return STATUS_FAILED;
 	}
 	if (!err)
-		err = family_get(&family, TIMELY_CMD_LIMITS_GET, read_limits, &limits);
+		err = limits_get(&family, &limits);
 	if (err)
 		tell_failed(&family, err);
 	else if (json)

@@ -11,7 +11,9 @@
 #include <stddef.h>
 
 #include <libmnl/libmnl.h>
+#include <linux/gen_stats.h>
 #include <linux/net_tstamp.h>
+#include <linux/timely.h>
 #include <linux/types.h>
 #include <net/if.h>
 
@@ -157,6 +159,34 @@ const struct link *link_by_name(const struct links *links, const char *name);
 bool link_is_upper(const struct link *link);
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,
 		   size_t room);
+
+/* ---- qdiscs.c: the qdiscs of this network namespace that are of the kind "timely" ---- */
+
+/**
+ * struct qdisc - a qdisc of the kind "timely" and its statistics
+ * @ifindex: interface index of its device
+ * @parent: handle of the class that it is attached to, TC_H_*
+ * @bytes: bytes sent
+ * @packets: packets sent
+ * @queue: packets and bytes that are queued now, and counters
+ * @stats: statistics of the module
+ */
+struct qdisc {
+	int ifindex;
+	__u32 parent;
+	__u64 bytes;
+	__u64 packets;
+	struct gnet_stats_queue queue;
+	struct tc_timely_stats stats;
+};
+
+struct qdiscs {
+	struct qdisc *qdisc;
+	size_t count;
+};
+
+/* The caller frees the list, also after an error. */
+int qdiscs_get(struct qdiscs *qdiscs);
 
 /* ---- hardware.c: what the driver reports ---- */
 
@@ -334,6 +364,28 @@ int command_acker(char **words, int count, bool json);
 
 /* ---- limits.c: budgets of this network namespace ---- */
 
+/**
+ * struct limit - a budget of this network namespace
+ * @name: name of the budget; the module parameter is max_NAME
+ * @doc: description of the counted objects
+ * @used: objects that exist
+ * @max: objects that may exist
+ * @refused: objects that were not created because of the limit
+ */
+struct limit {
+	char name[32];
+	char doc[128];
+	__u64 used;
+	__u64 max;
+	__u64 refused;
+};
+
+struct limits {
+	struct limit limit[32];
+	size_t count;
+};
+
+int limits_get(struct family *family, struct limits *limits);
 int command_limits(char **words, int count, bool json);
 
 /* ---- connections.c: the connections that use timely ---- */
@@ -403,6 +455,10 @@ int command_flows(char **words, int count, bool json);
 
 int command_setup(char **words, int count, bool json);
 int command_teardown(char **words, int count, bool json);
+
+/* ---- metrics.c ---- */
+
+int command_metrics(char **words, int count, bool json);
 
 /* ---- show.c ---- */
 

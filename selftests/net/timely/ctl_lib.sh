@@ -49,3 +49,41 @@ assert eval(sys.argv[2]), all' "$work/out" "$1" 2>"$work/json" || {
 		fail "not true: $1"
 	}
 }
+
+# with_connections LINES...: run the shell function "look" while the Python lines on standard input,
+# see sockets() in lib.sh, have connections open: at their line "look()"
+with_connections() {
+	rm -f "$work/ready" "$work/seen"
+	{
+		cat <<-EOF
+			# Sockets end at once, with a reset: data that were not sent would keep them.
+			connect_and_stay = connect
+			def connect(*args):
+			    pair = connect_and_stay(*args)
+			    for sock in pair:
+			        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1] + [0] * 7))
+			    return pair
+			def look():
+			    open("$work/ready", "w").close()
+			    while not os.path.exists("$work/seen"):
+			        time.sleep(.001)
+			def send(client, server, size):
+			    sent = 0
+			    while sent < size:
+			        sent += client.send(bytes(min(size - sent, 65536)))
+			        while True:
+			            try:
+			                server.recv(1 << 20, socket.MSG_DONTWAIT)
+			            except BlockingIOError:
+			                break
+		EOF
+		cat
+	} >"$work/plan"
+	(sockets <"$work/plan") &
+	within_seconds 20 test -e "$work/ready" || fail "the connections are not ready"
+	(look)
+	looked=$?
+	: >"$work/seen"
+	wait $! || exit 1
+	[ $looked -eq 0 ] || exit 1
+}

@@ -17,7 +17,10 @@
 
 #include <arpa/inet.h>
 #include <libmnl/libmnl.h>
+#include <linux/gen_stats.h>
 #include <linux/genetlink.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <sys/socket.h>
 
 #include <linux/timely.h>
@@ -41,6 +44,9 @@ static struct {
 	{ "count", 0 },		/* value of each counter */
 	{ "flows", 0 },		/* number of flows; every other flow is IPv6 */
 	{ "interrupted", 0 },	/* number of dumps that change meanwhile, before a complete one */
+	{ "connections", 0 },	/* number of connections; every other one is IPv6 */
+	{ "nics", 0 },		/* number of NICs, from interface index 1 on */
+	{ "qdiscs", 0 },	/* number of qdiscs, attached to the classes of an mq */
 	{ "rules", 0 },		/* number of rules of the receiver */
 	{ "offset", 0 },	/* offset of the receiver's test clock, ns */
 	{ "drift", 0 },		/* drift of the receiver's test clock, ppb */
@@ -51,6 +57,8 @@ static struct {
 
 static char answer[60000];
 static size_t answer_bytes;
+/* The last request was answered by this file, and not by the kernel. */
+static int simulated;
 
 static long *knob(const char *key)
 {
@@ -236,6 +244,53 @@ static void put_limits(struct nlmsghdr *message)
 	}
 }
 
+static void put_rtt(struct nlmsghdr *message)
+{
+	put_counter(message, "hardware");
+	put_counter(message, "too_long");
+}
+
+static void put_nic(struct nlmsghdr *message, int i)
+{
+	mnl_attr_put_u32(message, TIMELY_A_IFINDEX, i + 1);
+	mnl_attr_put_u8(message, TIMELY_A_NIC_STATE, TIMELY_NIC_SURE);
+	mnl_attr_put_u32(message, TIMELY_A_UNCERTAINTY_NS, 85);
+	mnl_attr_put_u32(message, TIMELY_A_STEPS, 3);
+}
+
+/*
+ * Connection number @i, from 0: to 172.0.i/10.9 or the like in IPv6, at (i + 1) Mbyte/s, with a
+ * queueing delay of i us. The first has had no RTT, the second has a pause, and the last RTT of the
+ * third was two minutes ago.
+ */
+static void put_connection(struct nlmsghdr *message, int i)
+{
+	struct timely_connection connection = {
+		.net_cookie = 1,
+		.rate_Bps = 1000000 * (i + 1),
+		.pacing_Bps = 1000000,
+		.rtt_age_ns = i == 0 ? UINT64_MAX : i == 2 ? 120000000000 : 1000,
+		.pauses = i == 1 ? 5 : 0,
+		.paused_ns = i == 1 ? 100000 : 0,
+		.pause_left_ns = i == 1 ? 20000 : 0,
+		.saddr = { 10, 0, 0, 1, [15] = 1 },
+		.daddr = { 172, 0, i / 10, 9, [15] = 1 },
+		.family = i % 2 ? AF_INET6 : AF_INET,
+		.sport = htons(1000 + i),
+		.dport = htons(80),
+		.source = TIMELY_SOURCE_DRIVER,
+		.state = TIMELY_STATE_SENDING,
+		.rtt_ns = i ? 30000 + 1000 * i : 0,
+		.base_rtt_ns = 30000,
+		.target_ns = 15000,
+		.t_high_ns = 500000,
+		.cuts = { i },
+		.control = "timely",
+	};
+
+	mnl_attr_put(message, TIMELY_A_CONNECTION, sizeof(connection), &connection);
+}
+
 /* ---- requests ---- */
 
 static const char * const commands[] = {
@@ -333,16 +388,51 @@ static void answer_one(const struct nlmsghdr *request, unsigned int portid,
 	close_message(message);
 }
 
-static void answer_flows(const struct nlmsghdr *request, unsigned int portid)
+static void answer_dump(const struct nlmsghdr *request, unsigned int portid, long count,
+			void (*put)(struct nlmsghdr *message, int i))
 {
-	for (int i = 0; i < *knob("flows"); i++) {
+	for (int i = 0; i < count; i++) {
 		struct nlmsghdr *message = add_genl(request, portid);
 
 		message->nlmsg_flags = NLM_F_MULTI;
 		if (*knob("random"))
 			put_random(message);
 		else
-			put_flow(message, i);
+			put(message, i);
+		close_message(message);
+	}
+	end_dump(request, portid);
+}
+
+/* The qdiscs of the device with interface index 1: an mq without statistics, and its children. */
+static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
+{
+	struct gnet_stats_basic basic = { .bytes = 10000000000, .packets = 7 };
+	struct gnet_stats_queue queue = { .qlen = 2, .backlog = 3000, .drops = *knob("count") };
+	struct tc_timely_stats stats = {
+		.unthrottle_latency_ns = 1500,
+		.band_drops = { 1, 2, 3 },
+		.onramp_signals = 6,
+		.onramp_delays = { 1, 2, [TIMELY_ONRAMP_BINS - 1] = 3 },
+	};
+
+	for (int i = 0; i <= *knob("qdiscs"); i++) {
+		struct nlmsghdr *message = add_message(request, portid, RTM_NEWQDISC);
+		struct tcmsg *tcm = mnl_nlmsg_put_extra_header(message, sizeof(*tcm));
+		struct nlattr *nest;
+
+		message->nlmsg_flags = NLM_F_MULTI;
+		tcm->tcm_ifindex = 1;
+		tcm->tcm_parent = i ? TC_H_MAKE(0x80010000, i) : TC_H_ROOT;
+		if (*knob("random"))
+			put_random(message);
+		mnl_attr_put_strz(message, TCA_KIND, i ? "timely" : "mq");
+		nest = mnl_attr_nest_start(message, TCA_STATS2);
+		mnl_attr_put(message, TCA_STATS_BASIC, sizeof(basic), &basic);
+		mnl_attr_put(message, TCA_STATS_QUEUE, sizeof(queue), &queue);
+		/* A kernel that is older than timelyctl sends less. */
+		mnl_attr_put(message, TCA_STATS_APP, sizeof(stats) - (i == 2 ? 8 : 0), &stats);
+		mnl_attr_nest_end(message, nest);
 		close_message(message);
 	}
 	end_dump(request, portid);
@@ -370,8 +460,17 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 	case TIMELY_CMD_LIMITS_GET:
 		answer_one(request, portid, put_limits);
 		return 0;
+	case TIMELY_CMD_RTT_GET:
+		answer_one(request, portid, put_rtt);
+		return 0;
+	case TIMELY_CMD_NIC_GET:
+		answer_dump(request, portid, *knob("nics"), put_nic);
+		return 1;
 	case TIMELY_CMD_FLOW_GET:
-		answer_flows(request, portid);
+		answer_dump(request, portid, *knob("flows"), put_flow);
+		return 1;
+	case TIMELY_CMD_CONNECTION_GET:
+		answer_dump(request, portid, *knob("connections"), put_connection);
 		return 1;
 	default:
 		write_log(request);
@@ -381,14 +480,14 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 /* ---- functions of libmnl that are replaced ---- */
 
-/* Is the socket for generic netlink, and are the modules simulated? */
-static int is_ours(const struct mnl_socket *nl)
+/* Is the request for generic netlink or a dump of qdiscs, and are the modules simulated? */
+static int is_ours(const struct mnl_socket *nl, const struct nlmsghdr *request)
 {
 	int protocol = -1;
 	socklen_t bytes = sizeof(protocol);
 
 	getsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
-	return protocol == NETLINK_GENERIC && read_knobs();
+	return (protocol == NETLINK_GENERIC || request->nlmsg_type == RTM_GETQDISC) && read_knobs();
 }
 
 ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *request, size_t bytes)
@@ -396,10 +495,15 @@ ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *reques
 	unsigned int portid = mnl_socket_get_portid(nl);
 	long err;
 
-	if (!is_ours(nl))
+	simulated = is_ours(nl, request);
+	if (!simulated)
 		return send(mnl_socket_get_fd(nl), request, bytes, 0);
 	memset(answer, 0, sizeof(answer));
 	answer_bytes = 0;
+	if (((const struct nlmsghdr *)request)->nlmsg_type == RTM_GETQDISC) {
+		answer_qdiscs(request, portid);
+		return bytes;
+	}
 	err = answer_request(request, portid);
 	if (err <= 0)
 		end(request, portid, err);
@@ -408,7 +512,7 @@ ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *reques
 
 ssize_t __wrap_mnl_socket_recvfrom(const struct mnl_socket *nl, void *to, size_t size)
 {
-	if (!is_ours(nl))
+	if (!simulated)
 		return recv(mnl_socket_get_fd(nl), to, size, 0);
 	if (answer_bytes > size)
 		abort();

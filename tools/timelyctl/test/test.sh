@@ -80,6 +80,10 @@ command_line() {
 	usage 'teardown: unexpected word "--force"' teardown a --force
 	usage 'setup: -j is only for commands that show something' -j setup a
 	usage 'limits: unexpected word "--force"' --force limits
+	usage 'metrics: unexpected word "x": allowed are all and output FILE' metrics x
+	usage "metrics output: the file's name is missing" metrics output
+	usage 'metrics: unexpected word "x"' metrics all output "$work/metrics" x
+	usage 'metrics: -j is not possible' -j metrics
 	usage 'unrecognized option' --jason nic
 	usage "setup: the device's name is missing" setup --dry-run
 	usage 'setup: unexpected word "b"' setup a b
@@ -406,6 +410,59 @@ limits() {
 	onramp_json "" 'list(n) == ["flows", "queues"] and n["queues"]["used"] == 7' limits
 }
 
+metrics() {
+	all="count=9 connections=4 nics=1 qdiscs=2"
+	onramp "timely=0 acker=0" 0 '^timely_module_loaded{module="timely"} 0$' metrics
+	! says timely_connections
+	result $? "metrics: without the module there are no other metrics"
+	onramp "acker=0" 0 '^timely_module_loaded{module="timely_acker"} 0$' metrics
+	onramp "$all" 0 '^# HELP timely_rtt_too_long_total what it counts$' metrics
+	for line in 'timely_rtt_hardware_total 9' 'timely_onramp_bad_time_total 9' \
+		'timely_limit_refused_total{limit="flows"} 9' \
+		'timely_nic_clock_error_seconds{device="lo"} 0.000000085' \
+		'timely_qdisc_sent_bytes_total{device="lo",parent="8001:2"} 10000000000' \
+		'timely_qdisc_unthrottle_latency_seconds{device="lo",parent="8001:1"} 0.000001500' \
+		'timely_qdisc_band_drops_total{device="lo",parent="8001:1",band="2"} 3' \
+		'timely_qdisc_onramp_delay_seconds_bucket{device="lo",parent="8001:1",le="4.096e-06"} 3' \
+		'timely_qdisc_onramp_delay_seconds_count{device="lo",parent="8001:2"} 6' \
+		'timely_connections 4' 'timely_connections_paused 1' \
+		'timely_connections_rate_bytes_per_second 10000000' \
+		'timely_connections_in_state{state="sending"} 4' \
+		'timely_connections_rtt_seconds_bucket{le="2e-05"} 0' \
+		'timely_connections_queueing_delay_seconds_bucket{le="2e-06"} 1' \
+		'timely_connections_queueing_delay_seconds_sum 0.000004000'; do
+		grep -qxF "$line" "$work/output"
+		result $? "metrics: $line"
+	done
+	metrics_file
+	onramp "errno=1" 1 'needs CAP_NET_ADMIN.* sudo timelyctl metrics' metrics
+	onramp "errno=95" 1 'older than timelyctl' metrics
+	onramp "errno=22 why=1" 1 'because of the moon' metrics
+}
+
+# The file is complete and readable for all users, or unchanged.
+metrics_file() {
+	mkdir "$work/dir"
+	cp "$work/output" "$work/before"
+	onramp "$all" 0 '' metrics output "$work/dir/file"
+	cmp -s "$work/before" "$work/dir/file" && [ "$(stat -c %a "$work/dir/file")" = 644 ]
+	result $? "metrics: the file has what is printed otherwise"
+	onramp "errno=1" 1 'needs CAP_NET_ADMIN' metrics output "$work/dir/file"
+	onramp "" 1 'cannot write "/nonexistent/file": No such file' metrics output /nonexistent/file
+	onramp "" 1 'cannot write "/dev/full": File exists' metrics output /dev/full
+	onramp "" 1 'cannot write ".*": Is a directory' metrics output "$work/dir"
+	# Without the signal the error is EFBIG.
+	(
+		trap '' XFSZ
+		ulimit -f 1
+		FAKE_FAMILY=$all "$fake" metrics output "$work/dir/file" 2>"$work/errors"
+	)
+	[ $? -eq 1 ] && warns 'cannot write ".*/file": File too large'
+	result $? "metrics: a file that cannot be written completely is not replaced"
+	cmp -s "$work/before" "$work/dir/file" && [ "$(ls "$work/dir")" = file ] && [ -c /dev/full ]
+	result $? "metrics: after an error the file is as before, and there is no other"
+}
+
 secret=000102030405060708090a0b0c0d0eFf
 wire=000102030405060708090a0b0c0d0eff
 
@@ -522,6 +579,29 @@ for line in open(sys.argv[1]):
 	result $? "On-Ramp: modules with random answers, 60 seeds"
 }
 
+# Whatever the modules answer, the metrics are valid, and no metric or sample comes twice.
+random_metrics() {
+	bad=0
+	for seed in $(seq 60); do
+		export FAKE_FAMILY="random=$seed connections=$((seed % 30)) nics=1 qdiscs=3"
+		run "" metrics
+		ends 0 && quiet || bad=1
+		"$python" -I -c '
+import re, sys
+text = open(sys.argv[1]).read()
+value = re.compile(r"""[a-z][a-z0-9_]*(\{([a-z]+="([ !#-\[\]-~]|\\[\\"n])*"(,|(?=\})))+\})? [0-9.]+\n""")
+comment = re.compile(r"# (HELP [a-z0-9_]+ [ -~]*|TYPE [a-z0-9_]+ (gauge|counter|histogram))\n")
+lines = text.splitlines(keepends=True)
+for line in lines:
+    assert (comment if line[0] == "#" else value).fullmatch(line), line
+keys = [line.rpartition(" ")[0] for line in lines if line[0] != "#" or "# TYPE" in line]
+assert len(set(keys)) == len(keys)' "$work/output" 2>>"$work/errors" || bad=1
+		[ $bad -eq 0 ] || break
+	done
+	unset FAKE_FAMILY
+	result $bad "metrics: modules with random answers, 60 seeds"
+}
+
 # ---- the shell ----
 
 # offers "WORD..." ARG...: for the command line ARG..., the completion of the last ARG offers every WORD
@@ -545,7 +625,9 @@ offers() {
 }
 
 completion() {
-	offers "nic rtt onramp key acker limits help" timelyctl ''
+	offers "all output" timelyctl metrics ''
+	offers "output" timelyctl metrics all ''
+	offers "nic rtt flows metrics onramp key acker limits help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -564,7 +646,8 @@ completion() {
 # The manual has the commands, and each key of the JSON output.
 manual() {
 	for word in 'nic enable' 'nic disable' link-rate 'hardware off' rtt json hwts_filter \
-		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused; do
+		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused \
+		timely_connections timely_connections_in_state queueing_delay_seconds; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
 	run "" -j nic show $dev
@@ -614,6 +697,8 @@ limits
 keys
 acker
 random_modules
+metrics
+random_metrics
 completion
 manual
 echo "1..$number"

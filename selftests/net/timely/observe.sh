@@ -1,0 +1,92 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# timelyctl's commands that observe a host, compared with what the modules and tc show.
+# Topology: h1 -- mid -- h2, 1 Gb/s.
+
+. "$(dirname "$0")/ctl_lib.sh"
+
+hosts() {
+	hosts_up "rate 1gbit delay 10us"
+	load_timely preset=target_delay link_rate_kbps=1000000
+	must insmod "$modules/sch_timely.ko"
+	h1_qdisc timely
+	where=$in_h1
+	ctl 0 metrics
+	metrics 'm["timely_connections"] == 0 and m["timely_qdisc_flows" + eth0] >= 0'
+}
+
+# metrics EXPRESSION: a Python expression that must be true for the last output of "timelyctl
+# metrics": m is a dict from the text of a sample to its value, eth0 the labels of h1's qdisc
+metrics() {
+	"$python" -I - "$work/out" "$1" "$work/rtt" "$work/tc" 2>"$work/json" <<-'EOF' || {
+		import json, sys
+		eth0 = '{device="eth0",parent="root"}'
+		rows = [line.rsplit(" ", 1) for line in open(sys.argv[1]) if line[0] != "#"]
+		m = {key: float(value) for key, value in rows}
+		load = lambda name: json.load(open(name))
+		rtt, tc = sys.argv[3:]
+		assert len(m) == len(rows) and eval(sys.argv[2]), m
+	EOF
+		say_lines <"$work/json"
+		fail "not true: $1"
+	}
+}
+
+metrics_agree() {
+	look() {
+		where=$in_h1
+		ctl 0 -j rtt
+		cp "$work/out" "$work/rtt"
+		$in_h1 tc -s -j qdisc show dev eth0 >"$work/tc" || fail "tc has failed"
+		ctl 0 metrics
+		metrics 'm["timely_connections"] == 3 and m["timely_rtt_driver_total"] > 0'
+		metrics 'all(m[f"timely_rtt_{key}_total"] == value for key, value in load(rtt).items()
+			if key != "drains_apart")'
+		metrics 'all(m[f"timely_qdisc_{key}_total{eth0}"] == load(tc)[0][key]
+			for key in ("departures", "throttled", "drops", "put_back", "segmented"))'
+		metrics 'm["timely_qdisc_sent_packets_total" + eth0] == load(tc)[0]["packets"] > 100'
+		metrics 'm["timely_qdisc_sent_bytes_total" + eth0] == load(tc)[0]["bytes"]'
+		metrics 'm["timely_limit_used{limit=\"flows\"}"] >= 3'
+		# The third connection has sent nothing, so it has had no RTT.
+		metrics 'm["timely_connections_rtt_seconds_count"] == 2'
+		metrics '4e-5 < m["timely_connections_rtt_seconds_sum"] < 2e-2'
+		metrics 'm["timely_connections_rtt_seconds_bucket{le=\"2e-05\"}"] == 0'
+		metrics 'm["timely_connections_rtt_seconds_bucket{le=\"0.01\"}"] == 2'
+		cp "$work/out" "$work/printed"
+		ctl 0 metrics output "$work/file.prom"
+		cmp "$work/printed" "$work/file.prom" || fail "the file differs from the output"
+		# The RTTs of a minute ago do not count any more.
+		sleep 61
+		ctl 0 metrics
+		metrics 'm["timely_connections"] == 3 and m["timely_connections_rtt_seconds_count"] == 0'
+	}
+	with_connections <<-EOF
+		pairs = [connect("$h2_v4"), connect("$h2_v6")]
+		for pair in pairs:
+		    send(*pair, 400000)
+		pairs.append(connect("$h2_v4"))
+		time.sleep(.05)
+		look()
+	EOF
+}
+
+metrics_of_namespaces() {
+	look() {
+		where=
+		ctl 0 metrics
+		metrics 'm["timely_connections"] == 0'
+		ctl 0 metrics all
+		metrics 'm["timely_connections"] == 2'
+		where=$as_nobody
+		ctl 1 metrics
+		says 'needs CAP_NET_ADMIN'
+		[ ! -s "$work/out" ] || fail "there is incomplete output"
+	}
+	with_connections <<-EOF
+		pairs = [connect("$h2_v4") for _ in range(2)]
+		look()
+	EOF
+}
+
+run_cases hosts metrics_agree metrics_of_namespaces
