@@ -62,13 +62,24 @@ __u32 connection_queue_ns(const struct timely_connection *connection)
 	return connection->rtt_ns - connection->base_rtt_ns;
 }
 
-/* The sum of a connection's counters. */
-static __u64 counts_sum(const __u32 *counts, size_t count)
+/*
+ * An idle connection keeps the RTT that it had last. An RTT is recent if it is not older than this,
+ * ns: longer than the usual interval between two looks at a host.
+ */
+#define RECENT_NS	60000000000ULL
+
+bool connection_rtt_is_recent(const struct timely_connection *connection)
+{
+	return connection->rtt_ns && connection->rtt_age_ns <= RECENT_NS;
+}
+
+/* How often there was a cause to reduce the rate at once. */
+__u64 connection_cuts(const struct timely_connection *connection)
 {
 	__u64 sum = 0;
 
-	for (size_t i = 0; i < count; i++)
-		sum += counts[i];
+	for (size_t i = 0; i < TIMELY_CUTS; i++)
+		sum += connection->cuts[i];
 	return sum;
 }
 
@@ -151,6 +162,11 @@ bool connections_open(struct family *family)
 				   "module timely is not loaded: modprobe tcp_timely");
 }
 
+void connections_tell_none(void)
+{
+	tell_info("no connection uses timely, or none matches; ss -ti shows the congestion control of each connection");
+}
+
 /* ---- choosing ---- */
 
 static bool in_prefix(const struct prefix *prefix, const struct timely_connection *connection,
@@ -177,6 +193,38 @@ static bool connection_wanted(const struct choice *choice,
 	    choice->port != ntohs(connection->dport))
 		return false;
 	return !choice->cgroup || choice->cgroup == connection->cgroup;
+}
+
+/* Remove the connections that the command does not ask for. */
+void connections_filter(struct connections *list, const struct choice *choice)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (connection_wanted(choice, &list->connection[i]))
+			list->connection[kept++] = list->connection[i];
+	list->count = kept;
+}
+
+/*
+ * List the connections that a command asks for. Prints errors; returns an exit status. The caller
+ * frees the list if there was no error.
+ */
+int connections_list(const char *command, const struct choice *choice, struct connections *list)
+{
+	struct family family;
+	int err;
+
+	if (!connections_open(&family))
+		return STATUS_FAILED;
+	err = connections_get(&family, choice->all, list);
+	if (err) {
+		connections_tell_failed(&family, command, err);
+		connections_free(list);
+	}
+	family_close(&family);
+	connections_filter(list, choice);
+	return err ? STATUS_FAILED : STATUS_OK;
 }
 
 /* The identifier of a control group: the inode number of its directory. Prints errors. */
@@ -214,7 +262,7 @@ static bool parse_order(const char *word, enum order *order)
 
 /* Parse the value of one word of a choice. Prints errors; returns an exit status. */
 static int parse_value(const char *command, const char *key, const char *value,
-		       struct choice *choice)
+		       unsigned int more, struct choice *choice)
 {
 	__s64 number;
 
@@ -236,6 +284,11 @@ static int parse_value(const char *command, const char *key, const char *value,
 		if (!parse_order(value, &choice->order))
 			return usage_err("sort: allowed are delay, rate, cuts, pauses, not \"%s\"",
 					 plain(value));
+	} else if (more & WORD_PREFIX && strcmp(key, "prefix") == 0) {
+		if (!parse_number(value, 1, 128, &number))
+			return usage_err("%s prefix: allowed are 1 to 128, not \"%s\"", command,
+					 plain(value));
+		choice->length = number;
 	} else if (strcmp(key, "cgroup") == 0) {
 		if (!parse_cgroup(value, &choice->cgroup))
 			return STATUS_USAGE;
@@ -248,13 +301,14 @@ static int parse_value(const char *command, const char *key, const char *value,
 
 /*
  * Parse the words that say which connections a command shows. @command is the command's name, for
- * messages. Prints errors; returns an exit status.
+ * messages, and @more are the WORD_* that the command has beside those of all. What no word changes
+ * stays as it is. Prints errors; returns an exit status.
  */
-int choice_parse(const char *command, char **words, int count, struct choice *choice)
+int choice_parse(const char *command, char **words, int count, unsigned int more,
+		 struct choice *choice)
 {
 	int status = STATUS_OK;
 
-	memset(choice, 0, sizeof(*choice));
 	for (int i = 0; i < count && !status; i++) {
 		if (strcmp(words[i], "all") == 0) {
 			choice->all = true;
@@ -263,7 +317,7 @@ int choice_parse(const char *command, char **words, int count, struct choice *ch
 		if (i + 1 == count)
 			return usage_err("%s: a value is missing after \"%s\"", command,
 					 plain(words[i]));
-		status = parse_value(command, words[i], words[i + 1], choice);
+		status = parse_value(command, words[i], words[i + 1], more, choice);
 		i++;
 	}
 	return status;
@@ -278,7 +332,7 @@ static __u64 sort_key(enum order order, const struct timely_connection *connecti
 	case ORDER_RATE:
 		return ~connection->rate_Bps;
 	case ORDER_CUTS:
-		return counts_sum(connection->cuts, TIMELY_CUTS);
+		return connection_cuts(connection);
 	case ORDER_PAUSES:
 		return connection->paused_ns;
 	case ORDER_DELAY:
@@ -294,18 +348,12 @@ static int compare_connections(const void *a, const void *b, void *order)
 	return (one < other) - (one > other);
 }
 
-/* Remove the connections that were not asked for, and sort the others, the worst first. */
-void connections_choose(struct connections *list, struct choice *choice)
+/* Sort the connections, the worst first, and shorten the list to the limit. */
+void connections_sort(struct connections *list, struct choice *choice)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (connection_wanted(choice, &list->connection[i]))
-			list->connection[kept++] = list->connection[i];
-	list->count = kept;
-	if (kept)
-		qsort_r(list->connection, kept, sizeof(*list->connection), compare_connections,
-			&choice->order);
+	if (list->count)
+		qsort_r(list->connection, list->count, sizeof(*list->connection),
+			compare_connections, &choice->order);
 	if (choice->limit && list->count > choice->limit)
 		list->count = choice->limit;
 }

@@ -54,7 +54,7 @@ static void print_connection(const struct timely_connection *connection)
 static void print_connections(const struct connections *list)
 {
 	if (!list->count) {
-		tell_info("no connection uses timely, or none matches; ss -ti shows the congestion control of each connection");
+		connections_tell_none();
 		return;
 	}
 	tell_info("%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s", "from", "to", "rate", "RTT",
@@ -129,26 +129,18 @@ static void json_connections(const struct connections *list)
 int command_flows(char **words, int count, bool json)
 {
 	struct connections list = {};
-	struct choice choice;
-	struct family family;
-	int status = choice_parse("flows", words, count, &choice);
-	int err;
+	struct choice choice = {};
+	int status = choice_parse("flows", words, count, 0, &choice);
 
+	if (!status)
+		status = connections_list("flows", &choice, &list);
 	if (status)
 		return status;
-	if (!connections_open(&family))
-		return STATUS_FAILED;
-	err = connections_get(&family, choice.all, &list);
-	connections_choose(&list, &choice);
-	if (err) {
-		connections_tell_failed(&family, "flows", err);
-		status = STATUS_FAILED;
-	} else if (json) {
+	connections_sort(&list, &choice);
+	if (json)
 		json_connections(&list);
-	} else {
+	else
 		print_connections(&list);
-	}
 	connections_free(&list);
-	family_close(&family);
 	return status;
 }

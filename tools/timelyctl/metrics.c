@@ -21,12 +21,6 @@
 
 #include "timelyctl.h"
 
-/*
- * A connection's last RTT counts in the histograms if it is not older than this, ns: longer than
- * the usual interval between two readings of the metrics, and shorter than a connection may idle.
- */
-#define RECENT_NS	60000000000ULL
-
 /* Everything that is shown. The modules' parts are empty if the modules are not loaded. */
 struct state {
 	bool timely;
@@ -431,7 +425,7 @@ static void put_connections(const struct connections *list)
 
 		rate_Bps += connection->rate_Bps;
 		paused += !!connection->pause_left_ns;
-		if (!connection->rtt_ns || connection->rtt_age_ns > RECENT_NS)
+		if (!connection_rtt_is_recent(connection))
 			continue;
 		add_delay(&rtts, connection->rtt_ns);
 		add_delay(&queues, connection_queue_ns(connection));

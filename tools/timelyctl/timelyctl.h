@@ -409,6 +409,7 @@ enum order {
  * @limit: number of connections to show; 0: all
  * @order: what they are sorted by
  * @all: connections of all network namespaces
+ * @length: length of the prefix that destinations are summed up by (WORD_PREFIX)
  */
 struct choice {
 	struct prefix from;
@@ -418,7 +419,11 @@ struct choice {
 	size_t limit;
 	enum order order;
 	bool all;
+	unsigned int length;
 };
+
+/* Words of a choice that only some commands have. */
+#define WORD_PREFIX	(1 << 0)
 
 struct connections {
 	struct timely_connection *connection;
@@ -438,12 +443,18 @@ extern const char * const rejected_names[];
 extern const struct state_name state_names[STATE_NAMES];
 const char *source_name(unsigned int source);
 
-int choice_parse(const char *command, char **words, int count, struct choice *choice);
+int choice_parse(const char *command, char **words, int count, unsigned int more,
+		 struct choice *choice);
 bool connections_open(struct family *family);
 int connections_get(struct family *family, bool all, struct connections *list);
-void connections_choose(struct connections *list, struct choice *choice);
+void connections_filter(struct connections *list, const struct choice *choice);
+void connections_sort(struct connections *list, struct choice *choice);
+int connections_list(const char *command, const struct choice *choice, struct connections *list);
 void connections_free(struct connections *list);
+void connections_tell_none(void);
 void connections_tell_failed(const struct family *family, const char *again, int err);
+bool connection_rtt_is_recent(const struct timely_connection *connection);
+__u64 connection_cuts(const struct timely_connection *connection);
 __u32 connection_queue_ns(const struct timely_connection *connection);
 unsigned int connection_address_bytes(const struct timely_connection *connection);
 
@@ -455,6 +466,10 @@ int command_flows(char **words, int count, bool json);
 
 int command_setup(char **words, int count, bool json);
 int command_teardown(char **words, int count, bool json);
+
+/* ---- top.c ---- */
+
+int command_top(char **words, int count, bool json);
 
 /* ---- metrics.c ---- */
 

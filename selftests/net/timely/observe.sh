@@ -89,4 +89,30 @@ metrics_of_namespaces() {
 	EOF
 }
 
-run_cases hosts metrics_agree metrics_of_namespaces
+# The sums are those of "timelyctl flows". Nothing is sent between the commands.
+top_agrees() {
+	look() {
+		where=$in_h1
+		ctl 0 -j flows
+		cp "$work/out" "$work/flows"
+		ctl 0 -j top
+		json '{d["to"]: d["connections"] for d in all} == {"'$h2_v4'": 3, "'$h2_v6'": 2}'
+		json '[d["rate_bps"] for d in all] == [sum(f["rate_bps"]
+			for f in json.load(open("'"$work/flows"'")) if f["to"] == d["to"]) for d in all]'
+		json 'n["queue_ns"] <= n["queue_max_ns"] == max(f["queue_ns"] or 0
+			for f in json.load(open("'"$work/flows"'")))'
+		ctl 0 -j top prefix 16 to 10.0.0.0/8
+		json 'len(all) == 1 and n["to"] == "10.7.0.0" and n["connections"] == 3'
+		ctl 0 top
+		says "^$h2_v4  *3 "
+	}
+	with_connections <<-EOF
+		pairs = [connect("$h2_v4") for _ in range(3)] + [connect("$h2_v6") for _ in range(2)]
+		for pair in pairs:
+		    send(*pair, 100000)
+		time.sleep(.05)
+		look()
+	EOF
+}
+
+run_cases hosts metrics_agree metrics_of_namespaces top_agrees

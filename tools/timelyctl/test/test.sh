@@ -410,6 +410,31 @@ limits() {
 	onramp_json "" 'list(n) == ["flows", "queues"] and n["queues"]["used"] == 7' limits
 }
 
+connections() {
+	onramp "" 0 'no connection uses timely, or none matches' flows
+	onramp "connections=2" 0 '^\[a00:1::1\]:1001 *\[ac00:9::1\]:80 *16 Mb/s *31 us *30 us *1000 ns *15 us driver *5 sending cuts:loss=1$' flows
+	onramp "connections=1" 0 '^10.0.0.1:1000 *172.0.0.9:80 *8 Mb/s *- *30 us *- *15 us - *- sending$' flows
+	onramp_json "connections=30" '[f["from_port"] for f in n] == list(range(1029, 999, -1))' flows
+	onramp_json "connections=30" '[f["from_port"] for f in n] == [1000, 1001, 1002]' flows sort rate limit 3
+	onramp_json "connections=30" '[f["from_port"] for f in n] == [1009, 1007, 1005, 1003, 1001]' flows to ac00:9::/32
+
+	usage 'top: unknown word "x"' top x y
+	usage 'top prefix: allowed are 1 to 128, not "0"' top prefix 0
+	usage 'top: a value is missing after "prefix"' top prefix
+	usage 'flows: unknown word "prefix"' flows prefix 8
+	onramp "" 0 'no connection uses timely, or none matches' top
+	onramp "errno=1" 1 'sudo timelyctl top' top
+	onramp "connections=30" 0 '^172.0.0.9 *5 *5 *200 Mb/s *36 us *6000 ns *8000 ns *20 *0 *-$' top
+	onramp "connections=30" 0 '^ac00::/12 *15 *15 *1.92 Gb/s *45 us *15 us *29 us *225 *5 *100 us$' top prefix 12
+	onramp_json "connections=30" '[(d["to"], d["length"]) for d in n] == [("ac00:209::1", 128), ("172.0.2.9", 32)]' top limit 2
+	onramp_json "connections=30" 'n[0]["rate_bps"] == 200000000 and len(n) == 6' top sort rate
+	onramp_json "connections=30" 'n[0]["pauses"] == 5 and n[0]["paused_ns"] == 100000' top sort pauses
+	onramp_json "connections=30" '[d["cuts"] for d in n] == [225, 210]' top prefix 8 sort cuts
+	onramp_json "connections=30" '[d["connections"] for d in n] == [5] and n[0]["to"] == "172.0.1.9"' top to 172.0.1.0/24
+	# The first connection has had no RTT, so that of its destination is not known.
+	onramp_json "connections=1" 'n[0]["rtt_ns"] is None and n[0]["queue_max_ns"] is None' top
+}
+
 metrics() {
 	all="count=9 connections=4 nics=1 qdiscs=2"
 	onramp "timely=0 acker=0" 0 '^timely_module_loaded{module="timely"} 0$' metrics
@@ -560,8 +585,8 @@ random_modules() {
 	: >"$work/json"
 	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
 		seed=$((seed + 1))
-		export FAKE_FAMILY="random=$seed flows=$((seed % 30))"
-		for args in "onramp" "onramp flows" "key" "acker" "limits"; do
+		export FAKE_FAMILY="random=$seed flows=$((seed % 30)) connections=$((seed % 30))"
+		for args in "onramp" "onramp flows" "key" "acker" "limits" "flows" "top" "top prefix 9"; do
 			# shellcheck disable=SC2086 # words
 			run "" -j $args
 			ends 0 || bad=$((bad + 1))
@@ -576,7 +601,7 @@ random_modules() {
 import json, sys
 for line in open(sys.argv[1]):
     json.loads(line)' "$work/json" 2>>"$work/errors" && [ $bad -eq 0 ]
-	result $? "On-Ramp: modules with random answers, 60 seeds"
+	result $? "modules with random answers, 60 seeds"
 }
 
 # Whatever the modules answer, the metrics are valid, and no metric or sample comes twice.
@@ -627,7 +652,9 @@ offers() {
 completion() {
 	offers "all output" timelyctl metrics ''
 	offers "output" timelyctl metrics all ''
-	offers "nic rtt flows metrics onramp key acker limits help" timelyctl ''
+	offers "all from to port cgroup sort limit prefix" timelyctl top ''
+	offers "delay rate cuts pauses" timelyctl top sort ''
+	offers "nic rtt flows top metrics onramp key acker limits help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -662,13 +689,13 @@ page = open(sys.argv[2]).read()
 missing = [key for key in keys(json.load(open(sys.argv[1]))[0]) if key not in page]
 assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"$work/errors" && quiet
 	result $? "the manual names all keys of JSON"
-	for args in onramp "onramp flows" key acker; do
-		export FAKE_FAMILY="keys=1 flows=1 rules=1"
+	for args in onramp "onramp flows" key acker flows top; do
+		export FAKE_FAMILY="keys=1 flows=1 rules=1 connections=1"
 		# shellcheck disable=SC2086 # words
 		run "" -j $args
 		unset FAKE_FAMILY
 		tr '{,[' '\n' <"$work/output" | sed -n 's/^"\([^"]*\)":.*/\1/p' |
-			grep -vxE 'sent|unknown_key|bad_time' | while read -r key; do
+			grep -vxE 'sent|unknown_key|bad_time|retransmitted|delayed|doubtful|negative|too_long' | while read -r key; do
 			grep -q -- "$key" "$here/../../../man/timelyctl.8" || echo "$key is not in the manual"
 		done >"$work/errors"
 		[ -s "$work/output" ] && quiet
@@ -697,6 +724,7 @@ limits
 keys
 acker
 random_modules
+connections
 metrics
 random_metrics
 completion

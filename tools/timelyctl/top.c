@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * `timelyctl top`: the connections that use timely, summed by destination, the worst first.
+ */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+#include "timelyctl.h"
+
+/**
+ * struct destination - the connections to the addresses of a prefix
+ * @prefix: the prefix
+ * @connections: number of connections
+ * @sending: connections that have data to send
+ * @rate_Bps: sum of their rates, bytes/s
+ * @recent: connections whose last RTT is recent: the next three members are about these
+ * @rtt_ns: sum of the last RTTs, ns
+ * @queue_ns: sum of the queueing delays, ns
+ * @queue_max_ns: longest queueing delay, ns
+ * @cuts: how often there was a cause to reduce a rate at once
+ * @pauses: pauses by On-Ramp
+ * @paused_ns: duration of these pauses, ns
+ */
+struct destination {
+	struct prefix prefix;
+	__u64 connections;
+	__u64 sending;
+	__u64 rate_Bps;
+	__u64 recent;
+	__u64 rtt_ns;
+	__u64 queue_ns;
+	__u64 queue_max_ns;
+	__u64 cuts;
+	__u64 pauses;
+	__u64 paused_ns;
+};
+
+struct destinations {
+	struct destination *destination;
+	size_t count;
+};
+
+/* ---- summing up ---- */
+
+/* Clear the bits of the remote address beyond the prefix's @length. */
+static void cut_address(struct timely_connection *connection, unsigned int length)
+{
+	for (unsigned int bit = length; bit < connection_address_bytes(connection) * 8; bit++)
+		connection->daddr[bit / 8] &= ~(0x80 >> bit % 8);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct timely_connection *one = a, *other = b;
+
+	if (one->family != other->family)
+		return one->family - other->family;
+	return memcmp(one->daddr, other->daddr, connection_address_bytes(one));
+}
+
+static void add_connection(struct destination *to, const struct timely_connection *connection)
+{
+	__u64 queue_ns = connection_queue_ns(connection);
+
+	to->connections++;
+	to->sending += !!(connection->state & TIMELY_STATE_SENDING);
+	to->rate_Bps += connection->rate_Bps;
+	to->cuts += connection_cuts(connection);
+	to->pauses += connection->pauses;
+	to->paused_ns += connection->paused_ns;
+	if (!connection_rtt_is_recent(connection))
+		return;
+	to->recent++;
+	to->rtt_ns += connection->rtt_ns;
+	to->queue_ns += queue_ns;
+	if (queue_ns > to->queue_max_ns)
+		to->queue_max_ns = queue_ns;
+}
+
+static struct destination *new_destination(struct destinations *all,
+					   const struct timely_connection *connection,
+					   unsigned int length)
+{
+	struct destination *new;
+
+	all->destination = reallocarray(all->destination, all->count + 1, sizeof(*new));
+	if (!all->destination)
+		out_of_memory();
+	new = &all->destination[all->count++];
+	memset(new, 0, sizeof(*new));
+	new->prefix.bytes = connection_address_bytes(connection);
+	new->prefix.length = length < new->prefix.bytes * 8 ? length : new->prefix.bytes * 8;
+	memcpy(new->prefix.address, connection->daddr, new->prefix.bytes);
+	return new;
+}
+
+/* Sum up the connections of the list, whose order and remote addresses change. */
+static void sum_up(struct connections *list, unsigned int length, struct destinations *all)
+{
+	struct destination *last = NULL;
+
+	for (size_t i = 0; i < list->count; i++)
+		cut_address(&list->connection[i], length);
+	if (list->count)
+		qsort(list->connection, list->count, sizeof(*list->connection), compare_addresses);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct timely_connection *connection = &list->connection[i];
+
+		if (!last || compare_addresses(connection - 1, connection) != 0)
+			last = new_destination(all, connection, length);
+		add_connection(last, connection);
+	}
+}
+
+/* ---- sorting ---- */
+
+/* The value to sort by, the largest first; with ORDER_RATE the smallest rate. */
+static __u64 sort_key(enum order order, const struct destination *destination)
+{
+	switch (order) {
+	case ORDER_RATE:
+		return ~destination->rate_Bps;
+	case ORDER_CUTS:
+		return destination->cuts;
+	case ORDER_PAUSES:
+		return destination->paused_ns;
+	case ORDER_DELAY:
+		break;
+	}
+	return destination->queue_max_ns;
+}
+
+static int compare_destinations(const void *a, const void *b, void *order)
+{
+	__u64 one = sort_key(*(enum order *)order, a), other = sort_key(*(enum order *)order, b);
+
+	return (one < other) - (one > other);
+}
+
+/* ---- output ---- */
+
+static __u64 mean_ns(const struct destination *destination, __u64 sum_ns)
+{
+	return destination->recent ? sum_ns / destination->recent : 0;
+}
+
+/* A mean or a maximum of the recent RTTs, or "-" if there are none. */
+static const char *recent_text(char *text, size_t size, const struct destination *destination,
+			       __u64 ns)
+{
+	return destination->recent ? time_text(text, size, ns) : "-";
+}
+
+static void print_destination(const struct destination *destination)
+{
+	const struct prefix *prefix = &destination->prefix;
+	char to[PREFIX_TEXT], rate[32], rtt[32], queue[32], queue_max[32], paused[32];
+
+	tell_info("%-21s %11llu %8llu %11s %9s %9s %9s %8llu %8llu %9s",
+		  prefix->length == prefix->bytes * 8 ?
+			address_text(to, prefix->address, prefix->bytes) : prefix_text(to, prefix),
+		  (unsigned long long)destination->connections,
+		  (unsigned long long)destination->sending,
+		  rate_text(rate, sizeof(rate), destination->rate_Bps / 125),
+		  recent_text(rtt, sizeof(rtt), destination,
+			      mean_ns(destination, destination->rtt_ns)),
+		  recent_text(queue, sizeof(queue), destination,
+			      mean_ns(destination, destination->queue_ns)),
+		  recent_text(queue_max, sizeof(queue_max), destination,
+			      destination->queue_max_ns),
+		  (unsigned long long)destination->cuts, (unsigned long long)destination->pauses,
+		  destination->pauses ?
+			time_text(paused, sizeof(paused), destination->paused_ns) : "-");
+}
+
+static void print_destinations(const struct destinations *all)
+{
+	if (!all->count) {
+		connections_tell_none();
+		return;
+	}
+	tell_info("%-21s %11s %8s %11s %9s %9s %9s %8s %8s %9s", "to", "connections", "sending",
+		  "rate", "RTT", "queue", "max queue", "cuts", "pauses", "paused");
+	for (size_t i = 0; i < all->count; i++)
+		print_destination(&all->destination[i]);
+}
+
+static void json_recent(const char *key, const struct destination *destination, __u64 ns)
+{
+	if (destination->recent)
+		json_unsigned(key, ns);
+	else
+		json_null(key);
+}
+
+static void json_destination(const struct destination *destination)
+{
+	const struct prefix *prefix = &destination->prefix;
+	char text[PREFIX_TEXT];
+
+	json_open(NULL, '{');
+	json_string("to", address_text(text, prefix->address, prefix->bytes));
+	json_unsigned("length", prefix->length);
+	json_unsigned("connections", destination->connections);
+	json_unsigned("sending", destination->sending);
+	json_unsigned("rate_bps", destination->rate_Bps * 8);
+	json_recent("rtt_ns", destination, mean_ns(destination, destination->rtt_ns));
+	json_recent("queue_ns", destination, mean_ns(destination, destination->queue_ns));
+	json_recent("queue_max_ns", destination, destination->queue_max_ns);
+	json_unsigned("cuts", destination->cuts);
+	json_unsigned("pauses", destination->pauses);
+	json_unsigned("paused_ns", destination->paused_ns);
+	json_close('}');
+}
+
+static void json_destinations(const struct destinations *all)
+{
+	json_open(NULL, '[');
+	for (size_t i = 0; i < all->count; i++)
+		json_destination(&all->destination[i]);
+	json_close(']');
+	json_end();
+}
+
+int command_top(char **words, int count, bool json)
+{
+	struct choice choice = { .length = 128 };
+	struct connections list = {};
+	struct destinations all = {};
+	int status = choice_parse("top", words, count, WORD_PREFIX, &choice);
+
+	if (!status)
+		status = connections_list("top", &choice, &list);
+	if (status)
+		return status;
+	sum_up(&list, choice.length, &all);
+	if (all.count)
+		qsort_r(all.destination, all.count, sizeof(*all.destination), compare_destinations,
+			&choice.order);
+	if (choice.limit && all.count > choice.limit)
+		all.count = choice.limit;
+	if (json)
+		json_destinations(&all);
+	else
+		print_destinations(&all);
+	free(all.destination);
+	connections_free(&list);
+	return status;
+}
