@@ -511,7 +511,7 @@ $secret"; do
 "*)	sends "" "key-set key=01 secret=$wire" key add 1 "$work/bad" ;;
 		*)	onramp "" 1 'a key is one line of 32 hex digits' key add 1 "$work/bad" ;;
 		esac
-		[ -z "$bad" ] || ! grep -q -- "$bad" "$work/output" "$work/errors"
+		[ -z "$bad" ] || ! grep -qw -- "$bad" "$work/output" "$work/errors"
 		result $? "key add: the text that was read is not printed"
 	done
 	onramp "" 1 'a key is one line of 32 hex digits' key add 1 /dev/null
