@@ -135,8 +135,11 @@ within_seconds() {
 
 tracing=/sys/kernel/tracing
 
-# Mount tracefs, if it is not mounted.
-tracing_up() { [ -e $tracing/events ] || must mount -t tracefs trace $tracing; }
+# Mount tracefs, if it is not mounted, and record events, which an earlier test may have stopped.
+tracing_up() {
+	[ -e $tracing/events ] || must mount -t tracefs trace $tracing
+	echo 1 >$tracing/tracing_on
+}
 
 # ---- the kernel's log ----
 
