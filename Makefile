@@ -5,27 +5,71 @@
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO := build/demo
 
+# Where `make install` puts files. DESTDIR comes before all paths but those of the modules, which lie
+# in $(INSTALL_MOD_PATH)/lib/modules. KUNIT=1 includes the module with the unit tests.
+PREFIX ?= /usr/local
+INSTALL_MOD_PATH ?= $(DESTDIR)
+KUNIT ?= 0
+export PREFIX
+
+INSTALLED_MODULES := timely tcp_timely sch_timely timely_acker timely_kunit
+MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8
+# The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules.
+release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+module_dir = $(INSTALL_MOD_PATH)/lib/modules/$(release)
+depmod := PATH="$$PATH:/sbin:/usr/sbin" depmod
+
 all: modules
 
 modules modules_install clean: kdir
-	$(MAKE) -C $(KDIR) M=$(CURDIR) $@
+	$(MAKE) -C $(KDIR) M=$(CURDIR) KUNIT=$(KUNIT) $@
+
+tools: tools-dependencies
+	$(MAKE) -C tools/tc
+	$(MAKE) -C tools/timelyctl
+
+# Everything is built before anything is installed.
+install: tools modules
+	$(MAKE) install-modules
+	$(MAKE) install-tools
 
 # depmod is called here, because modules_install skips it if the kernel headers have no System.map.
-install: modules
-	$(MAKE) modules_install
-	PATH="$$PATH:/sbin:/usr/sbin" depmod $(addprefix -b ,$(INSTALL_MOD_PATH)) \
-		$$(sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
-	$(MAKE) -C tools/tc install DESTDIR=$(INSTALL_MOD_PATH)
-	$(MAKE) -C tools/timelyctl install DESTDIR=$(INSTALL_MOD_PATH)
-	install -D -m 644 man/tcp_timely.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/tcp_timely.7
-	install -D -m 644 man/timely-onramp.7 $(INSTALL_MOD_PATH)/usr/local/share/man/man7/timely-onramp.7
-	install -D -m 644 man/tc-timely.8 $(INSTALL_MOD_PATH)/usr/local/share/man/man8/tc-timely.8
+install-modules: modules
+	$(MAKE) modules_install INSTALL_MOD_PATH=$(INSTALL_MOD_PATH)
+	$(depmod) $(addprefix -b ,$(INSTALL_MOD_PATH)) $(release)
+
+install-tools: tools
+	$(MAKE) -C tools/tc install
+	$(MAKE) -C tools/timelyctl install
+	for page in $(MANUALS); do \
+		install -D -m 644 man/$${page#*/} $(DESTDIR)$(PREFIX)/share/man/$$page || exit 1; \
+	done
+
+# Remove what `make install` with the same variables has installed. Modules of DKMS remain.
+uninstall: kdir
+	rm -f $(foreach dir,updates extra $(INSTALL_MOD_DIR),\
+		$(INSTALLED_MODULES:%=$(module_dir)/$(dir)/%.ko*))
+	test ! -d $(module_dir) || $(depmod) $(addprefix -b ,$(INSTALL_MOD_PATH)) $(release)
+	$(MAKE) -C tools/tc uninstall
+	$(MAKE) -C tools/timelyctl uninstall
+	rm -f $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
 
 kdir:
 	@test -e $(KDIR)/Makefile || { \
 		echo "No kernel headers in $(KDIR)." >&2; \
 		echo "Install linux-headers-$(shell uname -r), or give a kernel's build directory: make KDIR=..." >&2; \
 		exit 1; }
+
+# Name what is missing for the tools, before the compiler's messages do.
+tools-dependencies:
+	@missing=; \
+	if ! command -v $(firstword $(CC)) >/dev/null; then \
+		missing=" $(firstword $(CC))"; \
+	elif ! echo '#include <libmnl/libmnl.h>' | $(CC) -E - >/dev/null 2>&1; then \
+		missing=" libmnl/libmnl.h (libmnl-dev, libmnl-devel)"; \
+	fi; \
+	PATH="$$PATH:/sbin:/usr/sbin" command -v tc >/dev/null || missing="$$missing tc (iproute2)"; \
+	test -z "$$missing" || { echo "Missing, with packages in parentheses:$$missing" >&2; exit 1; }
 
 setup:
 	@tools/setup.sh
@@ -75,8 +119,13 @@ lint: setup
 help:
 	@echo 'Modules, for the running kernel or KDIR=...:'
 	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko'
-	@echo '  install          modules_install, depmod, the plugin for tc, timelyctl, completions,'
-	@echo '                   man pages (INSTALL_MOD_PATH= as usual)'
+	@echo '  tools            build timelyctl and the plugin for tc'
+	@echo '  install          build everything, then install-modules and install-tools'
+	@echo '  install-modules  modules_install and depmod; KUNIT=1 includes the unit tests,'
+	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
+	@echo '  install-tools    the plugin for tc, timelyctl, completions, man pages;'
+	@echo '                   PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
+	@echo '  uninstall        remove what install with the same variables has installed'
 	@echo '  clean            remove the built modules'
 	@echo ''
 	@echo 'Demonstration (on Debian 12; installs the packages that it needs):'
@@ -111,5 +160,5 @@ help:
 	@echo '  distclean        clean, and remove build/'
 	@echo 'Test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install install clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
+.PHONY: all modules modules_install tools tools-dependencies install install-modules install-tools uninstall clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
 	docs docs-check distclean help

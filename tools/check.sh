@@ -181,26 +181,51 @@ build_um() {
 	[ $status -eq 0 ] && ! grep -E 'warning|error' "$logs/build-um.make"
 }
 
-# Run make install into a temporary directory and look for the installed files.
+# Run make install and make uninstall with temporary directories, and compare the files with those expected.
 install_modules() {
-	headers=$(tools/lab/debian/headers.sh 6.12) || return 1
+	kernel=$(tools/lab/uml/build.sh base) || return 1
 	dir=$(mktemp -d) || return 1
 	mkdir "$dir/tools"
-	cp -r Makefile Kbuild include net compat-include man "$dir"
+	cp -r Makefile Kbuild include net compat-include kunit man "$dir"
 	cp -r tools/tc tools/timelyctl "$dir/tools"
-	make -C "$dir" KDIR="$headers" INSTALL_MOD_PATH="$dir/root" install &&
-		grep '/tcp_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
-		grep '/sch_timely.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
-		grep '/timely_acker.ko.*: .*/timely.ko' "$dir"/root/lib/modules/*/modules.dep &&
-		[ -e "$dir/root/usr/local/share/man/man7/tcp_timely.7" ] &&
-		[ -e "$dir/root/usr/local/share/man/man7/timely-onramp.7" ] &&
-		[ -e "$dir/root/usr/local/share/man/man8/tc-timely.8" ] &&
-		[ -e "$dir/root/usr/local/share/man/man8/timelyctl.8" ] &&
-		[ -x "$dir/root/usr/local/sbin/timelyctl" ] &&
-		[ "$(find "$dir/root/usr/lib" -path '*/tc/q_timely.so')" ]
+	install_and_uninstall
 	status=$?
 	rm -rf "$dir"
 	return $status
+}
+
+# Files of install_and_uninstall: those below $dir/root and $dir/modules, without those of depmod.
+installed() {
+	(cd "$dir" && find root modules -type f ! -name 'modules.*' 2>/dev/null |
+		sed 's,/lib/modules/[^/]*/[a-z]*/,/,; s,/usr/lib.*/tc/,/tc/,; s,[.]ko[.].*,.ko,' | sort)
+}
+
+install_and_uninstall() {
+	set -- make -s -C "$dir" KDIR="$kernel" ARCH=um DESTDIR="$dir/root" INSTALL_MOD_PATH="$dir/modules" \
+		PREFIX=/opt/timely
+	# Tools that cannot be built: nothing may be installed.
+	! "$@" install LDFLAGS=-lno_such_library || return 1
+	! "$@" install CC=no_such_compiler >"$dir/log" 2>&1 || return 1
+	[ -z "$(installed)" ] && grep 'Missing, .* no_such_compiler' "$dir/log" || return 1
+	"$@" install && installed >"$dir/got" && diff "$dir/got" - <<-EOF || return 1
+		modules/sch_timely.ko
+		modules/tcp_timely.ko
+		modules/timely.ko
+		modules/timely_acker.ko
+		root/opt/timely/sbin/timelyctl
+		root/opt/timely/share/bash-completion/completions/tc
+		root/opt/timely/share/bash-completion/completions/timelyctl
+		root/opt/timely/share/man/man7/tcp_timely.7
+		root/opt/timely/share/man/man7/timely-onramp.7
+		root/opt/timely/share/man/man8/tc-timely.8
+		root/opt/timely/share/man/man8/timelyctl.8
+		root/tc/q_timely.so
+	EOF
+	for module in tcp_timely sch_timely timely_acker; do
+		grep "/$module.ko.*: .*/timely.ko" "$dir"/modules/lib/modules/*/modules.dep || return 1
+	done
+	"$@" install-modules KUNIT=1 && installed | grep modules/timely_kunit.ko &&
+		"$@" uninstall && [ -z "$(installed)" ]
 }
 
 # run_lab SCENARIO [OPTION]...: run cells of a scenario, one guest at a time, and compare
