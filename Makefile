@@ -13,7 +13,7 @@ KUNIT ?= 0
 export PREFIX
 
 INSTALLED_MODULES := timely tcp_timely sch_timely timely_acker timely_kunit
-MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8
+MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8 man8/timely-switch.8
 # The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules.
 release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 module_dir = $(INSTALL_MOD_PATH)/lib/modules/$(release)
@@ -41,6 +41,7 @@ install-modules: modules
 install-tools: tools
 	$(MAKE) -C tools/tc install
 	$(MAKE) -C tools/timelyctl install
+	install -D -m 755 packaging/timely-switch $(DESTDIR)$(PREFIX)/sbin/timely-switch
 	for page in $(MANUALS); do \
 		install -D -m 644 man/$${page#*/} $(DESTDIR)$(PREFIX)/share/man/$$page || exit 1; \
 	done
@@ -52,7 +53,7 @@ uninstall: kdir
 	test ! -d $(module_dir) || $(depmod) $(addprefix -b ,$(INSTALL_MOD_PATH)) $(release)
 	$(MAKE) -C tools/tc uninstall
 	$(MAKE) -C tools/timelyctl uninstall
-	rm -f $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
+	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
 
 kdir:
 	@test -e $(KDIR)/Makefile || { \
@@ -123,7 +124,7 @@ help:
 	@echo '  install          build everything, then install-modules and install-tools'
 	@echo '  install-modules  modules_install and depmod; KUNIT=1 includes the unit tests,'
 	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
-	@echo '  install-tools    the plugin for tc, timelyctl, completions, man pages;'
+	@echo '  install-tools    the plugin for tc, timelyctl, timely-switch, completions, man pages;'
 	@echo '                   PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
 	@echo '  uninstall        remove what install with the same variables has installed'
 	@echo '  clean            remove the built modules'

@@ -130,7 +130,7 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/tc/completion/tc-timely \
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run packaging/timely-switch tools/tc/completion/tc-timely \
 		tools/timelyctl/completion/timelyctl
 }
 
@@ -186,7 +186,7 @@ install_modules() {
 	kernel=$(tools/lab/uml/build.sh base) || return 1
 	dir=$(mktemp -d) || return 1
 	mkdir "$dir/tools"
-	cp -r Makefile Kbuild include net compat-include kunit man "$dir"
+	cp -r Makefile Kbuild include net compat-include kunit man packaging "$dir"
 	cp -r tools/tc tools/timelyctl "$dir/tools"
 	install_and_uninstall
 	status=$?
@@ -212,12 +212,14 @@ install_and_uninstall() {
 		modules/tcp_timely.ko
 		modules/timely.ko
 		modules/timely_acker.ko
+		root/opt/timely/sbin/timely-switch
 		root/opt/timely/sbin/timelyctl
 		root/opt/timely/share/bash-completion/completions/tc
 		root/opt/timely/share/bash-completion/completions/timelyctl
 		root/opt/timely/share/man/man7/tcp_timely.7
 		root/opt/timely/share/man/man7/timely-onramp.7
 		root/opt/timely/share/man/man8/tc-timely.8
+		root/opt/timely/share/man/man8/timely-switch.8
 		root/opt/timely/share/man/man8/timelyctl.8
 		root/tc/q_timely.so
 	EOF

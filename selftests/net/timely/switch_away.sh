@@ -1,0 +1,269 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# timely-switch moves sysctls, qdiscs and routes of several network namespaces away from timely and
+# back, reports who uses the modules, and replaces loaded modules by a new version.
+# Topology: h1 -- mid -- h2, 1 Gb/s, and a namespace without a name.
+
+. "$(dirname "$0")/ctl_lib.sh"
+
+need_tools insmod rmmod ip tc ss modprobe depmod setpriv unshare
+export PATH="$modules:$PATH" MODPROBE_OPTIONS="-d $work/root"
+sysctls=/proc/sys/net
+installed=$work/root/lib/modules/$(uname -r)
+
+# run STATUS COMMAND: timely-switch must exit with STATUS. Its output is in $work/out.
+run() {
+	got=0
+	${where-} "$here/../../../packaging/timely-switch" "$2" >"$work/out" 2>&1 || got=$?
+	[ $got -eq "$1" ] || {
+		say_lines <"$work/out"
+		fail "status $got, expected $1: timely-switch $2"
+	}
+	: >"$work/err"
+}
+
+says_not() { ! grep -q -- "$1" "$work/out" || fail "the output has: $1"; }
+
+# settings: print all that timely-switch may change, qdiscs on lines of their own and without handles that the
+# kernel has chosen.
+settings() {
+	grep . $sysctls/core/default_qdisc $sysctls/ipv4/tcp_allowed_congestion_control
+	for ns in /proc/1/ns/net /run/netns/*; do
+		nsenter --net="$ns" sh -c '
+			grep -H . /proc/sys/net/ipv4/tcp_congestion_control
+			grep -rs . /proc/sys/net/ipv4/timely
+			tc -j qdisc show
+			ip -d route show table all; ip -d -6 route show table all'
+	done | sed 's/^\[//; s/\]$//; s/,{"kind"/\n{"kind"/g' |
+		sed 's/"handle":"\(0\|8[0-9a-f]*\):"/"handle":"any"/; s/"parent":"8[0-9a-f]*:/"parent":":/' | sort
+}
+
+# No module is installed for this kernel: that is reported, sysctl sets the rest, and TCP works.
+unsupported_kernel() {
+	run 1 check
+	says "no modules of TIMELY for the kernel $(uname -r)"
+	hosts_up "rate 1gbit delay 10us"
+	printf '%s\n' net.ipv4.tcp_congestion_control=timely net.core.default_qdisc=timely \
+		net.ipv4.tcp_no_metrics_save=1 >"$work/sysctl.conf"
+	refused ip netns exec h1 sysctl -p "$work/sysctl.conf"
+	must ip netns exec h1 grep -x 1 $sysctls/ipv4/tcp_no_metrics_save
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic bytes=1000000 verify=1
+	EOF
+	expect a_same -eq 1
+	run 0 back
+	says "nothing to restore"
+}
+
+install_modules() {
+	must mkdir -p "$installed"
+	must cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" \
+		"$modules/timely_acker.ko" "$installed"
+	must depmod -b "$work/root"
+	run 0 check
+	run 0 status
+	says "tcp_timely is not loaded"
+	run 0 reload
+	for word in bad "" "away back"; do
+		# shellcheck disable=SC2086 # words
+		run 2 "$word"
+		says "usage:"
+	done
+	where="$as_nobody"
+	run 1 away
+	says "needs root"
+}
+
+# Everything of which the modules can be part, with options that tc's text rounds.
+configure() {
+	must modprobe tcp_timely
+	must modprobe sch_timely
+	echo timely >$sysctls/ipv4/tcp_congestion_control
+	echo timely >$sysctls/core/default_qdisc
+	must ip netns exec h1 sh -ec "
+		echo timely >$sysctls/ipv4/tcp_congestion_control
+		echo 123456 >$sysctls/ipv4/timely/min_rtt_ns"
+	must tc -n h1 qdisc replace dev eth0 root handle 77: timely refill_delay 12345us \
+		maxrate 123456789bit ack_first ack_dscp keep split 20000 horizon_cap onramp 123456ns gain 1/16 nolazy
+	must tc -n h2 qdisc replace dev eth0 root handle 1: prio
+	must tc -n h2 qdisc replace dev eth0 parent 1:2 handle 20: timely limit 1234
+	must ip -n mid link add ifb1 numtxqueues 3 type ifb
+	must ip -n mid link set ifb1 up
+	must ip -n mid link add ifb2 numtxqueues 2 type ifb
+	must ip -n mid link set ifb2 up
+	must tc -n mid qdisc replace dev ifb2 root handle 5: mq
+	must tc -n mid qdisc replace dev ifb2 parent 5:2 timely quantum 5000
+	must ip -n h1 route add 10.9.0.0/16 via 10.7.1.1 mtu 1400 congctl timely
+	must ip -n h1 route add 10.10.0.0/16 metric 5 congctl lock timely_patched initcwnd 20 \
+		via 10.7.1.1
+	must ip -n h1 -6 route add fd09::/16 via fd07:1::1 congctl timely
+	must ip -n h1 route add 10.11.0.0/16 via 10.7.1.1 congctl cubic
+	unshare -n sleep 100000 &
+	echo $! >"$work/sleep"
+	settings >"$work/before"
+	for setting in '"kind":"timely","handle":"77:"' refill_delay.:12345 congctl 'tcp_congestion_control:timely$' \
+		'min_rtt_ns:123456'; do
+		grep -q -- "$setting" "$work/before" || fail "not configured: $setting"
+	done
+}
+
+# Sockets keep the modules in use until they are closed. They are reported with their processes.
+reports_sockets() {
+	look() {
+		run 1 status
+		says "namespace h1: the default congestion control is timely"
+		says "^timely-switch: the default qdisc is timely"
+		says "namespace of process $(cat "$work/sleep") (sleep): the default congestion control is timely"
+		says "namespace h1: qdisc timely of eth0: root"
+		says "namespace mid: qdisc timely of ifb1: :3"
+		says "namespace h1: route: .*10.9.0.0/16"
+		says 'namespace h1: socket: ESTAB 10.7.1.2:[0-9]* 10.7.2.2:[0-9]* ("python3",pid='
+		says "1 more sockets, which are neither"
+		run 1 away
+		says "namespace h1: socket: ESTAB 10.7.1.2"
+		says "cannot be unloaded yet"
+		says_not "qdisc timely"
+		says_not "route"
+		refused rmmod tcp_timely
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		loose = inside("h1", socket.socket)
+		loose.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"timely")
+		look()
+	EOF
+}
+
+# Between away and back nothing uses the modules, so that they can be unloaded.
+away_and_back() {
+	run 0 away
+	settings >"$work/between"
+	! grep -e '"kind":"timely' -e congctl.*timely -e 'control:timely' "$work/between" || fail "still in use"
+	for module in sch_timely tcp_timely timely; do
+		must rmmod $module
+	done
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 bytes=1000000 verify=1
+	EOF
+	expect a_same -eq 1
+	run 0 back
+	settings >"$work/after"
+	diff "$work/before" "$work/after" >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "back did not restore these settings"
+	}
+	run 0 back
+	says "nothing to restore"
+}
+
+# What was changed between away and back remains as it is.
+changed_between() {
+	run 0 away
+	must ip netns exec h1 sh -c "echo reno >$sysctls/ipv4/tcp_congestion_control"
+	must tc -n h1 qdisc replace dev eth0 root pfifo
+	must ip -n h1 route del 10.9.0.0/16
+	must ip netns del h2
+	must ip -n h1 -6 route change fd09::/16 via fd07:1::1 mtu 1300
+	run 0 back
+	says "namespace h1: the qdisc of eth0 was changed since"
+	says "namespace h1: the route was changed since.*10.9.0.0"
+	says "namespace h1: the route was changed since.*fd09::"
+	must ip netns exec h1 grep -x reno $sysctls/ipv4/tcp_congestion_control
+	tc -n h1 qdisc show dev eth0 | grep -q ^"qdisc pfifo " || fail "the qdisc was replaced"
+	grep -qx timely $sysctls/ipv4/tcp_congestion_control || fail "the default was not restored"
+	hosts_down
+	hosts_up "rate 1gbit delay 10us"
+}
+
+# A new version is installed: install_version DIGIT.
+install_version() {
+	for module in timely tcp_timely sch_timely timely_acker; do
+		sed "s/srcversion=./srcversion=$1/" "$modules/$module.ko" >"$installed/$module.ko"
+	done
+	must depmod -b "$work/root"
+}
+
+# A transfer by cubic goes on while the modules are replaced.
+reload_under_traffic() {
+	must ip netns exec h1 sh -c "echo 123456 >$sysctls/ipv4/timely/min_rtt_ns"
+	must ip netns exec h2 sh -c "echo cubic >$sysctls/ipv4/tcp_congestion_control"
+	h1_qdisc timely limit 4321
+	install_version F
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic cap=100000 verify=1
+		0.05	run $here/../../../packaging/timely-switch reload
+		0.1	stop a
+	EOF
+	expect a_done -eq 1
+	expect a_same -eq 1
+	for module in timely tcp_timely sch_timely; do
+		grep -q ^F /sys/module/$module/srcversion || fail "$module was not replaced"
+	done
+	tc -n h1 qdisc show dev eth0 | grep -q '^qdisc timely .* limit 4321p' || fail "no qdisc timely"
+	must ip netns exec h1 grep -x 123456 $sysctls/ipv4/timely/min_rtt_ns
+}
+
+# Modules in use are not replaced, and everything is as before.
+reload_refused() {
+	install_version E
+	settings >"$work/before"
+	look() {
+		run 1 reload
+		says "socket: ESTAB"
+		says "that were loaded before remain in use"
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		look()
+	EOF
+	settings >"$work/after"
+	diff "$work/before" "$work/after" >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "not as before"
+	}
+	grep -q ^F /sys/module/tcp_timely/srcversion || fail "replaced"
+}
+
+# lost TEXT: reload is refused because of a setting that the new modules would not have.
+lost() {
+	run 1 reload
+	says "lost if the modules are unloaded: $1"
+}
+
+reload_would_lose_settings() {
+	must ip netns exec h1 "$ctl" key add 7 - <<-EOF
+		0123456789abcdef0123456789abcdef
+	EOF
+	lost "keys of On-Ramp"
+	says "namespace h1: lost"
+	must ip netns exec h1 "$ctl" key del 7
+	must modprobe timely_acker
+	must "$ctl" acker add 10.0.0.0/8
+	lost "rules of On-Ramp's receiver"
+	must "$ctl" acker del 10.0.0.0/8
+	must insmod "$modules/hwnic.ko"
+	must ip link add hw type hwnic
+	must ip link set hw up
+	must "$ctl" nic enable hw
+	for setting in "link-rate 1gbit" "link-rate auto hardware off"; do
+		# shellcheck disable=SC2086 # words
+		must "$ctl" nic set hw $setting
+		lost "settings of NICs"
+	done
+	must ip link del hw
+	must rmmod hwnic
+	run 0 reload
+	for module in timely tcp_timely sch_timely timely_acker; do
+		grep -q ^E /sys/module/$module/srcversion || fail "$module was not replaced"
+	done
+}
+
+finish() {
+	run 0 away
+	kill "$(cat "$work/sleep")"
+	rm -f /run/timely-switch
+}
+
+run_cases unsupported_kernel install_modules configure reports_sockets away_and_back changed_between \
+	reload_under_traffic reload_refused reload_would_lose_settings finish
