@@ -175,7 +175,7 @@ class Rows(unittest.TestCase):
             os.mkdir(cells_dir(out))
             for raw in self.raws:
                 save_raw(out, raw)
-            save_summary(out, "test", self.scenario, "base", 1, 0, self.cells)
+            save_summary(out, "test", self.scenario, "base", 1, [], self.cells)
             report.write_report(out)
             with open(os.path.join(out, "slowdown.md"), encoding="ascii") as file:
                 text = file.read()

@@ -4,6 +4,7 @@
     lab list
     lab run SCENARIO [--cc LIST] [--seeds LIST] [--out DIR] ...
     lab report DIR
+    lab page DIR... [--out FILE]
     lab verify DIR
 
 A cell is one congestion control with one seed. Each cell runs in a guest of its own, so that
@@ -15,6 +16,7 @@ import signal
 import sys
 
 from .common import LabError
+from .page import load_run, write_page
 from .report import write_report
 from .run import Options, run_scenario
 from .scenario import SCENARIOS, load_scenario, scenario_names
@@ -45,6 +47,11 @@ def parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="tables and plots of a run")
     report.set_defaults(call=lambda args: write_report(args.dir))
     report.add_argument("dir")
+    page = commands.add_parser("page", help="one HTML page with tables and charts of runs")
+    page.set_defaults(call=lambda args: write_page(args.out, [load_run(out) for out in args.dirs]))
+    page.add_argument("dirs", nargs="+", metavar="DIR", help="the --out of a lab run")
+    page.add_argument("--out", metavar="FILE", default="index.html",
+                      help="the page (default index.html)")
     check = commands.add_parser("verify", help="compare a run with what its scenario expects")
     check.set_defaults(call=lambda args: verify(args.dir))
     check.add_argument("dir")

@@ -9,7 +9,7 @@ from .cell import scenario_of, variant
 from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
 from .scenario import connections, host_range, window_ns
-from .series import bulk_flows, queue_delay_points, window_rtts
+from .series import bulk_flows, flow_name, queue_delay_points, window_rtts
 from .topology import ends, is_receiver, link_headers, payload_bytes
 
 # Completion times whose gain is a figure, too: of "request_us.p99" as "gain.request_us_p99".
@@ -93,6 +93,14 @@ def share_figures(got: Sequence[int], span: int) -> Figures:
     return {"goodput_gbit": sum(got) * 8 / span,
             "jain": sum(got) ** 2 / (len(got) * squares) if squares else None,
             "flow_gbit_min": min(got) * 8 / span, "flow_gbit_max": max(got) * 8 / span}
+
+
+def flow_goodputs(raw: Raw, start: int, end: int) -> list[tuple[str, float]]:
+    """The name of each connection of [[flows]], and its goodput in the window in Gb/s."""
+    times = [row[0] for row in raw["flow_times"]]
+    first, last = edges(times, start, end)
+    return [(flow_name(flow), (flow["samples"][last][0] - flow["samples"][first][0]) * 8 /
+             (times[last] - times[first])) for flow in bulk_flows(raw)]
 
 
 def srtt_figures(flows: Sequence[Table], first: int, last: int) -> dict[str, float]:
@@ -245,7 +253,7 @@ def reach_ms(scenario: Scenario, raw: Raw) -> Figures:
 def pick(tree: Any, path: str) -> Any:
     """The value at a path like "rtt_us.p99"; None if there is no such value."""
     for key in path.split("."):
-        tree = tree.get(key) if tree else None
+        tree = tree.get(key) if isinstance(tree, dict) else None
     return tree
 
 

@@ -16,7 +16,7 @@ from .onramp import base_of
 from .onramp import settings as onramp_settings
 from .results import compare
 from .scenario import load_scenario, scenario_path
-from .store import cells_dir, raw_path, save_summary
+from .store import Failure, cells_dir, raw_path, save_summary
 from .tables import one_line
 
 # Congestion control or variant, and seed.
@@ -60,9 +60,9 @@ def cells_of(scenario: Scenario, cc_list: str | None, seed_list: str | None) -> 
 
 
 def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
-              jobs: int) -> tuple[list[Figures], int]:
-    """The figures of the cells that succeeded, and how many cells failed."""
-    done, failed, guests = [], 0, Guests()
+              jobs: int) -> tuple[list[Figures], list[Failure]]:
+    """The figures of the cells that succeeded, and the cells that failed."""
+    done, failures, guests = [], [], Guests()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         futures = {pool.submit(run_cell, scenario, cc, seed, out, tools, guests): (cc, seed)
                    for cc, seed in cells}
@@ -74,7 +74,7 @@ def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
                 except ScenarioError:
                     raise
                 except LabError as error:
-                    failed += 1
+                    failures.append((cc, seed, str(error)))
                     print(f"lab: {error}", file=sys.stderr, flush=True)
                     continue
                 done.append(fig)
@@ -85,7 +85,7 @@ def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
             raise
     order = {cell: i for i, cell in enumerate(cells)}
     compare(scenario, done)
-    return sorted(done, key=lambda fig: order[fig["cc"], fig["seed"]]), failed
+    return sorted(done, key=lambda fig: order[fig["cc"], fig["seed"]]), failures
 
 
 def drop_project_cells(scenario: Scenario, cells: Sequence[Cell], out: str) -> None:
@@ -120,9 +120,9 @@ def run_scenario(options: Options) -> None:
     tools = prepare(options.kernel, scenario, [cc for cc, _ in cells])
     os.makedirs(cells_dir(out), exist_ok=True)
     started = time.monotonic()
-    done, failed = run_cells(scenario, cells, out, tools, options.jobs)
+    done, failures = run_cells(scenario, cells, out, tools, options.jobs)
     save_summary(out, name, scenario, os.path.basename(tools.kernel),
-                 round(time.monotonic() - started, 1), failed, done)
+                 round(time.monotonic() - started, 1), failures, done)
     print(f"{len(done)} cells in {time.monotonic() - started:.0f} s, results in {out}")
-    if failed:
-        raise LabError(f"{failed} of {len(cells)} cells failed")
+    if failures:
+        raise LabError(f"{len(failures)} of {len(cells)} cells failed")

@@ -3,12 +3,18 @@
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 # Names of quantiles in figures.
 QUANTILES = {"p50": .5, "p90": .9, "p95": .95, "p99": .99, "p999": .999}
 RANGE_QUANTILES = {"p1": .01, "p10": .1, "p50": .5, "p90": .9, "p99": .99, "p999": .999}
 # Shares at which a plot shows a CDF: even steps, and finer steps above 99 %.
 TAIL_SHARES = [.99 + i / 2000 for i in range(21)]
+
+
+def is_number(value: Any) -> bool:
+    """Is this a finite number? Result files may hold anything; no figure is above 1e18."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

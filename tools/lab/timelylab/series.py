@@ -42,12 +42,12 @@ def queue_points(raw: Raw, step: int = MS) -> Points:
     return [(i * step / MS, statistics.fmean(sizes) / 1000) for i, sizes in sorted(bins.items())]
 
 
-def queue_delay_points(scenario: Scenario, raw: Raw) -> Points:
-    """The queueing delay at the first port in us over ms, as averages of 0.1 ms."""
+def queue_delay_points(scenario: Scenario, raw: Raw, step: int = MS // 10) -> Points:
+    """The queueing delay at the first port in us over ms, as averages of step ns."""
     name = raw["queues"][0]["dev"]
     gbit = next(port.gbit for port in clos.buffered_ports(scenario["topology"])
                 if port.device == name)
-    return [(t, size * 8 / gbit) for t, size in queue_points(raw, MS // 10)]
+    return [(t, size * 8 / gbit) for t, size in queue_points(raw, step)]
 
 
 def request_cdf(raw: Raw) -> Points:

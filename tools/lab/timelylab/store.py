@@ -11,6 +11,9 @@ import os
 
 from .common import Figures, LabError, Raw, Scenario
 
+# A cell that failed: congestion control, seed, and the reason.
+Failure = tuple[str, int, str]
+
 
 def cells_dir(out: str) -> str:
     """The directory of the cells' files."""
@@ -51,11 +54,11 @@ def last_line(path: str) -> str:
 
 
 def save_summary(out: str, name: str, scenario: Scenario, kernel: str, wall_s: float,
-                 failed: int, cells: list[Figures]) -> None:
+                 failures: list[Failure], cells: list[Figures]) -> None:
     """Write the summary of a run. kernel: name of the kernel's build directory."""
     with open(os.path.join(out, "summary.json"), "w", encoding="ascii") as file:
         json.dump({"name": name, "scenario": scenario, "kernel": kernel, "wall_s": wall_s,
-                   "failed": failed, "cells": cells}, file, indent=1)
+                   "failed": len(failures), "failures": failures, "cells": cells}, file, indent=1)
 
 
 def load_summary(out: str) -> Figures:
@@ -66,3 +69,5 @@ def load_summary(out: str) -> Figures:
             return summary
     except FileNotFoundError:
         raise LabError(f"no summary.json in {out}: is it the --out of a lab run?") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise LabError(f"cannot read {out}/summary.json: {error}") from None

@@ -7,6 +7,7 @@ from typing import Any
 from . import slowdown, workload
 from .common import Figures, Scenario
 from .results import pick
+from .samples import is_number
 
 # A column's title and the path of its figure.
 Column = tuple[str, str]
@@ -50,7 +51,7 @@ def table_of(cells: Sequence[Figures], columns: Iterable[Column]) -> dict[str, d
         mine = [fig for fig in cells if fig["cc"] == cc]
         row: dict[str, Any] = {"seeds": [fig["seed"] for fig in mine]}
         for _, path in columns:
-            values = [v for v in (pick(fig, path) for fig in mine) if v is not None]
+            values = [v for v in (pick(fig, path) for fig in mine) if is_number(v)]
             if values:
                 row[path] = entry_of(values)
         table[cc] = row
