@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 """Tests of pages: axes, verdicts, cells that failed or are missing, and hostile result files."""
+import contextlib
 import html.parser
+import io
 import json
 import math
 import os
 import re
 import tempfile
+import threading
 import unittest
+from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 from support import raw_result, scenario
-from timelylab import chart, measures, page
-from timelylab.common import Figures, LabError
+from timelylab import chart, measures, page, results, run
+from timelylab.common import Figures, LabError, Scenario, ScenarioError
+from timelylab.guest import Tools
 from timelylab.store import Failure, cells_dir, raw_path, save_raw, save_summary
 
 EVIL = "</script><script>alert(1)</script>\"'&<img src=x onerror=alert(1)>{{script}}\u2028\x00"
@@ -247,6 +253,106 @@ class Pages(unittest.TestCase):
         self.read()
         with self.assertRaisesRegex(LabError, "cannot write the page .*: File exists"):
             page.write_page(os.path.join(self.out, "summary.json", "x"), [])
+
+
+class Live(unittest.TestCase):
+    """lab run --page, with guests replaced by fixed results"""
+
+    def setUp(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.out = os.path.join(directory.name, "run")
+        self.path = os.path.join(directory.name, "pages", "index.html")
+        self.cells = 0
+        self.pages: list[str] = []
+        self.breaks: BaseException | None = None
+
+    def cell(self, own: Scenario, cc: str, seed: int, out: str, *_: object) -> Figures:
+        """The result of a cell, as soon as the page shows the cell before it."""
+        assert self.turn.acquire(timeout=10)
+        self.cells += 1
+        if cc == "cubic":
+            raise LabError("cubic-1: failed with status 126")
+        if seed == 2 and self.breaks:
+            self.turn.release()
+            raise self.breaks
+        raw = raw_result() | {"cc": cc, "seed": seed}
+        save_raw(out, raw)
+        return results.figures(own, raw)
+
+    def page(self) -> str:
+        """The text of the page."""
+        with open(self.path, encoding="ascii") as file:
+            return file.read()
+
+    def start(self, beside: Sequence[str] = ()) -> str:
+        """Run the small scenario; the result is the message of the error that ended it."""
+        options = run.Options("small", None, None, self.out, False, False, (), (), "base", 1,
+                              self.path, beside)
+        self.turn, write = threading.Semaphore(), run.Progress.write
+
+        def write_and_read(progress: run.Progress) -> None:
+            write(progress)
+            self.pages.append(self.page())
+            self.turn.release()
+
+        with mock.patch.multiple(run, load_scenario=lambda *_: scenario(), run_cell=self.cell,
+                                 scenario_path=lambda name: name,
+                                 prepare=lambda *_: Tools("kernel", "", "", "")), \
+                mock.patch.object(run.Progress, "write", write_and_read), \
+                contextlib.redirect_stdout(io.StringIO()), \
+                contextlib.redirect_stderr(io.StringIO()):
+            try:
+                run.run_scenario(options)
+            except (LabError, KeyboardInterrupt) as error:
+                return str(error) or "interrupted"
+        return ""
+
+    def test_states(self) -> None:
+        """The page is rewritten after each cell; at the end `lab page` writes the same page."""
+        self.assertEqual(self.start(), "1 of 3 cells failed")
+        states = [re.findall(r'class="state">(.*?)</p>', text)[0] for text in self.pages]
+        more = "The others are under way; this page reloads every 5 seconds."
+        self.assertEqual(states, [f"1 of 3 cells have finished. {more}",
+                                  f"2 of 3 cells have finished. {more}",
+                                  f"2 of 3 cells have finished, 1 failed. {more}",
+                                  "2 of 3 cells have finished, 1 failed."])
+        *live, last = self.pages
+        self.assertTrue(all('http-equiv="refresh"' in text for text in live))
+        self.assertIn("cubic, seed 1: cubic-1: failed with status 126", last)
+        self.assertNotIn('http-equiv="refresh"', last)
+        page.write_page(self.path, [page.load_run(self.out)])
+        self.assertEqual(last, self.page())
+
+    def test_earlier_run(self) -> None:
+        """The page shows an earlier run above this one; a wrong directory starts no cell."""
+        self.start()
+        first, self.out = self.out, self.out + "-2"
+        self.start([first])
+        self.assertEqual(self.page().count("<section>"), 3)
+        self.assertIn("4 of 6 cells have finished, 2 failed.", self.page())
+        self.assertIn("no summary.json", self.start([os.path.dirname(self.path)]))
+        self.assertEqual(self.cells, 6)
+
+    def test_ended_early(self) -> None:
+        """A run that ends early leaves a page that says so and is not reloaded."""
+        errors: dict[str, BaseException] = {"The run was interrupted": KeyboardInterrupt(),
+                                            "no such key": ScenarioError("no such key")}
+        for told, self.breaks in errors.items():
+            self.start()
+            self.assertIn(f"1 of 3 cells have finished, 2 did not run. {told}.", self.page())
+            self.assertNotIn('http-equiv="refresh"', self.page())
+
+    def test_page_fails(self) -> None:
+        """A page that cannot be written ends a run at the start, but not later."""
+        os.makedirs(self.path)
+        self.assertIn("cannot write the page", self.start())
+        self.assertEqual(self.cells, 0)
+        os.rmdir(self.path)
+        with mock.patch.object(run, "write_page", side_effect=[None] + [LabError("full")] * 4):
+            self.path = os.devnull
+            self.assertEqual(self.start(), "1 of 3 cells failed")
+        self.assertTrue(os.path.exists(os.path.join(self.out, "summary.json")))
 
 
 if __name__ == "__main__":

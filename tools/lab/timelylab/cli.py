@@ -2,7 +2,7 @@
 """The virtual-time testbed: run scenarios in guests, make tables and plots.
 
     lab list
-    lab run SCENARIO [--cc LIST] [--seeds LIST] [--out DIR] ...
+    lab run SCENARIO [--cc LIST] [--seeds LIST] [--out DIR] [--page FILE] ...
     lab report DIR
     lab page DIR... [--out FILE]
     lab verify DIR
@@ -28,7 +28,8 @@ DESCRIPTION = "The virtual-time testbed: run scenarios in guests, make tables an
 def run_command(args: argparse.Namespace) -> None:
     """lab run"""
     run_scenario(Options(args.scenario, args.cc, args.seeds, args.out, args.keep, args.keep_peers,
-                         args.set, args.module_param, args.kernel, args.jobs))
+                         args.set, args.module_param, args.kernel, args.jobs, args.page,
+                         args.beside))
 
 
 def list_command(_args: argparse.Namespace) -> None:
@@ -77,6 +78,10 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--kernel", default="base", help="base, debug, or a build directory")
     run.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
                      help="guests at a time (default: one per processor)")
+    run.add_argument("--page", metavar="FILE",
+                     help="write an HTML page, again after each cell: see lab page")
+    run.add_argument("--beside", metavar="DIR", action="append", default=[],
+                     help="show the run in DIR on the page, too")
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ class Run:
     more_failed: int = 0
     running: bool = False
     ended: str = ""
-    curves: dict[str, Curves | None] = field(default_factory=dict)
+    curves: dict[tuple[str, int], Curves | None] = field(default_factory=dict)
 
     def ccs(self) -> list[str]:
         """The congestion controls and variants of all cells, in the order of the scenario."""
@@ -60,15 +60,13 @@ class Run:
 
     def curves_of(self, cc: str) -> Curves | None:
         """What charts show of a congestion control's first seed; None if there is no raw result."""
-        if cc not in self.curves:
-            seeds = [fig["seed"] for fig in self.cells if fig["cc"] == cc]
-            if not seeds:
-                return None
+        seed = min(fig["seed"] for fig in self.cells if fig["cc"] == cc)
+        if (cc, seed) not in self.curves:
             try:
-                self.curves[cc] = read_curves(self.out, self.scenario, cc, min(seeds))
+                self.curves[cc, seed] = read_curves(self.out, self.scenario, cc, seed)
             except BROKEN:
-                self.curves[cc] = None
-        return self.curves[cc]
+                self.curves[cc, seed] = None
+        return self.curves[cc, seed]
 
 
 def read_curves(out: str, scenario: Scenario, cc: str, seed: int) -> Curves:

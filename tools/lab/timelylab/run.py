@@ -14,9 +14,11 @@ from .common import Figures, LabError, Scenario, ScenarioError
 from .guest import Guests, Tools, prepare, run_cell
 from .onramp import base_of
 from .onramp import settings as onramp_settings
+from .page import load_run, write_page
+from .pagerun import Run
 from .results import compare
 from .scenario import load_scenario, scenario_path
-from .store import Failure, cells_dir, raw_path, save_summary
+from .store import cells_dir, raw_path, save_summary
 from .tables import one_line
 
 # Congestion control or variant, and seed.
@@ -36,6 +38,45 @@ class Options(NamedTuple):
     params: Sequence[str]
     kernel: str
     jobs: int
+    page: str | None
+    beside: Sequence[str]
+
+
+class Progress:
+    """A run under way, and the page with this run and earlier ones if the options name one."""
+
+    def __init__(self, scenario: Scenario, cells: Sequence[Cell], out: str,
+                 options: Options) -> None:
+        self.run = Run(out, scenario, waiting=list(cells), running=True)
+        self.order = {cell: i for i, cell in enumerate(cells)}
+        self.path = options.page
+        self.runs = [*(load_run(other) for other in options.beside), self.run]
+        if self.path:
+            write_page(self.path, self.runs)
+
+    def ended(self, cell: Cell, result: Figures | LabError) -> None:
+        """A cell ended, with its figures or with an error."""
+        self.run.waiting.remove(cell)
+        if isinstance(result, LabError):
+            self.run.failures.append((*cell, str(result)))
+        else:
+            self.run.cells.append(result)
+            self.run.cells.sort(key=lambda fig: self.order[fig["cc"], fig["seed"]])
+            compare(self.run.scenario, self.run.cells)
+        self.write()
+
+    def stop(self, reason: str = "") -> None:
+        """The run ended; the reason is given if it did so early."""
+        self.run.running, self.run.ended = False, reason
+        self.write()
+
+    def write(self) -> None:
+        """Write the page. An error does not end the run: `lab page` can write the page later."""
+        try:
+            if self.path:
+                write_page(self.path, self.runs)
+        except LabError as error:
+            print(f"lab: {error}", file=sys.stderr, flush=True)
 
 
 def cells_of(scenario: Scenario, cc_list: str | None, seed_list: str | None) -> list[Cell]:
@@ -59,13 +100,12 @@ def cells_of(scenario: Scenario, cc_list: str | None, seed_list: str | None) -> 
                          else run.get("peer_seeds", run["seeds"]))]
 
 
-def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
-              jobs: int) -> tuple[list[Figures], list[Failure]]:
-    """The figures of the cells that succeeded, and the cells that failed."""
-    done, failures, guests = [], [], Guests()
+def run_cells(progress: Progress, tools: Tools, jobs: int) -> None:
+    """Run the cells that wait."""
+    run, guests = progress.run, Guests()
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(run_cell, scenario, cc, seed, out, tools, guests): (cc, seed)
-                   for cc, seed in cells}
+        futures = {pool.submit(run_cell, run.scenario, cc, seed, run.out, tools, guests): (cc, seed)
+                   for cc, seed in run.waiting}
         try:
             for future in concurrent.futures.as_completed(futures):
                 cc, seed = futures[future]
@@ -74,18 +114,15 @@ def run_cells(scenario: Scenario, cells: Sequence[Cell], out: str, tools: Tools,
                 except ScenarioError:
                     raise
                 except LabError as error:
-                    failures.append((cc, seed, str(error)))
                     print(f"lab: {error}", file=sys.stderr, flush=True)
+                    progress.ended((cc, seed), error)
                     continue
-                done.append(fig)
+                progress.ended((cc, seed), fig)
                 print(f"{cc:>8} seed {seed}: {one_line(fig)}", flush=True)
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
             guests.stop()
             raise
-    order = {cell: i for i, cell in enumerate(cells)}
-    compare(scenario, done)
-    return sorted(done, key=lambda fig: order[fig["cc"], fig["seed"]]), failures
 
 
 def drop_project_cells(scenario: Scenario, cells: Sequence[Cell], out: str) -> None:
@@ -117,12 +154,21 @@ def run_scenario(options: Options) -> None:
     name = os.path.splitext(os.path.basename(scenario_path(options.scenario)))[0]
     out = options.out or os.path.join("lab-out", time.strftime(f"{name}-%Y%m%d-%H%M%S"))
     clear(scenario, cells, out, options)
-    tools = prepare(options.kernel, scenario, [cc for cc, _ in cells])
     os.makedirs(cells_dir(out), exist_ok=True)
-    started = time.monotonic()
-    done, failures = run_cells(scenario, cells, out, tools, options.jobs)
-    save_summary(out, name, scenario, os.path.basename(tools.kernel),
-                 round(time.monotonic() - started, 1), failures, done)
-    print(f"{len(done)} cells in {time.monotonic() - started:.0f} s, results in {out}")
-    if failures:
-        raise LabError(f"{len(failures)} of {len(cells)} cells failed")
+    progress = Progress(scenario, cells, out, options)
+    run = progress.run
+    try:
+        tools = prepare(options.kernel, scenario, [cc for cc, _ in cells])
+        started = time.monotonic()
+        run_cells(progress, tools, options.jobs)
+        wall_s = time.monotonic() - started
+        save_summary(out, name, scenario, os.path.basename(tools.kernel), round(wall_s, 1),
+                     run.failures, run.cells)
+    except BaseException as error:
+        progress.stop(str(error) or "The run was interrupted")
+        raise
+    progress.stop()
+    print(f"{len(run.cells)} cells in {wall_s:.0f} s, results in {out}"
+          + (f", page in {options.page}" if options.page else ""))
+    if run.failures:
+        raise LabError(f"{len(run.failures)} of {len(cells)} cells failed")
