@@ -249,6 +249,14 @@ static const struct {
 	{ "pauses", ORDER_PAUSES },
 };
 
+const char *order_name(enum order order)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(orders); i++)
+		if (orders[i].order == order)
+			return orders[i].name;
+	return "?";
+}
+
 static bool parse_order(const char *word, enum order *order)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(orders); i++) {
@@ -289,6 +297,11 @@ static int parse_value(const char *command, const char *key, const char *value,
 			return usage_err("%s prefix: allowed are 1 to 128, not \"%s\"", command,
 					 plain(value));
 		choice->length = number;
+	} else if (more & WORD_INTERVAL && strcmp(key, "interval") == 0) {
+		if (!parse_number(value, 10, 3600000, &number))
+			return usage_err("%s interval: allowed are 10 to 3600000 ms, not \"%s\"",
+					 command, plain(value));
+		choice->interval_ms = number;
 	} else if (strcmp(key, "cgroup") == 0) {
 		if (!parse_cgroup(value, &choice->cgroup))
 			return STATUS_USAGE;

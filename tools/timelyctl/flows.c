@@ -29,7 +29,16 @@ static void detail_text(char *text, size_t size, const struct timely_connection 
 					 rejected_names[i], connection->rejected[i]);
 }
 
-static void print_connection(const struct timely_connection *connection)
+/* The headings of connection_text(). */
+const char *connection_headings(char *text, size_t size)
+{
+	snprintf(text, size, "%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s", "from", "to", "rate",
+		 "RTT", "base RTT", "queue", "target", "RTT by", "pauses", "state and counters");
+	return text;
+}
+
+/* A line about a connection. */
+const char *connection_text(char *text, size_t size, const struct timely_connection *connection)
 {
 	unsigned int bytes = connection_address_bytes(connection);
 	char from[64], to[64], rate[32], rtt[32], base[32], queue[32], target[32], pauses[32];
@@ -37,30 +46,32 @@ static void print_connection(const struct timely_connection *connection)
 
 	detail_text(detail, sizeof(detail), connection);
 	snprintf(pauses, sizeof(pauses), "%llu", (unsigned long long)connection->pauses);
-	tell_info("%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s",
-		  end_text(from, sizeof(from), connection->saddr, bytes, ntohs(connection->sport)),
-		  end_text(to, sizeof(to), connection->daddr, bytes, ntohs(connection->dport)),
-		  rate_text(rate, sizeof(rate), connection->rate_Bps / 125),
-		  connection->rtt_ns ? time_text(rtt, sizeof(rtt), connection->rtt_ns) : "-",
-		  time_text(base, sizeof(base), connection->base_rtt_ns),
-		  connection->rtt_ns ?
+	snprintf(text, size, "%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s",
+		 end_text(from, sizeof(from), connection->saddr, bytes, ntohs(connection->sport)),
+		 end_text(to, sizeof(to), connection->daddr, bytes, ntohs(connection->dport)),
+		 rate_text(rate, sizeof(rate), connection->rate_Bps / 125),
+		 connection->rtt_ns ? time_text(rtt, sizeof(rtt), connection->rtt_ns) : "-",
+		 time_text(base, sizeof(base), connection->base_rtt_ns),
+		 connection->rtt_ns ?
 			time_text(queue, sizeof(queue), connection_queue_ns(connection)) : "-",
-		  connection->target_ns ?
+		 connection->target_ns ?
 			time_text(target, sizeof(target), connection->target_ns) : "-",
-		  connection->rtt_ns ? source_name(connection->source) : "-",
-		  connection->pauses ? pauses : "-", detail + !!detail[0]);
+		 connection->rtt_ns ? source_name(connection->source) : "-",
+		 connection->pauses ? pauses : "-", detail + !!detail[0]);
+	return text;
 }
 
 static void print_connections(const struct connections *list)
 {
+	char text[CONNECTION_TEXT];
+
 	if (!list->count) {
 		connections_tell_none();
 		return;
 	}
-	tell_info("%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s", "from", "to", "rate", "RTT",
-		  "base RTT", "queue", "target", "RTT by", "pauses", "state and counters");
+	puts(connection_headings(text, sizeof(text)));
 	for (size_t i = 0; i < list->count; i++)
-		print_connection(&list->connection[i]);
+		puts(connection_text(text, sizeof(text), &list->connection[i]));
 }
 
 static void json_counts(const char *key, const char * const *names, const __u32 *counts,

@@ -27,6 +27,7 @@ static int show_help(FILE *to)
 	      "       timelyctl [ -j ] flows [ all ] [ from PREFIX ] [ to PREFIX ] [ port NUMBER ]\n"
 	      "                 [ cgroup DIR ] [ sort { delay | rate | cuts | pauses } ] [ limit NUMBER ]\n"
 	      "       timelyctl [ -j ] top [ prefix LENGTH ] [ words as for flows ]\n"
+	      "       timelyctl watch [ interval MS ] [ words as for flows ]\n"
 	      "       timelyctl metrics [ all ] [ output FILE ]\n"
 	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
@@ -54,6 +55,7 @@ static int show_help(FILE *to)
 	      "             network namespaces\n"
 	      "top          sum up the connections by destination, the worst first (root); prefix: by\n"
 	      "             prefixes of this length\n"
+	      "watch        as flows, again and again until a key is pressed (root)\n"
 	      "metrics      print counters, qdiscs' statistics and sums over all connections in\n"
 	      "             Prometheus' text format (root)\n"
 	      "onramp       show On-Ramp's keys, and counters of OR-ACKs (the answers that report when\n"
@@ -528,6 +530,8 @@ static int run_command(char **words, int count, bool json)
 		return command_flows(words + 1, count - 1, json);
 	if (strcmp(words[0], "top") == 0)
 		return command_top(words + 1, count - 1, json);
+	if (strcmp(words[0], "watch") == 0)
+		return command_watch(words + 1, count - 1, json);
 	if (strcmp(words[0], "metrics") == 0)
 		return command_metrics(words + 1, count - 1, json);
 	if (strcmp(words[0], "onramp") == 0)

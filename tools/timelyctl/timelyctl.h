@@ -410,6 +410,7 @@ enum order {
  * @order: what they are sorted by
  * @all: connections of all network namespaces
  * @length: length of the prefix that destinations are summed up by (WORD_PREFIX)
+ * @interval_ms: time between two readings, ms (WORD_INTERVAL)
  */
 struct choice {
 	struct prefix from;
@@ -420,10 +421,12 @@ struct choice {
 	enum order order;
 	bool all;
 	unsigned int length;
+	unsigned int interval_ms;
 };
 
 /* Words of a choice that only some commands have. */
 #define WORD_PREFIX	(1 << 0)
+#define WORD_INTERVAL	(1 << 1)
 
 struct connections {
 	struct timely_connection *connection;
@@ -443,6 +446,7 @@ extern const char * const rejected_names[];
 extern const struct state_name state_names[STATE_NAMES];
 const char *source_name(unsigned int source);
 
+const char *order_name(enum order order);
 int choice_parse(const char *command, char **words, int count, unsigned int more,
 		 struct choice *choice);
 bool connections_open(struct family *family);
@@ -460,6 +464,11 @@ unsigned int connection_address_bytes(const struct timely_connection *connection
 
 /* ---- flows.c ---- */
 
+/* Size of the line about a connection. */
+#define CONNECTION_TEXT 768
+
+const char *connection_headings(char *text, size_t size);
+const char *connection_text(char *text, size_t size, const struct timely_connection *connection);
 int command_flows(char **words, int count, bool json);
 
 /* ---- setup.c ---- */
@@ -470,6 +479,10 @@ int command_teardown(char **words, int count, bool json);
 /* ---- top.c ---- */
 
 int command_top(char **words, int count, bool json);
+
+/* ---- watch.c ---- */
+
+int command_watch(char **words, int count, bool json);
 
 /* ---- metrics.c ---- */
 

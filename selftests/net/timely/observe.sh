@@ -115,4 +115,33 @@ top_agrees() {
 	EOF
 }
 
-run_cases hosts metrics_agree metrics_of_namespaces top_agrees
+# The view at a pseudo-terminal is drawn again with new values.
+watch_shows() {
+	look() {
+		$in_h1 "$python" -I - "$ctl" $h2_v4 <<-'EOF' || fail "see above"
+			import fcntl, os, pty, re, struct, sys, termios
+			pid, end = pty.fork()
+			if not pid:
+			    os.read(0, 1)
+			    os.execv(sys.argv[1], [sys.argv[1], "watch", "interval", "50", "sort", "rate"])
+			fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("4H", 24, 200, 0, 0))
+			os.write(end, b"\n")
+			text = ""
+			while text.count("q: quit") < 4:
+			    text += os.read(end, 65536).decode()
+			os.write(end, b"q")
+			_, status = os.waitpid(pid, 0)
+			assert status == 0, (status, text)
+			screens = text.split("\033[H")[1:]
+			assert all(re.search(f":[0-9]+ +{sys.argv[2]}:[0-9]+ .* [MG]b/s .*us", screen)
+			           for screen in screens[:3]), text
+		EOF
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		send(*pair, 100000)
+		look()
+	EOF
+}
+
+run_cases hosts metrics_agree metrics_of_namespaces top_agrees watch_shows

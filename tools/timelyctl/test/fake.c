@@ -229,12 +229,13 @@ static int ask_ethtool(void *data)
 	return answer(EOPNOTSUPP);
 }
 
+int __real_ioctl(int fd, unsigned long request, ...);
+
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	struct ifreq *ifr;
 	va_list args;
 
-	(void)fd;
 	va_start(args, request);
 	ifr = va_arg(args, struct ifreq *);
 	va_end(args);
@@ -246,6 +247,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		return get_config((void *)ifr->ifr_data);
 	case SIOCSHWTSTAMP:
 		return set_config((void *)ifr->ifr_data);
+	case TIOCGWINSZ:
+		return __real_ioctl(fd, request, ifr);
 	}
 	return answer(ENOTTY);
 }

@@ -435,6 +435,18 @@ connections() {
 	onramp_json "connections=1" 'n[0]["rtt_ns"] is None and n[0]["queue_max_ns"] is None' top
 }
 
+# Use the program at a pseudo-terminal.
+watch() {
+	usage 'watch: -j is not possible' -j watch
+	usage 'watch interval: allowed are 10 to 3600000 ms, not "9"' watch interval 9
+	onramp "connections=1" 1 'watch needs a terminal; timelyctl flows prints once' watch
+	for case in shows sorts scrolls resizes signals stops hangs_up; do
+		FAKE_FAMILY="connections=30" "$python" -I "$here/watch.py" "$fake" $case \
+			>"$work/output" 2>"$work/errors"
+		result $? "watch: $case"
+	done
+}
+
 metrics() {
 	all="count=9 connections=4 nics=1 qdiscs=2"
 	onramp "timely=0 acker=0" 0 '^timely_module_loaded{module="timely"} 0$' metrics
@@ -654,7 +666,8 @@ completion() {
 	offers "output" timelyctl metrics all ''
 	offers "all from to port cgroup sort limit prefix" timelyctl top ''
 	offers "delay rate cuts pauses" timelyctl top sort ''
-	offers "nic rtt flows top metrics onramp key acker limits help" timelyctl ''
+	offers "all from to port cgroup sort limit interval" timelyctl watch ''
+	offers "nic rtt flows top watch metrics onramp key acker limits help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -725,6 +738,7 @@ keys
 acker
 random_modules
 connections
+watch
 metrics
 random_metrics
 completion
