@@ -243,7 +243,7 @@ static void advise(const struct setup *setup)
 	int fd = hardware_open();
 
 	if (!setup->congctl && has_other_congctl(value, sizeof(value)))
-		tell_info("# the default congestion control is %s: connections use timely only by a route (ip route ... congctl timely) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
+		tell_info("# the default congestion control is %s: connections use timely only by a route (timelyctl trial route PREFIX) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
 			  plain(value));
 	if (!sysctl_get("net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
 		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",

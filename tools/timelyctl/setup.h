@@ -54,6 +54,8 @@ int tree_clear(struct talk *talk, int ifindex);
 
 /* ---- setup_state.c: what a teardown restores ---- */
 
+#define STATE_DIR "/run/timely"
+
 /* Size of the name of a state file. */
 #define STATE_NAME 64
 
@@ -135,5 +137,25 @@ int save(struct setup *setup, struct device *device);
 bool load(const struct setup *setup, struct device *device);
 __u32 free_handle(const struct device *device);
 int restore(struct setup *setup, struct device *device, const struct tree *wanted);
+
+/* ---- trial_route.c: routes of the main table ---- */
+
+/**
+ * struct route - a route
+ * @message: the kernel's message that has reported the route
+ * @bytes: length of the message
+ */
+struct route {
+	struct nlmsghdr *message;
+	size_t bytes;
+};
+
+void route_free(struct route *route);
+int route_get(struct talk *talk, const struct prefix *prefix, struct route *route);
+bool route_is_valid(const struct route *route);
+bool route_expires(const struct route *route);
+void route_congctl(const struct route *route, char *name, size_t size);
+bool route_same(const struct route *route, const struct route *other);
+int route_set(struct talk *talk, const struct route *route, const char *congctl);
 
 #endif /* SETUP_H */

@@ -20,8 +20,6 @@
 
 #include "setup.h"
 
-#define STATE_DIR "/run/timely"
-
 /* Larger files are refused. 4096 queues with options of 100 bytes each have 1 MB. */
 #define STATE_MAX (8 << 20)
 

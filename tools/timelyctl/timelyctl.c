@@ -41,6 +41,9 @@ static int show_help(FILE *to)
 	      "       timelyctl [ -j ] limits\n"
 	      "       timelyctl setup IFACE [ congctl ] [ --dry-run ] [ --force ]\n"
 	      "       timelyctl teardown IFACE [ --dry-run ]\n"
+	      "       timelyctl trial route { PREFIX[/LENGTH] | default } [ minutes NUMBER ]\n"
+	      "       timelyctl trial { confirm | revert }\n"
+	      "       timelyctl [ -j ] trial [ status ]\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
 	      "nic show     show whether RTTs end with a NIC's hardware timestamps, and if not, why\n"
@@ -69,6 +72,8 @@ static int show_help(FILE *to)
 	      "setup        put the qdisc timely on every transmit queue of a device; congctl: make timely\n"
 	      "             the default congestion control, too (root)\n"
 	      "teardown     restore what setup has changed (root)\n"
+	      "trial        let new connections by one route use timely for some minutes; confirm: longer,\n"
+	      "             revert: end the trial now (root)\n"
 	      "--dry-run    print the commands, change nothing\n"
 	      "--force      replace a qdisc that an administrator has configured; teardown restores it\n"
 	      "-j           print JSON, for commands that show something\n"
@@ -546,6 +551,8 @@ static int run_command(char **words, int count, bool json)
 		return command_setup(words + 1, count - 1, json);
 	if (strcmp(words[0], "teardown") == 0)
 		return command_teardown(words + 1, count - 1, json);
+	if (strcmp(words[0], "trial") == 0)
+		return command_trial(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
 	return usage_err("unknown command \"%s\"", plain(words[0]));

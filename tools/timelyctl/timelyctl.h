@@ -488,6 +488,10 @@ int command_watch(char **words, int count, bool json);
 
 int command_metrics(char **words, int count, bool json);
 
+/* ---- trial.c ---- */
+
+int command_trial(char **words, int count, bool json);
+
 /* ---- show.c ---- */
 
 int show_nics(const char * const *names, int count, bool json);

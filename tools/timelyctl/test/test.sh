@@ -84,6 +84,16 @@ command_line() {
 	usage "metrics output: the file's name is missing" metrics output
 	usage 'metrics: unexpected word "x"' metrics all output "$work/metrics" x
 	usage 'metrics: -j is not possible' -j metrics
+	usage 'trial: allowed are route, confirm, revert and status, not "stop"' trial stop
+	usage 'trial confirm: unexpected word "x"' trial confirm x
+	usage 'trial revert: -j is only for commands that show something' -j trial revert
+	usage 'trial route: the prefix is missing' trial route
+	usage 'trial route: allowed are default and prefixes, not "eth0"' trial route eth0
+	usage '10.1.1.0/16: the bits after the prefix length must be 0' trial route 10.1.1.0/16
+	usage 'trial route: unexpected word "for"' trial route 10.1.0.0/16 for 5
+	usage 'minutes: a value is missing' trial route 10.1.0.0/16 minutes
+	usage 'minutes: 1 to 1440 are allowed, not "1441"' trial route default minutes 1441
+	usage 'trial route: unexpected word "x"' trial route default minutes 5 x
 	usage 'unrecognized option' --jason nic
 	usage "setup: the device's name is missing" setup --dry-run
 	usage 'setup: unexpected word "b"' setup a b
