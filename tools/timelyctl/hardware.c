@@ -115,6 +115,14 @@ static void get_coalescing(int fd, const char *name, struct hardware *hw)
 	hw->rx_frames = coalesce.rx_max_coalesced_frames;
 }
 
+static void get_queues(int fd, const char *name, struct hardware *hw)
+{
+	struct ethtool_channels channels = { .cmd = ETHTOOL_GCHANNELS };
+
+	if (!ethtool(fd, name, &channels))
+		hw->queues = channels.combined_count + channels.tx_count;
+}
+
 static unsigned int count_features(int fd, const char *name)
 {
 	union {
@@ -187,6 +195,7 @@ void hardware_get(int fd, const char *name, struct hardware *hw)
 		memcpy(hw->driver, driver.driver, sizeof(hw->driver) - 1);
 	get_stamping(fd, name, hw);
 	get_speed(fd, name, hw);
+	get_queues(fd, name, hw);
 	get_coalescing(fd, name, hw);
 	get_offloads(fd, name, hw);
 }

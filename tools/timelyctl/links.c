@@ -43,6 +43,12 @@ static void read_attr(struct link *link, const struct nlattr *attr)
 	case IFLA_LINK:
 		link->lower = number ? mnl_attr_get_u32(attr) : 0;
 		break;
+	case IFLA_MTU:
+		link->mtu = number ? mnl_attr_get_u32(attr) : 0;
+		break;
+	case IFLA_NUM_TX_QUEUES:
+		link->queues = number ? mnl_attr_get_u32(attr) : 0;
+		break;
 	case IFLA_LINK_NETNSID:
 		link->elsewhere = true;
 		break;

@@ -480,7 +480,7 @@ static int read_rest(struct state *state)
 	if (!err)
 		err = links_get(&state->links);
 	if (!err)
-		err = qdiscs_get(&state->qdiscs);
+		err = qdiscs_get(&state->qdiscs, "timely");
 	if (err)
 		tell_err("a netlink request to the kernel failed: %s", error_text(err));
 	return err ? STATUS_FAILED : STATUS_OK;

@@ -125,7 +125,7 @@ int onramp_get(struct family *family, struct onramp *onramp)
 
 /* ---- onramp show ---- */
 
-static __u64 counter_value(const struct counters *counters, const char *name)
+__u64 counter_value(const struct counters *counters, const char *name)
 {
 	for (size_t i = 0; i < counters->count; i++)
 		if (strcmp(counters->counter[i].name, name) == 0)

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The qdiscs of this network namespace that are of the kind "timely", with their statistics.
+ * The qdiscs of this network namespace, with options and statistics of those of the kind "timely".
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+
+#include <linux/timely.h>
 
 #include "timelyctl.h"
 
@@ -18,7 +21,26 @@ static void copy_attr(void *to, size_t size, const struct nlattr *attr)
 	memcpy(to, mnl_attr_get_payload(attr), bytes < size ? bytes : size);
 }
 
-static void read_stats(struct qdisc *qdisc, const struct nlattr *nest)
+static void read_options(struct qdisc *qdisc, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each_nested(attr, nest) {
+		switch (mnl_attr_get_type(attr)) {
+		case TCA_TIMELY_ONRAMP:
+			qdisc->onramp_ns = attr_unsigned(attr);
+			break;
+		case TCA_TIMELY_ONRAMP_OWD:
+			qdisc->owd = attr_unsigned(attr);
+			break;
+		case TCA_TIMELY_SPLIT:
+			qdisc->split = attr_unsigned(attr);
+			break;
+		}
+	}
+}
+
+static void read_stats(struct qdisc *qdisc, const struct nlattr *nest, bool timely)
 {
 	struct gnet_stats_basic basic = {};
 	const struct nlattr *attr;
@@ -39,10 +61,36 @@ static void read_stats(struct qdisc *qdisc, const struct nlattr *nest)
 			copy_attr(&qdisc->queue, sizeof(qdisc->queue), attr);
 			break;
 		case TCA_STATS_APP:
-			copy_attr(&qdisc->stats, sizeof(qdisc->stats), attr);
+			if (timely)
+				copy_attr(&qdisc->stats, sizeof(qdisc->stats), attr);
 			break;
 		}
 	}
+}
+
+static void read_attrs(struct qdisc *qdisc, const struct nlmsghdr *message)
+{
+	const struct nlattr *attr, *options = NULL, *stats = NULL;
+	bool timely;
+
+	mnl_attr_for_each(attr, message, sizeof(struct tcmsg)) {
+		switch (mnl_attr_get_type(attr)) {
+		case TCA_KIND:
+			attr_text(qdisc->kind, sizeof(qdisc->kind), attr);
+			break;
+		case TCA_OPTIONS:
+			options = attr;
+			break;
+		case TCA_STATS2:
+			stats = attr;
+			break;
+		}
+	}
+	timely = strcmp(qdisc->kind, "timely") == 0;
+	if (options && timely)
+		read_options(qdisc, options);
+	if (stats)
+		read_stats(qdisc, stats, timely);
 }
 
 static void add_qdisc(const struct nlmsghdr *message, void *data)
@@ -50,26 +98,21 @@ static void add_qdisc(const struct nlmsghdr *message, void *data)
 	struct qdiscs *qdiscs = data;
 	struct qdisc qdisc = {};
 	const struct tcmsg *tcm;
-	const struct nlattr *attr;
-	char kind[16] = "";
 
 	if (!message) {
 		qdiscs->count = 0;
 		return;
 	}
 	tcm = mnl_nlmsg_get_payload(message);
+	/* The ingress qdisc sends nothing. */
 	if (message->nlmsg_type != RTM_NEWQDISC ||
-	    mnl_nlmsg_get_payload_len(message) < sizeof(*tcm))
+	    mnl_nlmsg_get_payload_len(message) < sizeof(*tcm) || tcm->tcm_parent == TC_H_INGRESS)
 		return;
 	qdisc.ifindex = tcm->tcm_ifindex;
+	qdisc.handle = tcm->tcm_handle;
 	qdisc.parent = tcm->tcm_parent;
-	mnl_attr_for_each(attr, message, sizeof(*tcm)) {
-		if (mnl_attr_get_type(attr) == TCA_KIND)
-			attr_text(kind, sizeof(kind), attr);
-		else if (mnl_attr_get_type(attr) == TCA_STATS2)
-			read_stats(&qdisc, attr);
-	}
-	if (strcmp(kind, "timely") != 0)
+	read_attrs(&qdisc, message);
+	if (qdiscs->kind && strcmp(qdisc.kind, qdiscs->kind) != 0)
 		return;
 	qdiscs->qdisc = reallocarray(qdiscs->qdisc, qdiscs->count + 1, sizeof(qdisc));
 	if (!qdiscs->qdisc)
@@ -77,7 +120,7 @@ static void add_qdisc(const struct nlmsghdr *message, void *data)
 	qdiscs->qdisc[qdiscs->count++] = qdisc;
 }
 
-int qdiscs_get(struct qdiscs *qdiscs)
+int qdiscs_get(struct qdiscs *qdiscs, const char *kind)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
@@ -85,6 +128,7 @@ int qdiscs_get(struct qdiscs *qdiscs)
 	int err;
 
 	memset(qdiscs, 0, sizeof(*qdiscs));
+	qdiscs->kind = kind;
 	request->nlmsg_type = RTM_GETQDISC;
 	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	mnl_nlmsg_put_extra_header(request, sizeof(struct tcmsg));

@@ -13,24 +13,6 @@
 
 #include "timelyctl.h"
 
-/*
- * Coalescing of interrupts for as long as this, us, gets a hint. The project's choice: 10 us is a
- * large part of the RTTs of a datacenter, and an ACK that waits delays TIMELY's reaction.
- */
-#define LONG_COALESCING_US 10
-
-/* Whether RTTs end with a NIC's hardware timestamps, or why they do not. */
-enum use {
-	USE_IN_USE,
-	USE_LEARNING,		/* the clock mapping is not sure yet */
-	USE_UNSEEN,		/* no ACK with a timestamp has come through the NIC yet */
-	USE_OFF,		/* the administrator has turned them off */
-	USE_NOT_ENABLED,	/* the NIC is not configured to timestamp all packets */
-	USE_NO_MODULE,		/* module timely is not loaded */
-	USE_CANNOT,		/* the NIC cannot timestamp all packets */
-	USE_UNKNOWN,		/* the module does not answer, or reports an unknown state */
-};
-
 /* Values in JSON, which the manual lists. */
 static const char * const use_names[] = {
 	[USE_IN_USE] = "in-use",
@@ -48,18 +30,6 @@ static const char * const can_stamp_names[] = {
 	[CAN_STAMP_SOFTWARE] = "software",
 	[CAN_STAMP_PTP] = "hardware-ptp",
 	[CAN_STAMP_ALL] = "hardware-all",
-};
-
-/**
- * struct module - the reply of module timely
- * @loaded: the module is loaded
- * @err: 0, or the errno of the request, negative
- * @reports: the NICs that the module reported
- */
-struct module {
-	bool loaded;
-	int err;
-	struct reports reports;
 };
 
 /* All information about one device. */
@@ -80,14 +50,14 @@ static bool stamps_all(const struct hardware *hw)
 	return !hw->config_err && hw->config.rx_filter == HWTSTAMP_FILTER_ALL;
 }
 
-static enum use decide_use(const struct nic *nic, const struct module *module)
+/* Whether RTTs end with a NIC's hardware timestamps. @report is NULL if there is none. */
+enum use nic_use(const struct link *link, const struct hardware *hw, const struct report *report,
+		 const struct module *module)
 {
-	const struct report *report = nic->report;
-
-	if (nic->hw.can_stamp != CAN_STAMP_ALL || link_is_upper(nic->link))
+	if (hw->can_stamp != CAN_STAMP_ALL || link_is_upper(link))
 		return USE_CANNOT;
 	/* Old drivers do not report the filter; the module reports whether timestamps arrive. */
-	if (!stamps_all(&nic->hw) && nic->hw.config_err != -EOPNOTSUPP)
+	if (!stamps_all(hw) && hw->config_err != -EOPNOTSUPP)
 		return USE_NOT_ENABLED;
 	if (module->err)
 		return USE_UNKNOWN;
@@ -170,6 +140,15 @@ static void hint_lower(struct nic *nic)
 		hint_info(&nic->hints, "packets are timestamped by the device below it, which is in another network namespace");
 }
 
+/* What the module reports about a device; NULL if it does not know the NIC. */
+const struct report *nic_report(const struct module *module, const struct link *link)
+{
+	for (size_t i = 0; i < module->reports.count; i++)
+		if (module->reports.report[i].ifindex == link->ifindex)
+			return &module->reports.report[i];
+	return NULL;
+}
+
 /* Collect all information about a device. */
 static void inspect_nic(struct nic *nic, const struct links *links, const struct link *link,
 			const struct module *module, int fd)
@@ -177,11 +156,9 @@ static void inspect_nic(struct nic *nic, const struct links *links, const struct
 	memset(nic, 0, sizeof(*nic));
 	nic->links = links;
 	nic->link = link;
-	for (size_t i = 0; i < module->reports.count; i++)
-		if (module->reports.report[i].ifindex == link->ifindex)
-			nic->report = &module->reports.report[i];
+	nic->report = nic_report(module, link);
 	hardware_get(fd, link->name, &nic->hw);
-	nic->use = decide_use(nic, module);
+	nic->use = nic_use(link, &nic->hw, nic->report, module);
 	nic->use_err = module->err;
 	if (link_is_upper(link)) {
 		hint_lower(nic);
@@ -472,14 +449,15 @@ static void json_nic(const struct nic *nic)
  * Is the device shown if the command names no device? Virtual devices are, if they have hardware
  * timestamps.
  */
-static bool is_nic(const struct nic *nic)
+bool is_nic(const struct link *link, const struct hardware *hw)
 {
-	if (!nic->link->ethernet || link_is_upper(nic->link))
+	if (!link->ethernet || link_is_upper(link))
 		return false;
-	return !nic->link->kind[0] || nic->hw.can_stamp >= CAN_STAMP_PTP;
+	return !link->kind[0] || hw->can_stamp >= CAN_STAMP_PTP;
 }
 
-static void ask_module(struct module *module)
+/* The caller frees the reports. */
+void ask_module(struct module *module)
 {
 	struct family family;
 
@@ -500,7 +478,7 @@ static void show_one(const struct links *links, const struct link *link,
 	struct nic nic;
 
 	inspect_nic(&nic, links, link, module, fd);
-	if (named || is_nic(&nic)) {
+	if (named || is_nic(link, &nic.hw)) {
 		if (json)
 			json_nic(&nic);
 		else

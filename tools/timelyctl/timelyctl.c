@@ -44,6 +44,7 @@ static int show_help(FILE *to)
 	      "       timelyctl trial route { PREFIX[/LENGTH] | default } [ minutes NUMBER ]\n"
 	      "       timelyctl trial { confirm | revert }\n"
 	      "       timelyctl [ -j ] trial [ status ]\n"
+	      "       timelyctl [ -j ] doctor [ IFACE ]\n"
 	      "       timelyctl { help | --version }\n"
 	      "\n"
 	      "nic show     show whether RTTs end with a NIC's hardware timestamps, and if not, why\n"
@@ -76,10 +77,13 @@ static int show_help(FILE *to)
 	      "             revert: end the trial now (root)\n"
 	      "--dry-run    print the commands, change nothing\n"
 	      "--force      replace a qdisc that an administrator has configured; teardown restores it\n"
+	      "doctor       look for what makes timely work badly on this host, with the evidence and the\n"
+	      "             remedy; IFACE: check this device only, instead of all NICs (root)\n"
 	      "-j           print JSON, for commands that show something\n"
 	      "\n"
 	      "Exit status: 0 done, 1 the kernel or the device refused, 2 wrong usage,\n"
-	      "3 the NIC cannot timestamp all packets. Manual: man timelyctl\n", to);
+	      "3 the NIC cannot timestamp all packets; doctor: 1 errors, 4 warnings only.\n"
+	      "Manual: man timelyctl\n", to);
 	return STATUS_OK;
 }
 
@@ -553,6 +557,8 @@ static int run_command(char **words, int count, bool json)
 		return command_teardown(words + 1, count - 1, json);
 	if (strcmp(words[0], "trial") == 0)
 		return command_trial(words + 1, count - 1, json);
+	if (strcmp(words[0], "doctor") == 0)
+		return command_doctor(words + 1, count - 1, json);
 	if (strcmp(words[0], "help") == 0)
 		return show_help(stdout);
 	return usage_err("unknown command \"%s\"", plain(words[0]));

@@ -25,6 +25,7 @@ enum {
 	STATUS_FAILED,		/* the kernel or the device refuses */
 	STATUS_USAGE,
 	STATUS_CANNOT,		/* the NIC cannot timestamp all packets */
+	STATUS_WARNINGS,	/* doctor has found no error, but what it warns of */
 };
 
 /* ---- text.c: messages and JSON ---- */
@@ -133,6 +134,8 @@ void attr_text(char *to, size_t size, const struct nlattr *attr);
  * @master: interface index of the bond or bridge that the device is a port of; 0 for none
  * @lower: interface index of the device below; 0 for none
  * @elsewhere: the device below is in another network namespace, where @lower is an index
+ * @mtu: largest IP packet, bytes
+ * @queues: transmit queues that the driver has allocated
  * @up: the device is up
  * @ethernet: the device has an Ethernet link layer and is not the loopback device
  */
@@ -142,6 +145,8 @@ struct link {
 	int ifindex;
 	int master;
 	int lower;
+	__u32 mtu;
+	__u32 queues;
 	bool elsewhere;
 	bool up;
 	bool ethernet;
@@ -160,33 +165,50 @@ bool link_is_upper(const struct link *link);
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,
 		   size_t room);
 
-/* ---- qdiscs.c: the qdiscs of this network namespace that are of the kind "timely" ---- */
+/* ---- qdiscs.c: the qdiscs of this network namespace ---- */
 
 /**
- * struct qdisc - a qdisc of the kind "timely" and its statistics
+ * struct qdisc - a qdisc
+ * @kind: its kind, such as "timely"
  * @ifindex: interface index of its device
+ * @handle: its handle
  * @parent: handle of the class that it is attached to, TC_H_*
  * @bytes: bytes sent
  * @packets: packets sent
  * @queue: packets and bytes that are queued now, and counters
- * @stats: statistics of the module
+ * @onramp_ns: timely: threshold of On-Ramp, ns; 0: off
+ * @split: timely: maximum of a sub-segment, bytes; 0: packets are not split
+ * @owd: timely: which delay the threshold is for, TIMELY_OWD_*
+ * @stats: timely: statistics of the module
  */
 struct qdisc {
+	char kind[IFNAMSIZ];
 	int ifindex;
+	__u32 handle;
 	__u32 parent;
 	__u64 bytes;
 	__u64 packets;
 	struct gnet_stats_queue queue;
+	__u32 onramp_ns;
+	__u32 split;
+	__u8 owd;
 	struct tc_timely_stats stats;
 };
 
+/**
+ * struct qdiscs - a list of qdiscs
+ * @qdisc: the qdiscs
+ * @count: number of qdiscs
+ * @kind: the list has qdiscs of this kind only; NULL: of all kinds
+ */
 struct qdiscs {
 	struct qdisc *qdisc;
 	size_t count;
+	const char *kind;
 };
 
 /* The caller frees the list, also after an error. */
-int qdiscs_get(struct qdiscs *qdiscs);
+int qdiscs_get(struct qdiscs *qdiscs, const char *kind);
 
 /* ---- hardware.c: what the driver reports ---- */
 
@@ -208,6 +230,7 @@ enum can_stamp {
  * @config_err: 0 if @config is known, else the errno of SIOCGHWTSTAMP, negative
  * @config: which packets are timestamped now
  * @speed_mbps: speed of the link, Mb/s; 0 if not known
+ * @queues: transmit queues in use; 0 if not known
  * @coalesce: @adaptive_rx, @rx_usecs and @rx_frames are known
  * @adaptive_rx: the driver adapts @rx_usecs and @rx_frames to the load
  * @rx_usecs: longest time from a received packet to its interrupt, us; 0: only @rx_frames counts
@@ -226,6 +249,7 @@ struct hardware {
 	int config_err;
 	struct hwtstamp_config config;
 	__u32 speed_mbps;
+	__u32 queues;
 	bool coalesce;
 	bool adaptive_rx;
 	__u32 rx_usecs;
@@ -353,6 +377,8 @@ struct onramp {
 };
 
 int onramp_get(struct family *family, struct onramp *onramp);
+/* 0 if there is no counter of this name. */
+__u64 counter_value(const struct counters *counters, const char *name);
 
 /* Commands print errors and return an exit status. @words are the words after the command. */
 int command_onramp(char **words, int count, bool json);
@@ -492,8 +518,47 @@ int command_metrics(char **words, int count, bool json);
 
 int command_trial(char **words, int count, bool json);
 
+/* ---- doctor.c ---- */
+
+int command_doctor(char **words, int count, bool json);
+
 /* ---- show.c ---- */
 
+/*
+ * Coalescing of interrupts for as long as this, us, gets a hint. The project's choice: 10 us is a
+ * large part of the RTTs of a datacenter, and an ACK that waits delays TIMELY's reaction.
+ */
+#define LONG_COALESCING_US 10
+
+/* Whether RTTs end with a NIC's hardware timestamps, or why they do not. */
+enum use {
+	USE_IN_USE,
+	USE_LEARNING,		/* the clock mapping is not sure yet */
+	USE_UNSEEN,		/* no ACK with a timestamp has come through the NIC yet */
+	USE_OFF,		/* the administrator has turned them off */
+	USE_NOT_ENABLED,	/* the NIC is not configured to timestamp all packets */
+	USE_NO_MODULE,		/* module timely is not loaded */
+	USE_CANNOT,		/* the NIC cannot timestamp all packets */
+	USE_UNKNOWN,		/* the module does not answer, or reports an unknown state */
+};
+
+/**
+ * struct module - the reply of module timely
+ * @loaded: the module is loaded
+ * @err: 0, or the errno of the request, negative
+ * @reports: the NICs that the module reported
+ */
+struct module {
+	bool loaded;
+	int err;
+	struct reports reports;
+};
+
+void ask_module(struct module *module);
+const struct report *nic_report(const struct module *module, const struct link *link);
+enum use nic_use(const struct link *link, const struct hardware *hw, const struct report *report,
+		 const struct module *module);
+bool is_nic(const struct link *link, const struct hardware *hw);
 int show_nics(const char * const *names, int count, bool json);
 
 #endif /* TIMELYCTL_H */

@@ -3,6 +3,7 @@
 #
 # Test timelyctl without a NIC and without modules: its command line, its output, and the requests
 # that it sends. fake.c simulates drivers, and fake_family.c the netlink families of the modules.
+# fake_files.c has files of /proc and /sys.
 # timelyctl is built with the address and undefined-behaviour sanitizers. TAP on standard output.
 #
 # selftests/net/timely/timelyctl.sh tests timelyctl with a kernel and the modules.
@@ -94,6 +95,7 @@ command_line() {
 	usage 'minutes: a value is missing' trial route 10.1.0.0/16 minutes
 	usage 'minutes: 1 to 1440 are allowed, not "1441"' trial route default minutes 1441
 	usage 'trial route: unexpected word "x"' trial route default minutes 5 x
+	usage 'doctor: give one device, not "b" as well' doctor a b
 	usage 'unrecognized option' --jason nic
 	usage "setup: the device's name is missing" setup --dry-run
 	usage 'setup: unexpected word "b"' setup a b
@@ -131,6 +133,9 @@ command_line() {
 	run "" --version
 	ends 0 && says '^timelyctl [0-9]'
 	result $? "timelyctl --version"
+	run "" doctor nosuch0
+	ends 1 && warns 'no device "nosuch0"'
+	result $? "doctor: a device that does not exist"
 	run "" nic show nosuch0
 	ends 1 && warns 'no device "nosuch0"'
 	result $? "show: a device that does not exist"
@@ -649,6 +654,132 @@ assert len(set(keys)) == len(keys)' "$work/output" 2>>"$work/errors" || bad=1
 	result $bad "metrics: modules with random answers, 60 seeds"
 }
 
+# ---- doctor ----
+
+# file PATH TEXT: the simulated file PATH has TEXT
+file() {
+	mkdir -p "$work/root/${1%/*}"
+	printf '%s\n' "$2" >"$work/root/$1"
+}
+
+# The files of a host where everything is right.
+healthy_files() {
+	rm -rf "$work/root"
+	version=$("$real" --version)
+	for module in timely tcp_timely sch_timely timely_acker; do
+		file sys/module/$module/version "${version#timelyctl }"
+	done
+	file sys/module/module/parameters/sig_enforce N
+	file sys/kernel/security/lockdown '[none] integrity confidentiality'
+	file proc/sys/kernel/osrelease 6.12.9-amd64
+	file proc/sys/kernel/tainted 12288
+	file proc/sys/net/ipv4/tcp_congestion_control timely
+	file proc/sys/net/ipv4/tcp_rto_min_us 200000
+	file proc/sys/net/ipv4/timely/preset target_delay
+	file proc/sys/net/ipv4/timely/min_rtt_ns auto
+	file proc/sys/net/ipv4/timely/link_rate_kbps auto
+	file proc/sys/net/core/default_qdisc timely
+}
+
+# doctor "DRIVER'S KEY=NUMBER..." "MODULES' KEY=NUMBER..." STATUS [CHECK...]: doctor ends with STATUS and
+# finds exactly what these checks look for
+doctor() {
+	knobs=$1
+	export FAKE_FILES="$work/root" FAKE_FAMILY="$2"
+	wanted=$3
+	shift 3
+	run "$knobs" -j doctor $dev
+	ends "$wanted" && quiet && "$python" -I -c '
+import json, sys
+n = json.load(open(sys.argv[1]))
+assert [f["check"] for f in n["findings"]] == sys.argv[2].split(), n
+assert not [f for f in n["findings"] if not f["evidence"] or not f["remedy"]], n' \
+		"$work/output" "$*" 2>>"$work/errors"
+	result $? "doctor: $knobs: $FAKE_FAMILY: status $wanted, finds ${*:-nothing}"
+	unset FAKE_FILES FAKE_FAMILY
+}
+
+# breaks PATH TEXT STATUS [CHECK...]: doctor's result if one file of a healthy host has TEXT
+breaks() {
+	healthy_files
+	file "$1" "$2"
+	shift 2
+	doctor "rx=1" "" "$@"
+	healthy_files
+}
+
+doctors() {
+	healthy_files
+	doctor "rx=1" "" 0
+	doctor "rx=1 on=7" "" 4 merged-packets
+	doctor "rx=1 on=0xb" "" 4 merged-packets
+	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
+	doctor "rx=1 usecs=9 frames=0" "" 0
+	doctor "rx=1 speed=-1" "" 4 link-rate
+	doctor "rx=1" "errno=1" 0 incomplete incomplete
+	doctor "rx=1" "errno=95" 4 incomplete incomplete
+	doctor "rx=1" "errno=12" 1 incomplete incomplete
+	breaks proc/sys/kernel/osrelease 5.10.0 1 kernel-version
+	breaks proc/sys/kernel/osrelease 6.0.1 1 kernel-version
+	breaks proc/sys/kernel/osrelease 6.120.1 0 kernel-version
+	breaks proc/sys/kernel/osrelease nonsense 0
+	for bit in 1 3 4 5 7 9 14; do
+		breaks proc/sys/kernel/tainted $((12288 + (1 << bit))) 4 kernel-taint
+	done
+	breaks proc/sys/net/ipv4/tcp_rto_min_us 24999 4 rto-min
+	breaks proc/sys/net/ipv4/tcp_rto_min_us 25000 0
+	breaks proc/sys/net/ipv4/tcp_congestion_control cubic 4 unused
+	breaks proc/sys/net/ipv4/timely/preset swift 0 preset
+	breaks proc/sys/net/ipv4/timely/link_rate_kbps 25000000 0
+	for module in timely tcp_timely sch_timely timely_acker; do
+		breaks sys/module/$module/version 0.0.1 4 module-version
+	done
+	touch "$work/root/unsync"
+	doctor "rx=1" "" 4 clock
+	healthy_files
+	rm -r "$work/root/sys/module/tcp_timely" "$work/root/sys/module/sch_timely" \
+		"$work/root/sys/module/timely_acker"
+	doctor "rx=1" "" 1 modules-loaded
+	file sys/kernel/security/lockdown 'none [integrity] confidentiality'
+	doctor "rx=1" "" 1 module-signature
+	file sys/kernel/security/lockdown '[none] integrity confidentiality'
+	file sys/module/module/parameters/sig_enforce Y
+	doctor "rx=1" "" 1 module-signature
+	healthy_files
+	export FAKE_FILES="$work/root" FAKE_FAMILY=""
+	run "rx=1 usecs=50 frames=0" doctor $dev
+	unset FAKE_FILES FAKE_FAMILY
+	ends 4 && says '^warning: coalescing: lo: interrupts are delayed by 50 us' &&
+		says '^    remedy: ethtool -C lo ' && says '^errors: 0, warnings: 1, notes: 0$'
+	result $? "doctor: text"
+}
+
+# Whatever files, drivers and modules say, doctor prints valid JSON and printable text.
+random_hosts() {
+	healthy_files
+	seed=0
+	bad=0
+	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
+		seed=$((seed + 1))
+		find "$work/root" -type f | while read -r path; do
+			"$python" -I -c '
+import random, sys
+random.seed(sys.argv[1])
+open(sys.argv[2], "wb").write(random.randbytes(random.choice([0, 9, 40, 9999])))' $seed "$path"
+		done
+		export FAKE_FILES="$work/root" FAKE_FAMILY="random=$seed flows=$((seed % 30))"
+		run "random=$seed features=$((seed % 70))" -j doctor
+		[ $status -ne 2 ] && ends $status && "$python" -I -m json.tool "$work/output" \
+			>/dev/null 2>>"$work/errors" || bad=$((bad + 1))
+		run "random=$seed features=$((seed % 70))" doctor
+		[ $status -ne 2 ] && ends $status && ! LC_ALL=C grep -q '[^ -~]' "$work/output" ||
+			bad=$((bad + 1))
+	done
+	unset FAKE_FILES FAKE_FAMILY
+	[ $bad -eq 0 ]
+	result $? "doctor: random files, drivers and modules, 60 seeds"
+}
+
 # ---- the shell ----
 
 # offers "WORD..." ARG...: for the command line ARG..., the completion of the last ARG offers every WORD
@@ -677,7 +808,7 @@ completion() {
 	offers "all from to port cgroup sort limit prefix" timelyctl top ''
 	offers "delay rate cuts pauses" timelyctl top sort ''
 	offers "all from to port cgroup sort limit interval" timelyctl watch ''
-	offers "nic rtt flows top watch metrics onramp key acker limits help" timelyctl ''
+	offers "nic rtt flows top watch metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -693,11 +824,22 @@ completion() {
 	offers "auto 25gbit" timelyctl nic set eth0 link-rate ''
 }
 
+# The manual explains each check of doctor.
+manual_of_checks() {
+	sed -n 's/^\t{ "\([a-z-]*\)", \.[hd].*/\1/p' "$here/../doctor.c" >"$work/checks"
+	sed 's/\\-/-/g' "$here/../../../man/timelyctl.8" >"$work/page"
+	while read -r check; do
+		grep -q "^\.B.* *$check" "$work/page" || echo "$check is not in the manual"
+	done <"$work/checks" >"$work/errors"
+	[ "$(wc -l <"$work/checks")" -ge 20 ] && quiet
+	result $? "the manual names all checks of doctor"
+}
+
 # The manual has the commands, and each key of the JSON output.
 manual() {
 	for word in 'nic enable' 'nic disable' link-rate 'hardware off' rtt json hwts_filter \
 		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused \
-		timely_connections timely_connections_in_state queueing_delay_seconds; do
+		timely_connections timely_connections_in_state queueing_delay_seconds doctor; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
 	run "" -j nic show $dev
@@ -729,8 +871,9 @@ assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"
 echo "TAP version 13"
 make -s -C "$here/.." OUT="$work/real" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
 result $? "timelyctl builds"
-make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_family.c" \
+make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_family.c test/fake_files.c" \
 	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom \
+	-Wl,--wrap=open,--wrap=opendir,--wrap=adjtimex \
 	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
 result $? "timelyctl builds with the simulated kernel, with sanitizers"
@@ -751,7 +894,10 @@ connections
 watch
 metrics
 random_metrics
+doctors
+random_hosts
 completion
+manual_of_checks
 manual
 echo "1..$number"
 echo "# $((number - failed)) passed, $failed failed"

@@ -1,0 +1,283 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# "timelyctl doctor": each case breaks the set-up of a host in one way, and doctor must find exactly
+# that. On the unbroken host it must find nothing.
+# Topology: h1 == h2, test NICs (drivers/net/hwnic); h1 sends by timely over sch_timely.
+#
+# tools/timelyctl/test/ tests what a guest cannot break, such as a kernel that wants signed modules.
+
+. "$(dirname "$0")/ctl_lib.sh"
+. "$(dirname "$0")/hw_lib.sh"
+
+# finds STATUS [CHECK...]: doctor, run as $where, ends with STATUS and has findings of these checks
+finds() {
+	finds_status=$1
+	shift
+	ctl "$finds_status" -j doctor
+	json '[f["check"] for f in all["findings"]] == "'"$*"'".split()'
+	json 'not [f for f in all["findings"] if not f["evidence"] or not f["remedy"]]'
+}
+
+# instead PATH TEXT: commands run as $where read TEXT from the file PATH
+instead() {
+	echo "$2" >"$work/instead"
+	cat >"$work/instead.sh" <<-EOF
+		mount --bind "$work/instead" "$1" && exec "\$@"
+	EOF
+	where="$in_h1 sh $work/instead.sh"
+}
+
+# The kernel takes its real-time clock for synchronised, or not: status 0 or 64 (STA_UNSYNC).
+clock_status() {
+	must "$python" -I - "$1" <<-'EOF'
+		import ctypes, struct, sys
+		# struct timex: modes ADJ_STATUS and ADJ_MAXERROR
+		timex = bytearray(256)
+		struct.pack_into("i", timex, 0, 0x10 | 0x4)
+		struct.pack_into("i", timex, 40, int(sys.argv[1]))
+		buffer = (ctypes.c_char * 256).from_buffer(timex)
+		assert ctypes.CDLL(None).adjtimex(buffer) >= 0
+	EOF
+}
+
+# sysctl_h1 NAME VALUE: set net/NAME in h1
+sysctl_h1() {
+	# shellcheck disable=SC2016 # for the inner shell
+	must in_ns h1 sh -c 'echo "$2" >"/proc/sys/net/$1"' sysctl "$1" "$2"
+}
+
+where=$in_h1
+
+# ---- modules and kernel ----
+
+no_module() {
+	where=
+	finds 1 modules-loaded
+	ctl 1 doctor
+	says '^error: modules-loaded: none of the modules'
+	says '^    remedy: modprobe tcp_timely'
+	says '^errors: 1, warnings: 0, notes: 0$'
+	ctl 2 doctor a b
+	ctl 1 doctor nosuch0
+	says 'no device "nosuch0"'
+}
+
+healthy() {
+	must insmod "$modules/hwnic.ko"
+	must insmod "$modules/timely.ko"
+	must insmod "$modules/tcp_timely.ko"
+	must insmod "$modules/sch_timely.ko"
+	echo reno cubic timely >/proc/sys/net/ipv4/tcp_allowed_congestion_control
+	nics_up
+	clock_status 0
+	sysctl_h1 ipv4/tcp_congestion_control timely
+	finds 0
+	flows 0.3 "$h2_v4" 4
+	finds 0
+	ctl 0 doctor
+	says '^errors: 0, warnings: 0, notes: 0$'
+}
+
+module_version() {
+	instead /sys/module/sch_timely/version 0.8.7
+	finds 4 module-version
+	json '"sch_timely is loaded in version 0.8.7" in all["findings"][0]["evidence"]'
+}
+
+kernel_version() {
+	instead /proc/sys/kernel/osrelease 5.10.0-28-amd64
+	finds 1 kernel-version
+	instead /proc/sys/kernel/osrelease 6.8.0
+	finds 0 kernel-version
+	json 'all["findings"][0]["severity"] == "note"'
+}
+
+kernel_taint() {
+	# An out-of-tree module, and a warning.
+	instead /proc/sys/kernel/tainted 4608
+	finds 4 kernel-taint
+	instead /proc/sys/kernel/tainted 4096
+	finds 0
+}
+
+without_privilege() {
+	where="$in_h1 $as_nobody"
+	finds 0 incomplete
+}
+
+# ---- settings ----
+
+unused() {
+	sysctl_h1 ipv4/tcp_congestion_control cubic
+	finds 4 unused
+	must ip -n h1 route add 10.9.0.0/16 via $h2_v4 congctl timely
+	finds 0
+	must ip -n h1 route del 10.9.0.0/16
+	sysctl_h1 ipv4/tcp_congestion_control timely
+}
+
+preset() {
+	sysctl_h1 ipv4/timely/preset paper
+	finds 0 preset
+	sysctl_h1 ipv4/timely/preset target_delay
+	sysctl_h1 ipv4/timely/min_rtt_ns 20000
+	finds 0
+	sysctl_h1 ipv4/timely/loss_free_ppm 77
+	finds 0 preset
+	json '"loss_free_ppm is 77" in all["findings"][0]["evidence"]'
+	sysctl_h1 ipv4/timely/preset target_delay
+}
+
+rto_min() {
+	before=$(in_ns h1 cat /proc/sys/net/ipv4/tcp_rto_min_us)
+	sysctl_h1 ipv4/tcp_rto_min_us 5000
+	finds 4 rto-min
+	sysctl_h1 ipv4/tcp_rto_min_us "$before"
+	must ip -n h1 route add 10.9.0.0/16 via $h2_v4 rto_min 5ms
+	finds 4 rto-min
+	must ip -n h1 route change 10.9.0.0/16 via $h2_v4 rto_min 25ms
+	finds 0
+	must ip -n h1 route del 10.9.0.0/16
+}
+
+clock() {
+	clock_status 64
+	finds 4 clock
+	sysctl_h1 ipv4/timely/min_rtt_ns 20000
+	finds 0
+	sysctl_h1 ipv4/timely/min_rtt_ns auto
+	clock_status 0
+}
+
+# ---- devices ----
+
+device_down() {
+	must ip -n h1 link set eth0 down
+	finds 4 device-down
+	json 'all["findings"][0]["ifname"] == "eth0"'
+	must ip -n h1 link set eth0 up
+	finds 0
+}
+
+# timely_queues NAMESPACE: q0 has four transmit queues, each with a qdisc timely
+timely_queues() {
+	must tc -n "$1" -batch - <<-EOF
+		qdisc replace dev q0 root handle 1: mq
+		qdisc replace dev q0 parent 1:1 timely
+		qdisc replace dev q0 parent 1:2 timely
+		qdisc replace dev q0 parent 1:3 timely
+		qdisc replace dev q0 parent 1:4 timely
+	EOF
+}
+
+queues() {
+	must ip -n h1 link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1
+	must ip -n h1 link set q0 up
+	must tc -n h1 qdisc replace dev q0 root timely
+	finds 4 qdisc-root
+	timely_queues h1
+	finds 0
+	must tc -n h1 qdisc replace dev q0 parent 1:3 fq
+	finds 4 qdisc-mixed
+	json '"3 of 4" in all["findings"][0]["evidence"] and all["findings"][0]["ifname"] == "q0"'
+	must ip -n h1 link del q0
+}
+
+# net.core.default_qdisc can be read in the first namespace only.
+default_qdisc() {
+	where=
+	read -r before </proc/sys/net/core/default_qdisc
+	read -r control </proc/sys/net/ipv4/tcp_congestion_control
+	echo timely >/proc/sys/net/ipv4/tcp_congestion_control
+	must ip link add q0 numtxqueues 4 numrxqueues 4 type veth peer name q1
+	must ip link set q0 up
+	echo timely >/proc/sys/net/core/default_qdisc
+	must tc qdisc replace dev q0 root mq
+	finds 0
+	echo fq >/proc/sys/net/core/default_qdisc
+	finds 0 default-qdisc
+	echo "$before" >/proc/sys/net/core/default_qdisc
+	echo "$control" >/proc/sys/net/ipv4/tcp_congestion_control
+	must ip link del q0
+}
+
+qdisc_unpaced() {
+	must tc -n h1 qdisc replace dev eth0 root pfifo
+	finds 4 qdisc-unpaced
+	must tc -n h1 qdisc replace dev eth0 root fq
+	finds 0
+	# timely below a shaper
+	must tc -n h1 qdisc replace dev eth0 root handle 1: tbf rate 5gbit burst 100k latency 10ms
+	must tc -n h1 qdisc replace dev eth0 parent 1:1 timely
+	finds 0
+	must tc -n h1 qdisc replace dev eth0 root timely
+}
+
+link_rate() {
+	must ip -n h1 link add d0 type dummy
+	must ip -n h1 link set d0 up
+	must tc -n h1 qdisc replace dev d0 root timely
+	finds 4 link-rate
+	sysctl_h1 ipv4/timely/link_rate_kbps 10000000
+	finds 0
+	must ip -n h1 link del d0
+	sysctl_h1 ipv4/timely/link_rate_kbps 1000000
+	finds 4 link-rate-set
+	sysctl_h1 ipv4/timely/link_rate_kbps auto
+	ctl 0 nic set eth0 link-rate 40gbit
+	finds 4 link-rate-set
+	ctl 0 nic set eth0 link-rate auto
+}
+
+timestamps_of_the_nic() {
+	timestamps h1 eth0 none
+	finds 4 timestamps
+	timestamps h1 eth0 all
+	ctl 0 nic set eth0 hardware off
+	finds 4 timestamps
+	ctl 0 nic set eth0 hardware on
+	timestamps h1 eth0 ptp
+	knob h1 eth0 stamp_all 0
+	finds 0 timestamps
+	json '"PTP packets only" in all["findings"][0]["evidence"]'
+	knob h1 eth0 stamp_all 1
+	timestamps h1 eth0 all
+}
+
+settings_of_the_driver() {
+	must in_ns h1 ethtool -C eth0 rx-usecs 50 rx-frames 0
+	finds 4 coalescing
+	must in_ns h1 ethtool -C eth0 rx-usecs 8 rx-frames 0
+	finds 0
+	must in_ns h1 ethtool -K eth0 gro off
+	finds 0 offloads
+	must in_ns h1 ethtool -K eth0 gro on
+}
+
+# Steps of the NIC's clock, each of which the module notices.
+clock_of_the_nic() {
+	echo "echo 5000000 >/sys/class/net/eth0/hwnic/phc_step_ns" >"$work/step"
+	total_kbps=400000
+	plan_flows 3.5 "$h2_v4" 4 >"$work/plan"
+	for step in 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+		echo "$((step / 5)).$((step * 2 % 10)) run $in_h1 sh $work/step"
+	done >>"$work/plan"
+	traffic <"$work/plan"
+	finds 4 nic-clock-steps
+}
+
+# Many checks at once, and the device of the command line only.
+all_at_once() {
+	must ip -n h1 link set eth0 down
+	must ip -n h1 link add d0 type dummy
+	must tc -n h1 qdisc replace dev d0 root timely
+	ctl 4 -j doctor d0
+	json '[(f["check"], f["ifname"]) for f in all["findings"]] == [("device-down", "d0")]'
+	must ip -n h1 link set eth0 up
+	must ip -n h1 link del d0
+}
+
+run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused preset \
+	rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
+	settings_of_the_driver all_at_once clock_of_the_nic remove_all

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Declarations shared by the files of `timelyctl doctor`: what is known about this host, and how
+ * a check reports what it has found.
+ */
+#ifndef TIMELYCTL_DOCTOR_H
+#define TIMELYCTL_DOCTOR_H
+
+#include "timelyctl.h"
+
+enum severity {
+	SEVERITY_ERROR,		/* a part of timely does not work */
+	SEVERITY_WARNING,	/* timely works worse than it could */
+	SEVERITY_NOTE,		/* a choice that may be intended */
+};
+
+/**
+ * struct finding - what a check has found
+ * @check: name of the check
+ * @severity: how bad it is
+ * @ifname: the device; NULL if the finding is not about one
+ * @evidence: what was seen
+ * @remedy: what to do
+ */
+struct finding {
+	const char *check;
+	enum severity severity;
+	const char *ifname;
+	char *evidence;
+	char *remedy;
+};
+
+/* The modules, in the order in which they depend on each other. */
+enum { MODULE_TIMELY, MODULE_TCP, MODULE_SCH, MODULE_ACKER, MODULES };
+extern const char * const module_names[MODULES];
+
+/**
+ * struct device - a device to check
+ * @link: the device
+ * @hw: what its driver reports
+ * @report: what module timely reports; NULL if the module does not know the NIC
+ * @use: whether RTTs end with its hardware timestamps
+ * @nic: it is a NIC, as `timelyctl nic` decides
+ * @root: its root qdisc; NULL for none
+ * @queues: qdiscs that packets wait in: one for each transmit queue under mq, else 1
+ * @timely: how many of @queues are of the kind timely
+ * @paced: how many of @queues are of a kind that paces: timely or fq
+ */
+struct device {
+	const struct link *link;
+	struct hardware hw;
+	const struct report *report;
+	enum use use;
+	bool nic;
+	const struct qdisc *root;
+	unsigned int queues;
+	unsigned int timely;
+	unsigned int paced;
+};
+
+/**
+ * struct routes - what routes set for TCP
+ * @timely: routes with a congestion control of tcp_timely
+ * @rto_min_ms: lowest rto_min of a route, ms; 0 if no route has one
+ */
+struct routes {
+	unsigned int timely;
+	__u32 rto_min_ms;
+};
+
+/**
+ * struct host - what is known about this host and this network namespace
+ * @versions: version of each loaded module; "" if it is not loaded
+ * @control: default congestion control
+ * @preset: preset of tcp_timely; "" if the module is not loaded
+ * @unsynchronised: the kernel does not know that its real-time clock is synchronised
+ * @links: all devices
+ * @qdiscs: all qdiscs
+ * @routes: what routes set
+ * @module: NICs that module timely reports
+ * @device: the devices to check
+ * @devices: number of these
+ * @connections: connections of this network namespace that use timely
+ * @everywhere: connections of all network namespaces; empty without the permission to list them
+ * @rtts: counters of RTTs
+ * @check: name of the check that runs
+ * @ifname: the device that is checked; NULL for none
+ * @findings: what was found
+ * @count: number of findings
+ */
+struct host {
+	char versions[MODULES][32];
+	char control[16];
+	char preset[32];
+	bool unsynchronised;
+	struct links links;
+	struct qdiscs qdiscs;
+	struct routes routes;
+	struct module module;
+	struct device *device;
+	size_t devices;
+	struct connections connections;
+	struct connections everywhere;
+	struct counters rtts;
+	const char *check;
+	const char *ifname;
+	struct finding *findings;
+	size_t count;
+};
+
+/* ---- doctor.c ---- */
+
+/*
+ * found_*() report what the running check has found, as an error, a warning or a note.
+ * remedy_info(), which has to follow, adds what to do.
+ */
+[[gnu::format(printf, 3, 4)]] void found(struct host *host, enum severity severity,
+					 const char *format, ...);
+[[gnu::format(printf, 2, 3)]] void remedy_info(struct host *host, const char *format, ...);
+
+#define found_err(host, ...)	found(host, SEVERITY_ERROR, __VA_ARGS__)
+#define found_warn(host, ...)	found(host, SEVERITY_WARNING, __VA_ARGS__)
+#define found_info(host, ...)	found(host, SEVERITY_NOTE, __VA_ARGS__)
+
+/* ---- doctor_read.c ---- */
+
+/* Reads all of struct host; @ifname is the only device to check, or NULL. */
+void host_read(struct host *host, const struct link *only);
+void host_free(struct host *host);
+bool read_line(const char *path, char *text, size_t size);
+bool read_number(const char *path, __s64 *value);
+bool is_loaded(const struct host *host, int module);
+bool is_used(const struct host *host);
+
+/* ---- doctor_host.c: the host and TCP ---- */
+
+void check_modules_loaded(struct host *host);
+void check_module_signature(struct host *host);
+void check_module_version(struct host *host);
+void check_kernel_version(struct host *host);
+void check_kernel_taint(struct host *host);
+void check_unused(struct host *host);
+void check_preset(struct host *host);
+void check_rto_min(struct host *host);
+void check_clock(struct host *host);
+void check_default_qdisc(struct host *host);
+void check_rejected_rtts(struct host *host);
+
+/* ---- doctor_device.c ---- */
+
+void check_device_down(struct host *host, const struct device *device);
+void check_qdisc_mixed(struct host *host, const struct device *device);
+void check_qdisc_root(struct host *host, const struct device *device);
+void check_qdisc_unpaced(struct host *host, const struct device *device);
+void check_link_rate(struct host *host, const struct device *device);
+void check_link_rate_set(struct host *host, const struct device *device);
+void check_timestamps(struct host *host, const struct device *device);
+void check_nic_clock(struct host *host, const struct device *device);
+void check_nic_clock_steps(struct host *host, const struct device *device);
+void check_coalescing(struct host *host, const struct device *device);
+void check_merged_packets(struct host *host, const struct device *device);
+void check_offloads(struct host *host, const struct device *device);
+
+#endif /* TIMELYCTL_DOCTOR_H */

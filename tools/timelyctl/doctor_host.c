@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checks of `timelyctl doctor` that look at the host: modules, kernel, sysctls, routes and clock.
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/timely_version.h>
+
+#include "doctor.h"
+
+/*
+ * The lowest rto_min that gets no warning, ms: the value that tcp_timely(7) recommends. Receivers
+ * delay ACKs for 40 ms and more, and a much shorter timer expires without a loss.
+ */
+#define LEAST_RTO_MIN_MS 25
+
+/* ACKs that gave an RTT or did not, below which their shares say nothing. */
+#define FEW_ACKS 1000
+
+/* ---- modules ---- */
+
+/*
+ * Whether the kernel loads signed modules only, and by which file that is known; NULL if it loads
+ * others too.
+ */
+static const char *signed_only(void)
+{
+	static const char * const enforce = "/sys/module/module/parameters/sig_enforce";
+	static const char * const lockdown = "/sys/kernel/security/lockdown";
+	char text[64];
+
+	if (read_line(enforce, text, sizeof(text)) && text[0] == 'Y')
+		return enforce;
+	if (read_line(lockdown, text, sizeof(text)) && strchr(text, '[') &&
+	    !strstr(text, "[none]"))
+		return lockdown;
+	return NULL;
+}
+
+static bool has_module(const struct host *host)
+{
+	return is_loaded(host, MODULE_TCP) || is_loaded(host, MODULE_SCH) ||
+	       is_loaded(host, MODULE_ACKER);
+}
+
+void check_modules_loaded(struct host *host)
+{
+	if (has_module(host) || signed_only())
+		return;
+	found_err(host, "none of the modules tcp_timely, sch_timely and timely_acker is loaded");
+	remedy_info(host, "modprobe tcp_timely; modprobe sch_timely");
+}
+
+void check_module_signature(struct host *host)
+{
+	const char *file = signed_only();
+
+	if (has_module(host) || !file)
+		return;
+	found_err(host, "no module is loaded, and the kernel loads signed modules only, see %s",
+		  file);
+	remedy_info(host, "sign the modules with a key that the kernel trusts (mokutil --import), then modprobe tcp_timely");
+}
+
+void check_module_version(struct host *host)
+{
+	for (int i = 0; i < MODULES; i++) {
+		if (!is_loaded(host, i) || strcmp(host->versions[i], TIMELY_VERSION) == 0)
+			continue;
+		found_warn(host, "module %s is loaded in version %s, timelyctl is of version %s",
+			   module_names[i], host->versions[i], TIMELY_VERSION);
+		remedy_info(host, "install modules and timelyctl of the same version; unload all modules and load them again, or reboot");
+		return;
+	}
+}
+
+/* ---- the kernel ---- */
+
+void check_kernel_version(struct host *host)
+{
+	unsigned int major, minor;
+	char release[128];
+
+	if (!read_line("/proc/sys/kernel/osrelease", release, sizeof(release)) ||
+	    sscanf(release, "%u.%u", &major, &minor) != 2)
+		return;
+	if ((major == 6 && (minor == 1 || minor == 12)) || (major == 7 && minor == 3))
+		return;
+	if (major < 6 || (major == 6 && minor < 1)) {
+		found_err(host, "kernels before 6.1 are not supported, this is %s",
+			  release);
+		remedy_info(host, "use kernel 6.1, 6.12 or 7.3");
+		return;
+	}
+	found_info(host, "the modules were tested with the kernels 6.1, 6.12 and 7.3, this is %s",
+		   release);
+	remedy_info(host, "test your load before you rely on the modules, or use one of these kernels");
+}
+
+/* Taints after which the kernel may work wrongly. Out-of-tree modules taint too, without harm. */
+static const struct {
+	unsigned int bit;
+	const char *what;
+} taints[] = {
+	{ 1, "a module was loaded by force" },
+	{ 3, "a module was unloaded by force" },
+	{ 4, "a machine check (hardware error)" },
+	{ 5, "a bad page" },
+	{ 7, "an oops" },
+	{ 9, "a kernel warning" },
+	{ 14, "a CPU that hung (soft lockup)" },
+};
+
+void check_kernel_taint(struct host *host)
+{
+	__s64 taint;
+
+	if (!read_number("/proc/sys/kernel/tainted", &taint))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(taints); i++) {
+		if (!(taint & 1LL << taints[i].bit))
+			continue;
+		found_warn(host, "since it booted, the kernel has recorded %s (/proc/sys/kernel/tainted is %lld)",
+			   taints[i].what, (long long)taint);
+		remedy_info(host, "look for the cause in the kernel's log (dmesg), and reboot");
+		return;
+	}
+}
+
+/* ---- who uses timely ---- */
+
+void check_unused(struct host *host)
+{
+	if (!is_loaded(host, MODULE_TCP) || is_used(host))
+		return;
+	found_warn(host, "nothing uses tcp_timely: net.ipv4.tcp_congestion_control is %s, no route has congctl timely, no connection uses it",
+		   host->control);
+	remedy_info(host, "sysctl -w net.ipv4.tcp_congestion_control=timely, or ip route replace ... congctl timely");
+}
+
+/* ---- settings ---- */
+
+/* Parameters that the manual says to set where the default does not fit. */
+static bool is_local(const char *name)
+{
+	return strcmp(name, "min_rtt_ns") == 0 || strcmp(name, "link_rate_kbps") == 0 ||
+	       strcmp(name, "preset") == 0;
+}
+
+/*
+ * Find a parameter whose value in this network namespace is not the one that the module was loaded
+ * with. Writes "NAME is VALUE, was VALUE" to @text and returns true if there is one.
+ */
+static bool changed_parameter(char *text, size_t size)
+{
+	DIR *dir = opendir("/proc/sys/net/ipv4/timely");
+	struct dirent *entry;
+	bool is_changed = false;
+
+	while (dir && !is_changed && (entry = readdir(dir))) {
+		const char *name = entry->d_name;
+		char path[512], now[32], loaded[32];
+
+		snprintf(path, sizeof(path), "/proc/sys/net/ipv4/timely/%s", name);
+		if (is_local(name) || !read_line(path, now, sizeof(now)))
+			continue;
+		snprintf(path, sizeof(path), "/sys/module/tcp_timely/parameters/%s", name);
+		is_changed = read_line(path, loaded, sizeof(loaded)) && strcmp(now, loaded) != 0;
+		snprintf(text, size, "%s is %s, was %s", plain(name), now, loaded);
+	}
+	if (dir)
+		closedir(dir);
+	return is_changed;
+}
+
+void check_preset(struct host *host)
+{
+	char text[256];
+
+	if (!host->preset[0] || strcmp(host->preset, "target_delay") == 0)
+		return;
+	if (strcmp(host->preset, "custom") != 0)
+		snprintf(text, sizeof(text), "preset is %s", host->preset);
+	else if (!changed_parameter(text, sizeof(text)))
+		return;
+	found_info(host, "the parameters are not the default ones: net.ipv4.timely.%s",
+		   text);
+	remedy_info(host, "if this is not intended: sysctl -w net.ipv4.timely.preset=target_delay");
+}
+
+void check_rto_min(struct host *host)
+{
+	__s64 least_us;
+
+	if (!is_used(host))
+		return;
+	if (read_number("/proc/sys/net/ipv4/tcp_rto_min_us", &least_us) &&
+	    least_us < 1000 * LEAST_RTO_MIN_MS) {
+		found_warn(host, "net.ipv4.tcp_rto_min_us is %lld: receivers delay ACKs for longer, so TCP repeats packets that were not lost",
+			   (long long)least_us);
+		remedy_info(host, "sysctl -w net.ipv4.tcp_rto_min_us=%u", 1000 * LEAST_RTO_MIN_MS);
+	} else if (host->routes.rto_min_ms && host->routes.rto_min_ms < LEAST_RTO_MIN_MS) {
+		found_warn(host, "a route has rto_min %u ms: receivers delay ACKs for longer, so TCP repeats packets that were not lost",
+			   host->routes.rto_min_ms);
+		remedy_info(host, "ip route show | grep rto_min shows the route; replace it with rto_min %ums",
+			    LEAST_RTO_MIN_MS);
+	}
+}
+
+/* Base-RTT probes of hosts coincide if their real-time clocks agree. */
+void check_clock(struct host *host)
+{
+	char base_rtt[32];
+
+	if (!host->unsynchronised || !is_used(host) ||
+	    !read_line("/proc/sys/net/ipv4/timely/min_rtt_ns", base_rtt, sizeof(base_rtt)) ||
+	    strcmp(base_rtt, "auto") != 0)
+		return;
+	found_warn(host, "no program keeps the real-time clock synchronised, but base RTTs are measured at times that all hosts must agree on to 0.5 ms");
+	remedy_info(host, "run chrony or a PTP program on all hosts, and look at chronyc tracking; or give the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
+}
+
+/* Queues get the default qdisc whenever mq is set up, or their number changes. */
+void check_default_qdisc(struct host *host)
+{
+	char kind[32];
+
+	if (!read_line("/proc/sys/net/core/default_qdisc", kind, sizeof(kind)) ||
+	    strcmp(kind, "timely") == 0)
+		return;
+	for (size_t i = 0; i < host->devices; i++) {
+		const struct device *device = &host->device[i];
+
+		if (!device->timely || device->queues < 2)
+			continue;
+		found_info(host, "queues of %s have the qdisc timely, but new ones will have %s (net.core.default_qdisc)",
+			   plain(device->link->name), kind);
+		remedy_info(host, "sysctl -w net.core.default_qdisc=timely, if timely needs no options");
+		return;
+	}
+}
+
+/* ---- RTTs ---- */
+
+/* ACKs of a kind that is not a part of normal operation. */
+static const char * const bad_counters[] = { "doubtful", "negative", "too_long" };
+static const char * const good_counters[] = { "hardware", "driver", "tcp" };
+
+void check_rejected_rtts(struct host *host)
+{
+	__u64 good = 0, bad = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad_counters); i++) {
+		bad += counter_value(&host->rtts, bad_counters[i]);
+		good += counter_value(&host->rtts, good_counters[i]);
+	}
+	if (good + bad < FEW_ACKS || bad < good / 10)
+		return;
+	found_warn(host, "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted",
+		   (unsigned long long)bad, (unsigned long long)good);
+	remedy_info(host, "timelyctl rtt shows the reasons; compare with timelyctl nic set IFACE hardware off");
+}

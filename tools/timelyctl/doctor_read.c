@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reads what the checks of `timelyctl doctor` look at: files of /proc and /sys, devices, qdiscs,
+ * routes, and what the modules report. What cannot be read is itself a finding, "incomplete".
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
+
+#include <linux/timely.h>
+
+#include "doctor.h"
+
+const char * const module_names[MODULES] = {
+	[MODULE_TIMELY] = "timely",
+	[MODULE_TCP] = "tcp_timely",
+	[MODULE_SCH] = "sch_timely",
+	[MODULE_ACKER] = "timely_acker",
+};
+
+/* ---- files ---- */
+
+/*
+ * Read the first line of a file, at most @size - 1 bytes, without bytes that are not printable
+ * ASCII. Returns false and writes "" if the file cannot be read.
+ */
+bool read_line(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t bytes = fd < 0 ? -1 : read(fd, text, size - 1);
+
+	if (fd >= 0)
+		close(fd);
+	text[bytes < 0 ? 0 : bytes] = 0;
+	text[strcspn(text, "\n")] = 0;
+	for (char *at = text; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	return bytes >= 0;
+}
+
+/* Read a file that has a number only. */
+bool read_number(const char *path, __s64 *value)
+{
+	char text[32];
+
+	return read_line(path, text, sizeof(text)) &&
+	       parse_number(text, INT64_MIN, INT64_MAX, value);
+}
+
+static void read_files(struct host *host)
+{
+	char path[64];
+
+	for (int i = 0; i < MODULES; i++) {
+		snprintf(path, sizeof(path), "/sys/module/%s/version", module_names[i]);
+		read_line(path, host->versions[i], sizeof(host->versions[i]));
+	}
+	read_line("/proc/sys/net/ipv4/tcp_congestion_control", host->control,
+		  sizeof(host->control));
+	read_line("/proc/sys/net/ipv4/timely/preset", host->preset, sizeof(host->preset));
+}
+
+bool is_loaded(const struct host *host, int module)
+{
+	return host->versions[module][0];
+}
+
+static bool is_timely(const char *control)
+{
+	return strncmp(control, "timely", strlen("timely")) == 0;
+}
+
+/* Whether new connections of this network namespace use timely, or any connection does. */
+bool is_used(const struct host *host)
+{
+	return is_timely(host->control) || host->routes.timely || host->connections.count ||
+	       host->everywhere.count;
+}
+
+/* ---- routes ---- */
+
+static void read_metrics(struct routes *routes, const struct nlattr *nest)
+{
+	const struct nlattr *attr;
+	char control[16];
+
+	mnl_attr_for_each_nested(attr, nest) {
+		__u32 value = attr_unsigned(attr);
+
+		if (mnl_attr_get_type(attr) == RTAX_CC_ALGO) {
+			attr_text(control, sizeof(control), attr);
+			routes->timely += is_timely(control);
+		} else if (mnl_attr_get_type(attr) == RTAX_RTO_MIN && value) {
+			if (!routes->rto_min_ms || value < routes->rto_min_ms)
+				routes->rto_min_ms = value;
+		}
+	}
+}
+
+static void add_route(const struct nlmsghdr *message, void *data)
+{
+	const struct nlattr *attr;
+	struct routes *routes = data;
+
+	if (!message) {
+		memset(routes, 0, sizeof(*routes));
+		return;
+	}
+	if (message->nlmsg_type != RTM_NEWROUTE)
+		return;
+	mnl_attr_for_each(attr, message, sizeof(struct rtmsg))
+		if (mnl_attr_get_type(attr) == RTA_METRICS)
+			read_metrics(routes, attr);
+}
+
+static int routes_get(struct routes *routes)
+{
+	char buffer[256] = { 0 };
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+	struct talk talk;
+	int err;
+
+	request->nlmsg_type = RTM_GETROUTE;
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	mnl_nlmsg_put_extra_header(request, sizeof(struct rtmsg));
+
+	err = talk_open(&talk, NETLINK_ROUTE);
+	if (err)
+		return err;
+	err = talk_ask(&talk, request, add_route, routes);
+	talk_close(&talk);
+	return err;
+}
+
+/* ---- devices ---- */
+
+/* Whether packets wait in the qdisc: it is the root, or below mq the qdisc of a queue. */
+static bool is_queue(const struct qdisc *qdisc, const struct qdisc *root)
+{
+	if (strcmp(root->kind, "mq") != 0)
+		return qdisc == root;
+	return qdisc != root && qdisc->ifindex == root->ifindex &&
+	       TC_H_MAJ(qdisc->parent) == root->handle;
+}
+
+/* Count the qdiscs that packets of the device wait in, by kind. */
+static void read_queues(const struct host *host, struct device *device)
+{
+	const struct qdisc *root = NULL;
+
+	for (size_t i = 0; i < host->qdiscs.count; i++)
+		if (host->qdiscs.qdisc[i].ifindex == device->link->ifindex &&
+		    host->qdiscs.qdisc[i].parent == TC_H_ROOT)
+			root = &host->qdiscs.qdisc[i];
+	if (!root)
+		return;
+	device->root = root;
+	for (size_t i = 0; i < host->qdiscs.count; i++) {
+		const struct qdisc *qdisc = &host->qdiscs.qdisc[i];
+		bool timely = strcmp(qdisc->kind, "timely") == 0;
+
+		if (!is_queue(qdisc, root))
+			continue;
+		device->queues++;
+		device->timely += timely;
+		device->paced += timely || strcmp(qdisc->kind, "fq") == 0;
+	}
+}
+
+/* Without @only, NICs and devices with the qdisc timely are checked. */
+static void add_device(struct host *host, int fd, const struct link *link, const struct link *only)
+{
+	struct device *device;
+
+	if (only && link != only)
+		return;
+	device = reallocarray(host->device, host->devices + 1, sizeof(*device));
+	if (!device)
+		out_of_memory();
+	host->device = device;
+	device += host->devices;
+	memset(device, 0, sizeof(*device));
+	device->link = link;
+	device->report = nic_report(&host->module, link);
+	hardware_get(fd, link->name, &device->hw);
+	device->use = nic_use(link, &device->hw, device->report, &host->module);
+	device->nic = is_nic(link, &device->hw);
+	read_queues(host, device);
+	if (only || device->timely || (device->nic && link->up))
+		host->devices++;
+}
+
+static int read_devices(struct host *host, const struct link *only)
+{
+	int fd = hardware_open();
+
+	if (fd < 0)
+		return fd;
+	for (size_t i = 0; i < host->links.count; i++)
+		add_device(host, fd, &host->links.link[i], only);
+	close(fd);
+	return 0;
+}
+
+/* ---- everything ---- */
+
+/* Report that something could not be read, so that checks are left out. */
+static void incomplete(struct host *host, const char *what, int err)
+{
+	host->check = "incomplete";
+	if (err == -EPERM || err == -EACCES) {
+		found_info(host, "%s cannot be read without CAP_NET_ADMIN, so some checks are left out",
+			   what);
+		remedy_info(host, "sudo timelyctl doctor");
+	} else if (err == -EOPNOTSUPP) {
+		found_warn(host, "the module timely that is loaded does not report %s: it is older than timelyctl",
+			   what);
+		remedy_info(host, "unload the modules, then load those that were installed with timelyctl");
+	} else if (err) {
+		found_err(host, "%s cannot be read: %s", what, error_text(err));
+		remedy_info(host, "repeat the command; look at the kernel's log (dmesg)");
+	}
+}
+
+static void read_modules(struct host *host)
+{
+	struct family family;
+	int err = family_open(&family, TIMELY_GENL_NAME);
+
+	if (!err && family.id) {
+		incomplete(host, "connections",
+			   connections_get(&family, false, &host->connections));
+		/* Only root on the host may list those of all network namespaces. */
+		if (connections_get(&family, true, &host->everywhere))
+			connections_get(&family, false, &host->everywhere);
+		incomplete(host, "counters of RTTs", family_counters(&family, &host->rtts));
+	}
+	incomplete(host, "module timely", err);
+	family_close(&family);
+}
+
+void host_read(struct host *host, const struct link *only)
+{
+	struct timex clock = {};
+
+	read_files(host);
+	host->unsynchronised = adjtimex(&clock) >= 0 && clock.status & STA_UNSYNC;
+	incomplete(host, "qdiscs", qdiscs_get(&host->qdiscs, NULL));
+	incomplete(host, "routes", routes_get(&host->routes));
+	ask_module(&host->module);
+	read_modules(host);
+	incomplete(host, "devices", read_devices(host, only));
+}
+
+void host_free(struct host *host)
+{
+	free(host->qdiscs.qdisc);
+	free(host->module.reports.report);
+	free(host->device);
+	free(host->rtts.counter);
+	connections_free(&host->connections);
+	connections_free(&host->everywhere);
+}
