@@ -57,6 +57,7 @@ jobs="
 	check	build-7.3
 	check	build-6.1
 	check	kunit-debug
+	check	packages
 	check	install
 	fast	kunit
 	fast	style-c
@@ -130,7 +131,8 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run packaging/timely-switch tools/tc/completion/tc-timely \
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run packaging/timely-switch packaging/debian/header_postinst \
+		packaging/debian/*.postinst packaging/debian/*.prerm tools/tc/completion/tc-timely \
 		tools/timelyctl/completion/timelyctl
 }
 
@@ -154,7 +156,7 @@ spelling() {
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' tools/tc/completion tools/timelyctl/completion); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done
@@ -322,6 +324,7 @@ run_job() {
 	build-*)		build_debian "${job#build-}" ;;
 	vm-*)			tools/lab/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
+	packages)		tools/setup.sh debhelper dh-dkms lintian man-db systemd && packaging/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	library)		library ;;

@@ -137,11 +137,11 @@ reports_sockets() {
 
 # Between away and back nothing uses the modules, so that they can be unloaded.
 away_and_back() {
-	run 0 away
+	run 0 unload
 	settings >"$work/between"
 	! grep -e '"kind":"timely' -e congctl.*timely -e 'control:timely' "$work/between" || fail "still in use"
 	for module in sch_timely tcp_timely timely; do
-		must rmmod $module
+		! is_loaded $module || fail "$module is loaded"
 	done
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 bytes=1000000 verify=1

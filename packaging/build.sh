@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the packages timely-dkms and timely-tools in build/packages:
+#
+#	build.sh deb
+#
+# The same sources give identical packages. They carry the time SOURCE_DATE_EPOCH, in seconds since 1970; by
+# default that of the commit or, without git, that of CHANGELOG.md, which git archive sets to the same time.
+#
+# Environment:
+#	TIMELY_MAINTAINER="NAME <ADDRESS>"	the packages' maintainer
+#	TIMELY_PACKAGES=DIR			put the packages there
+
+set -eu
+umask 022
+export LC_ALL=C TZ=UTC
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+out=${TIMELY_PACKAGES:-$top/build/packages}
+version=$(sed -n 's/^#define TIMELY_VERSION "\(.*\)"$/\1/p' "$top/include/uapi/linux/timely_version.h")
+maintainer=${TIMELY_MAINTAINER:-TIMELY for Linux <timely@invalid.invalid>}
+
+say() { echo "packages: $*" >&2; }
+die() { say "$*"; exit 1; }
+
+# needs PROGRAM PACKAGE: is the program installed?
+needs() { command -v "$1" >/dev/null || die "needs $1: install the package $2"; }
+
+case ${1-} in
+deb)	needs dh debhelper
+	needs dh_dkms dh-dkms
+	needs dpkg-buildpackage dpkg-dev ;;
+*)	echo "usage: build.sh deb" >&2
+	exit 2 ;;
+esac
+make -s -C "$top" tools-dependencies
+[ -n "$version" ] || die "there is no version in include/uapi/linux/timely_version.h"
+[ -n "${SOURCE_DATE_EPOCH-}" ] ||
+	SOURCE_DATE_EPOCH=$({ [ -e "$top/.git" ] && git -C "$top" log -1 --format=%ct; } ||
+		stat -c %Y "$top/CHANGELOG.md")
+export SOURCE_DATE_EPOCH
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' HUP INT TERM
+
+# Copy the sources of modules, tools and manuals, without what a build leaves beside them.
+source=$tmp/timely-$version
+mkdir -p "$source" "$out"
+cd "$top"
+find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/tc tools/timelyctl -type f \
+	! -name '*.o' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.d' ! -name '*~' |
+	LC_ALL=C sort | tar -cf - -T - | tar -C "$source" -xf -
+
+deb() {
+	cp -r packaging/debian "$source"
+	sed -i "s/^Maintainer: .*/Maintainer: $maintainer/" "$source/debian/control"
+	cat >"$source/debian/changelog" <<-CHANGELOG
+		timely ($version) unstable; urgency=medium
+
+		  * New release.
+
+		 -- $maintainer  $(date -R -d "@$SOURCE_DATE_EPOCH")
+	CHANGELOG
+	(cd "$source" && dpkg-buildpackage -b -us -uc >"$tmp/log" 2>&1) || {
+		tail -n 30 "$tmp/log" >&2
+		die "dpkg-buildpackage failed, see above"
+	}
+	mv "$tmp"/*.deb "$tmp"/*.changes "$tmp"/*.buildinfo "$out"
+}
+
+"$1"
+say "the packages are in $out"

@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Build the packages twice and compare them, check them by lintian, and install, upgrade and purge the
+# Debian packages with DKMS and Debian's kernels 6.12 and 6.1. That happens in an overlay over this machine's
+# root directory, so that the machine does not change. Prints TAP. Needs root.
+
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(dirname "$here")
+kinds="deb"
+
+fail() {
+	echo "$@" | sed 's/^/# /'
+	exit 1
+}
+
+# cases FUNCTION...: each runs in a subshell, which ends at the first failure
+cases() {
+	failed=0
+	for case; do
+		if ("$case"); then
+			echo "ok - $case"
+		else
+			echo "not ok - $case"
+			failed=1
+		fi
+	done
+	return $failed
+}
+
+# ---- packages ----
+
+# The files that git archive would write, with changes that are not committed.
+archive() {
+	git -C "$top" ls-files -co --exclude-standard |
+		tar -C "$top" --mtime="@$(git -C "$top" log -1 --format=%ct)" -cf - -T -
+}
+
+# The second build is from a tarball without git, in another directory, language, time zone and with another umask.
+same_bytes() {
+	mkdir "$work/some where"
+	archive | tar -C "$work/some where" -xf - || fail "no copy"
+	for kind in $kinds; do
+		TIMELY_PACKAGES=$work/packages "$here/build.sh" "$kind" || fail "build.sh $kind"
+		(umask 077 && LANG=C.UTF-8 TZ=Asia/Tokyo TIMELY_PACKAGES=$work/again \
+			"$work/some where/packaging/build.sh" "$kind") || fail "build.sh $kind, again"
+	done
+	for file in "$work"/packages/*.deb "$work"/packages/*.rpm; do
+		[ ! -e "$file" ] || cmp "$file" "$work/again/${file##*/}" || fail "differs: $file"
+	done
+	[ -e "$work/packages/timely-dkms_${version}_all.deb" ] || fail "no package"
+}
+
+lintian_is_clean() {
+	lintian --allow-root --fail-on error,warning "$work"/packages/*.changes || fail "see above"
+}
+
+# Packages of a newer version, for the upgrade.
+newer_version() {
+	sed -i "s/\"$version\"/\"$version.1\"/" "$work/some where/include/uapi/linux/timely_version.h"
+	TIMELY_PACKAGES=$work/newer "$work/some where/packaging/build.sh" deb || fail "build.sh"
+}
+
+# ---- in the overlay ----
+
+apt() { DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@" >log 2>&1 || fail "$(cat log)"; }
+
+# kernel RELEASE HEADERS: make DKMS see a kernel
+kernel() {
+	mkdir -p "/lib/modules/$1"
+	ln -s "$2" "/lib/modules/$1/build"
+}
+
+# Do what the packages of kernels do. If this fails, the installation of the kernel fails.
+kernel_is_installed() {
+	run-parts --exit-on-error --arg="$1" /etc/kernel/header_postinst.d >log 2>&1 || fail "$(cat log)"
+}
+
+# has_modules RELEASE NUMBER
+has_modules() {
+	number=$(find "/lib/modules/$1" -path '*/updates/dkms/*timely*.ko*' | wc -l)
+	[ "$number" -eq "$2" ] || fail "$number modules for $1, expected $2: $(cat log)"
+}
+
+installation() {
+	kernel "$kernel" "$headers"
+	apt install "$work"/packages/timely-dkms_*.deb "$work"/packages/timely-tools_*.deb
+	has_modules "$kernel" 4
+	# The running kernel is none of Debian's.
+	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
+	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version" ] || fail "version of tcp_timely"
+	modinfo -k "$kernel" tcp_timely | grep '^signer: .*DKMS' || fail "tcp_timely is not signed"
+	timelyctl --version | grep -F "$version" || fail "version of timelyctl"
+	unshare -n tc qdisc add dev lo root timely help 2>&1 | grep ack_first || fail "tc has no qdisc timely"
+	man -w timely-switch timelyctl tc-timely || fail "no manuals"
+	# shellcheck disable=SC2016 # for bash
+	bash -c '. /etc/bash_completion.d/tc-timely; [[ " $QDISC_KIND " == *" timely "* ]]' || fail "no completion"
+	[ -e /etc/systemd/system/multi-user.target.wants/timely-check.service ] || fail "unit not enabled"
+	systemd-analyze verify timely-check.service || fail "wrong unit"
+}
+
+kernel_upgrade() {
+	kernel "$kernel2" "$headers2"
+	kernel_is_installed "$kernel2"
+	has_modules "$kernel2" 4
+	! grep 'no modules' log || fail "wrong report: $(cat log)"
+	rm -r "/lib/modules/$kernel2"
+}
+
+unsupported_kernel() {
+	kernel 5.10.0-1-amd64 "$headers"
+	kernel_is_installed 5.10.0-1-amd64
+	has_modules 5.10.0-1-amd64 0
+	grep "no modules of TIMELY for the kernel 5.10.0-1-amd64" log || fail "not reported: $(cat log)"
+	dkms build timely/"$version" -k 5.10.0-1-amd64 >log 2>&1
+	grep BUILD_EXCLUSIVE log || fail "$(cat log)"
+	rm -r /lib/modules/5.10.0-1-amd64
+}
+
+upgrade() {
+	apt install "$work"/newer/timely-dkms_*.deb "$work"/newer/timely-tools_*.deb
+	has_modules "$kernel" 4
+	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version.1" ] || fail "not upgraded: $(cat log)"
+	[ ! -e "/usr/src/timely-$version" ] || fail "the old sources are left"
+}
+
+purge() {
+	apt purge timely-dkms timely-tools
+	has_modules "$kernel" 0
+	left=$(find /etc /lib/modules /run /usr /var -xdev -name '*timely*' -newer "$work/started")
+	[ -z "$left" ] || fail "left: $left"
+}
+
+if [ "${1-}" = --in-overlay ]; then
+	cd /root || exit 1
+	cases installation kernel_upgrade unsupported_kernel upgrade purge
+	exit
+fi
+
+# ---- outside of it ----
+
+in_overlay() {
+	mount -t tmpfs tmpfs "$work/overlay" && cd "$work/overlay" && mkdir upper work root || return 1
+	mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root || return 1
+	mount -t proc proc root/proc && mount --rbind /dev root/dev && mount --rbind /sys root/sys || return 1
+	# Installed packages start no services.
+	printf '#!/bin/sh\nexit 101\n' >root/usr/sbin/policy-rc.d
+	chmod +x root/usr/sbin/policy-rc.d
+	chroot root "$here/test.sh" --in-overlay
+}
+
+if [ "${1-}" = --overlay ]; then
+	in_overlay
+	exit
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' HUP INT TERM
+version=$(sed -n 's/.* TIMELY_VERSION "\(.*\)"/\1/p' "$top/include/uapi/linux/timely_version.h")
+headers=$("$top/tools/lab/debian/headers.sh" 6.12) && headers2=$("$top/tools/lab/debian/headers.sh" 6.1) || exit 1
+kernel=${headers##*/linux-headers-}
+kernel2=${headers2##*/linux-headers-}
+export work version headers headers2 kernel kernel2
+
+cases same_bytes lintian_is_clean newer_version || exit 1
+mkdir "$work/overlay"
+touch "$work/started"
+unshare -m "$here/test.sh" --overlay
