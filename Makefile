@@ -55,7 +55,7 @@ uninstall: kdir
 	$(MAKE) -C tools/timelyctl uninstall
 	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
 
-deb:
+deb rpm:
 	@packaging/build.sh $@
 
 kdir:
@@ -130,7 +130,7 @@ help:
 	@echo '  install-tools    the plugin for tc, timelyctl, timely-switch, completions, man pages;'
 	@echo '                   PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
 	@echo '  uninstall        remove what install with the same variables has installed'
-	@echo '  deb              Debian packages for DKMS and of the tools, in build/packages'
+	@echo '  deb, rpm         packages for DKMS and of the tools, in build/packages'
 	@echo '  clean            remove the built modules'
 	@echo ''
 	@echo 'Demonstration (on Debian 12; installs the packages that it needs):'
@@ -165,5 +165,5 @@ help:
 	@echo '  distclean        clean, and remove build/'
 	@echo 'Test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install tools tools-dependencies install install-modules install-tools uninstall deb clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
+.PHONY: all modules modules_install tools tools-dependencies install install-modules install-tools uninstall deb rpm clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
 	docs docs-check distclean help

@@ -3,7 +3,7 @@
 #
 # Build the packages timely-dkms and timely-tools in build/packages:
 #
-#	build.sh deb
+#	build.sh deb|rpm
 #
 # The same sources give identical packages. They carry the time SOURCE_DATE_EPOCH, in seconds since 1970; by
 # default that of the commit or, without git, that of CHANGELOG.md, which git archive sets to the same time.
@@ -31,7 +31,8 @@ case ${1-} in
 deb)	needs dh debhelper
 	needs dh_dkms dh-dkms
 	needs dpkg-buildpackage dpkg-dev ;;
-*)	echo "usage: build.sh deb" >&2
+rpm)	needs rpmbuild "rpm (Debian) or rpm-build" ;;
+*)	echo "usage: build.sh deb|rpm" >&2
 	exit 2 ;;
 esac
 make -s -C "$top" tools-dependencies
@@ -69,6 +70,27 @@ deb() {
 		die "dpkg-buildpackage failed, see above"
 	}
 	mv "$tmp"/*.deb "$tmp"/*.changes "$tmp"/*.buildinfo "$out"
+}
+
+rpm() {
+	tar -C "$tmp" --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
+		-cf "$tmp/timely-$version.tar" "timely-$version"
+	{
+		cat packaging/timely.spec
+		printf '\n%%changelog\n* %s %s - %s-1\n- New release.\n' \
+			"$(date -d "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')" "$maintainer" "$version"
+	} >"$tmp/timely.spec"
+	# Debian has other names for the packages that the build needs; this script has looked for the programs.
+	nodeps=
+	[ ! -e /etc/debian_version ] || nodeps=--nodeps
+	rpmbuild -bb $nodeps --define "_topdir $tmp/rpm" \
+		--define "_sourcedir $tmp" --define "timely_version $version" --define "packager $maintainer" \
+		--define "_buildhost localhost" --define "use_source_date_epoch_as_buildtime 1" \
+		--define "clamp_mtime_to_source_date_epoch 1" "$tmp/timely.spec" >"$tmp/log" 2>&1 || {
+		tail -n 30 "$tmp/log" >&2
+		die "rpmbuild failed, see above"
+	}
+	mv "$tmp"/rpm/RPMS/*/*.rpm "$out"
 }
 
 "$1"

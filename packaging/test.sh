@@ -1,15 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build the packages twice and compare them, check them by lintian, and install, upgrade and purge the
-# Debian packages with DKMS and Debian's kernels 6.12 and 6.1. That happens in an overlay over this machine's
+# Build the packages twice and compare them, check them by lintian and rpmlint, and install, upgrade and purge the
+# Debian packages with DKMS and Debian's kernels 6.12 and 6.1; install and remove the RPM packages. That happens in an overlay over this machine's
 # root directory, so that the machine does not change. Prints TAP. Needs root.
 
 set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(dirname "$here")
-kinds="deb"
 
 fail() {
 	echo "$@" | sed 's/^/# /'
@@ -42,19 +41,22 @@ archive() {
 same_bytes() {
 	mkdir "$work/some where"
 	archive | tar -C "$work/some where" -xf - || fail "no copy"
-	for kind in $kinds; do
+	for kind in deb rpm; do
 		TIMELY_PACKAGES=$work/packages "$here/build.sh" "$kind" || fail "build.sh $kind"
 		(umask 077 && LANG=C.UTF-8 TZ=Asia/Tokyo TIMELY_PACKAGES=$work/again \
 			"$work/some where/packaging/build.sh" "$kind") || fail "build.sh $kind, again"
 	done
 	for file in "$work"/packages/*.deb "$work"/packages/*.rpm; do
-		[ ! -e "$file" ] || cmp "$file" "$work/again/${file##*/}" || fail "differs: $file"
+		cmp "$file" "$work/again/${file##*/}" || fail "differs: $file"
 	done
-	[ -e "$work/packages/timely-dkms_${version}_all.deb" ] || fail "no package"
 }
 
 lintian_is_clean() {
 	lintian --allow-root --fail-on error,warning "$work"/packages/*.changes || fail "see above"
+}
+
+rpmlint_is_clean() {
+	rpmlint --strict -c "$here/rpmlint.toml" "$work"/packages/*.rpm || fail "see above"
 }
 
 # Packages of a newer version, for the upgrade.
@@ -129,13 +131,27 @@ upgrade() {
 purge() {
 	apt purge timely-dkms timely-tools
 	has_modules "$kernel" 0
+	nothing_is_left
+}
+
+nothing_is_left() {
 	left=$(find /etc /lib/modules /run /usr /var -xdev -name '*timely*' -newer "$work/started")
 	[ -z "$left" ] || fail "left: $left"
 }
 
+# This machine has no RPM packages that the project's could depend on. The running kernel has no headers.
+rpm_packages() {
+	rpm --dbpath /root/rpm -i --nodeps "$work"/packages/*.rpm >log 2>&1 || fail "$(cat log)"
+	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
+	dkms status | grep "^timely/$version: added" || fail "unknown to DKMS: $(cat log)"
+	rpm --dbpath /root/rpm -e --nodeps timely-dkms timely-tools >log 2>&1 || fail "$(cat log)"
+	[ -z "$(dkms status)" ] || fail "DKMS still knows: $(dkms status)"
+	nothing_is_left
+}
+
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
-	cases installation kernel_upgrade unsupported_kernel upgrade purge
+	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_packages
 	exit
 fi
 
@@ -165,7 +181,7 @@ kernel=${headers##*/linux-headers-}
 kernel2=${headers2##*/linux-headers-}
 export work version headers headers2 kernel kernel2
 
-cases same_bytes lintian_is_clean newer_version || exit 1
+cases same_bytes lintian_is_clean rpmlint_is_clean newer_version || exit 1
 mkdir "$work/overlay"
 touch "$work/started"
 unshare -m "$here/test.sh" --overlay

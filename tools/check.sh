@@ -156,7 +156,7 @@ spelling() {
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/timely.spec packaging/rpmlint.toml packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done
@@ -324,7 +324,7 @@ run_job() {
 	build-*)		build_debian "${job#build-}" ;;
 	vm-*)			tools/lab/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
-	packages)		tools/setup.sh debhelper dh-dkms lintian man-db systemd && packaging/test.sh ;;
+	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd && packaging/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	library)		library ;;
