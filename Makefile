@@ -78,10 +78,8 @@ tools-dependencies:
 setup:
 	@tools/setup.sh
 
-demo: setup
-	@rm -rf $(DEMO)
-	@tools/lab/lab run table1 --out $(DEMO)
-	@tools/lab/lab report $(DEMO)
+demo:
+	@tools/lab/demo.sh $(DEMO)
 
 check check-fast check-full:
 	@tools/check.sh $(@:check-%=%) $(CHECKS)
@@ -134,8 +132,8 @@ help:
 	@echo '  clean            remove the built modules'
 	@echo ''
 	@echo 'Demonstration (on Debian 12; installs the packages that it needs):'
-	@echo '  demo             timely beside cubic, bbr, dctcp, vegas, nv and cdg: table and plots in'
-	@echo '                   $(DEMO)'
+	@echo '  demo             timely beside cubic, dctcp, bbr, vegas, nv and cdg: a page with table and'
+	@echo '                   charts, $(DEMO)/index.html'
 	@echo ''
 	@echo 'Test a change:'
 	@echo '  lint             style of C, shell and Python, kernel-doc, spelling, licences'

@@ -70,6 +70,7 @@ jobs="
 	full	build-i386
 	full	build-s390x
 	full	build-rt
+	full	demo-page
 	full	soak-cfi
 	full	soak-kcsan
 	full	soak-rt
@@ -299,6 +300,16 @@ library() {
 		make -s -C "$logs/library" CFLAGS='-O2 -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter -Werror'
 }
 
+# Run the demonstration with short cells, and look at its page in a browser.
+demo_page() {
+	rm -rf "$logs/demo"
+	tools/setup.sh chromium &&
+		tools/lab/demo.sh "$logs/demo" --jobs 1 --seeds 1 --set run.warmup_ms=100 \
+			--set run.measure_ms=100 &&
+		PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 tools/lab/tests/page_in_browser.py \
+			"$logs/demo/index.html"
+}
+
 run_job() {
 	job=$1
 	case $job in
@@ -327,6 +338,7 @@ run_job() {
 	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd && packaging/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
+	demo-page)		demo_page ;;
 	library)		library ;;
 	cycles)			tools/cycles.py "$(tools/lab/modules.sh base)" ;;
 	fuzz)			make -s -C kunit/user check ;;

@@ -83,7 +83,7 @@ def queue_chart(run: Run, lines: Sequence[chart.Series]) -> str:
         f"measurement starts at {run.scenario['run']['warmup_ms']:g} ms. On average over the "
         f"measurement packets wait {ranking(run, 'queue_us.avg', 'us')} (medians over the seeds). "
         "timely sends less for 1 ms of each 67 ms, so that queues drain and the RTT without queues "
-        "can be measured: these are the dips.")
+        "can be measured: these are dips in its line.")
 
 
 def request_chart(lines: Sequence[chart.Series]) -> str:

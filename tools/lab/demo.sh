@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Run timely and other congestion controls in the testbed, and write a page that shows the results
+# as they arrive:
+#
+#	demo.sh DIR [OPTION]...		options of lab run, for example --jobs 1
+#
+# The page is DIR/index.html, the results are beside it.
+
+set -eu
+
+top=$(cd "$(dirname "$0")/../.." && pwd)
+[ $# -gt 0 ] || { echo "usage: demo.sh DIR [OPTION]..." >&2; exit 2; }
+out=$1
+shift
+lab=$top/tools/lab/lab
+page=$out/index.html
+
+"$top/tools/setup.sh"
+failed=
+"$lab" run demo "$@" --out "$out/demo" --page "$page" || failed=1
+[ ! -e "$out/demo/summary.json" ] ||
+	"$lab" run demo-cubic "$@" --out "$out/demo-cubic" --page "$page" --beside "$out/demo" || failed=1
+[ ! -e "$page" ] || echo "The page with the results is $page: open it in a browser."
+[ -z "$failed" ]
