@@ -59,6 +59,7 @@ jobs="
 	check	kunit-debug
 	check	packages
 	check	install
+	check	examples
 	fast	kunit
 	fast	style-c
 	fast	fuzz
@@ -335,7 +336,9 @@ run_job() {
 	build-*)		build_debian "${job#build-}" ;;
 	vm-*)			tools/lab/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
-	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd && packaging/test.sh ;;
+	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
+				packaging/test.sh ;;
+	examples)		packaging/examples/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	demo-page)		demo_page ;;
