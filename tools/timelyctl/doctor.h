@@ -69,6 +69,47 @@ struct routes {
 };
 
 /**
+ * struct socket_key - the ends of a connection, compared by memcmp()
+ * @bytes: length of an address, 4 or 16
+ * @daddr: remote address
+ * @dport: remote port, network byte order
+ * @saddr: local address
+ * @sport: local port, network byte order
+ */
+struct socket_key {
+	__u32 bytes;
+	__u8 daddr[16];
+	__be16 dport;
+	__u8 saddr[16];
+	__be16 sport;
+};
+
+/**
+ * struct tcp_socket - an established TCP connection of this network namespace
+ * @key: its ends
+ * @control: congestion control
+ * @mss: payload of a packet, with TCP's options, bytes
+ * @mtu: MTU of the device that has the local address, bytes; 0 if not known
+ * @min_rtt_ns: shortest RTT of the last minutes, as TCP measures it, ns
+ * @busy: has sent a megabyte, and sent something in the last second
+ * @timely: what module timely reports; NULL if the connection does not use timely
+ */
+struct tcp_socket {
+	struct socket_key key;
+	char control[16];
+	__u32 mss;
+	__u32 mtu;
+	__u64 min_rtt_ns;
+	bool busy;
+	const struct timely_connection *timely;
+};
+
+struct tcp_sockets {
+	struct tcp_socket *socket;
+	size_t count;
+};
+
+/**
  * struct host - what is known about this host and this network namespace
  * @versions: version of each loaded module; "" if it is not loaded
  * @control: default congestion control
@@ -83,6 +124,8 @@ struct routes {
  * @connections: connections of this network namespace that use timely
  * @everywhere: connections of all network namespaces; empty without the permission to list them
  * @rtts: counters of RTTs
+ * @limits: budgets of this network namespace
+ * @sockets: established TCP connections of this network namespace, sorted by their keys
  * @check: name of the check that runs
  * @ifname: the device that is checked; NULL for none
  * @findings: what was found
@@ -102,6 +145,8 @@ struct host {
 	struct connections connections;
 	struct connections everywhere;
 	struct counters rtts;
+	struct limits limits;
+	struct tcp_sockets sockets;
 	const char *check;
 	const char *ifname;
 	struct finding *findings;
@@ -131,6 +176,13 @@ bool read_line(const char *path, char *text, size_t size);
 bool read_number(const char *path, __s64 *value);
 bool is_loaded(const struct host *host, int module);
 bool is_used(const struct host *host);
+bool is_timely(const char *control);
+
+/* ---- doctor_sockets.c ---- */
+
+int sockets_get(struct tcp_sockets *sockets, const struct links *links);
+/* Finds the connections that use timely among all connections. */
+void sockets_join(struct tcp_sockets *sockets, const struct connections *connections);
 
 /* ---- doctor_host.c: the host and TCP ---- */
 
@@ -145,6 +197,7 @@ void check_rto_min(struct host *host);
 void check_clock(struct host *host);
 void check_default_qdisc(struct host *host);
 void check_rejected_rtts(struct host *host);
+void check_late_rtts(struct host *host);
 
 /* ---- doctor_device.c ---- */
 
@@ -160,5 +213,15 @@ void check_nic_clock_steps(struct host *host, const struct device *device);
 void check_coalescing(struct host *host, const struct device *device);
 void check_merged_packets(struct host *host, const struct device *device);
 void check_offloads(struct host *host, const struct device *device);
+
+/* ---- doctor_flows.c: connections, and the budgets of flows ---- */
+
+void check_limits(struct host *host);
+void check_minimum_rate(struct host *host);
+void check_filled_queue(struct host *host);
+void check_other_traffic(struct host *host);
+void check_probes_apart(struct host *host);
+void check_long_path(struct host *host);
+void check_mtu(struct host *host);
 
 #endif /* TIMELYCTL_DOCTOR_H */

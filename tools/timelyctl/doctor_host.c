@@ -245,21 +245,39 @@ void check_default_qdisc(struct host *host)
 
 /* ---- RTTs ---- */
 
-/* ACKs of a kind that is not a part of normal operation. */
-static const char * const bad_counters[] = { "doubtful", "negative", "too_long" };
-static const char * const good_counters[] = { "hardware", "driver", "tcp" };
+/* Sum of the counters of RTTs with these names. */
+static __u64 sum_rtts(const struct host *host, const char * const *names, size_t count)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += counter_value(&host->rtts, names[i]);
+	return sum;
+}
 
 void check_rejected_rtts(struct host *host)
 {
-	__u64 good = 0, bad = 0;
+	static const char * const good_names[] = { "hardware", "driver", "tcp" };
+	static const char * const bad_names[] = { "doubtful", "negative", "too_long" };
+	__u64 good = sum_rtts(host, good_names, ARRAY_SIZE(good_names));
+	__u64 bad = sum_rtts(host, bad_names, ARRAY_SIZE(bad_names));
 
-	for (size_t i = 0; i < ARRAY_SIZE(bad_counters); i++) {
-		bad += counter_value(&host->rtts, bad_counters[i]);
-		good += counter_value(&host->rtts, good_counters[i]);
-	}
 	if (good + bad < FEW_ACKS || bad < good / 10)
 		return;
 	found_warn(host, "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted",
 		   (unsigned long long)bad, (unsigned long long)good);
 	remedy_info(host, "timelyctl rtt shows the reasons; compare with timelyctl nic set IFACE hardware off");
+}
+
+void check_late_rtts(struct host *host)
+{
+	static const char * const stamped_names[] = { "hardware", "driver" };
+	__u64 stamped = sum_rtts(host, stamped_names, ARRAY_SIZE(stamped_names));
+	__u64 late = counter_value(&host->rtts, "tcp");
+
+	if (late < FEW_ACKS || late < stamped)
+		return;
+	found_warn(host, "%llu RTTs ended only when TCP processed the ACK, %llu at a timestamp",
+		   (unsigned long long)late, (unsigned long long)stamped);
+	remedy_info(host, "use a kernel with the tracepoint tcp_probe (CONFIG_TRACEPOINTS)");
 }

@@ -74,7 +74,7 @@ bool is_loaded(const struct host *host, int module)
 	return host->versions[module][0];
 }
 
-static bool is_timely(const char *control)
+bool is_timely(const char *control)
 {
 	return strncmp(control, "timely", strlen("timely")) == 0;
 }
@@ -226,7 +226,8 @@ static void incomplete(struct host *host, const char *what, int err)
 			   what);
 		remedy_info(host, "unload the modules, then load those that were installed with timelyctl");
 	} else if (err) {
-		found_err(host, "%s cannot be read: %s", what, error_text(err));
+		found_warn(host, "%s cannot be read, so some checks are left out: %s", what,
+			   error_text(err));
 		remedy_info(host, "repeat the command; look at the kernel's log (dmesg)");
 	}
 }
@@ -243,6 +244,7 @@ static void read_modules(struct host *host)
 		if (connections_get(&family, true, &host->everywhere))
 			connections_get(&family, false, &host->everywhere);
 		incomplete(host, "counters of RTTs", family_counters(&family, &host->rtts));
+		incomplete(host, "limits", limits_get(&family, &host->limits));
 	}
 	incomplete(host, "module timely", err);
 	family_close(&family);
@@ -258,6 +260,9 @@ void host_read(struct host *host, const struct link *only)
 	incomplete(host, "routes", routes_get(&host->routes));
 	ask_module(&host->module);
 	read_modules(host);
+	incomplete(host, "TCP connections (tcp_diag)",
+		   sockets_get(&host->sockets, &host->links));
+	sockets_join(&host->sockets, &host->connections);
 	incomplete(host, "devices", read_devices(host, only));
 }
 
@@ -267,6 +272,7 @@ void host_free(struct host *host)
 	free(host->module.reports.report);
 	free(host->device);
 	free(host->rtts.counter);
+	free(host->sockets.socket);
 	connections_free(&host->connections);
 	connections_free(&host->everywhere);
 }

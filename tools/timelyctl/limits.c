@@ -56,6 +56,7 @@ static void read_limits(const struct nlmsghdr *message, void *data)
 			read_limit(&limits->limit[limits->count++], attr);
 }
 
+/* Read the budgets of this network namespace. */
 int limits_get(struct family *family, struct limits *limits)
 {
 	return family_get(family, TIMELY_CMD_LIMITS_GET, read_limits, limits);

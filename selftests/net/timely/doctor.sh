@@ -70,6 +70,14 @@ healthy() {
 	must insmod "$modules/sch_timely.ko"
 	echo reno cubic timely >/proc/sys/net/ipv4/tcp_allowed_congestion_control
 	nics_up
+	# Modules remember paths. Cases that change the path have a destination of their own.
+	must ip -n h2 -batch - <<-EOF
+		address add 10.7.2.3/24 dev eth0
+		address add 10.7.2.4/24 dev eth0
+		address add 10.7.2.5/24 dev eth0
+		address add 10.7.2.6/24 dev eth0
+		address add 10.7.2.7/24 dev eth0
+	EOF
 	clock_status 0
 	sysctl_h1 ipv4/tcp_congestion_control timely
 	finds 0
@@ -253,6 +261,7 @@ settings_of_the_driver() {
 	must in_ns h1 ethtool -K eth0 gro off
 	finds 0 offloads
 	must in_ns h1 ethtool -K eth0 gro on
+	must in_ns h1 ethtool -C eth0 rx-usecs 0 rx-frames 1
 }
 
 # Steps of the NIC's clock, each of which the module notices.
@@ -267,6 +276,157 @@ clock_of_the_nic() {
 	finds 4 nic-clock-steps
 }
 
+# ---- connections ----
+
+# bottleneck NETEM...: what h2 receives passes a new netem qdisc, without options of a former one
+bottleneck() {
+	[ -e "$work/bottleneck" ] || {
+		must ip -n h2 link add ifb0 type ifb
+		must ip -n h2 link set ifb0 up
+		must tc -n h2 qdisc add dev eth0 ingress
+		must tc -n h2 filter add dev eth0 parent ffff: matchall action mirred egress redirect dev ifb0
+		: >"$work/bottleneck"
+	}
+	must tc -n h2 qdisc replace dev ifb0 root pfifo
+	must tc -n h2 qdisc replace dev ifb0 root netem limit 1000 "$@"
+}
+
+# Python: feed(PAIR) lets a thread send all the time, and another thread receive
+feed='
+import threading
+def feed(pair):
+    def send():
+        while True:
+            pair[0].send(bytes(65536))
+    def receive():
+        while pair[1].recv(1 << 20):
+            pass
+    for work in send, receive:
+        threading.Thread(target=work, daemon=True).start()
+'
+
+loss_based_traffic() {
+
+	bottleneck rate 1gbit
+	look() {
+		finds 4 filled-queue other-traffic
+		json '"cubic" in all["findings"][1]["evidence"]'
+	}
+	with_connections <<-EOF
+		$feed
+		feed(connect("10.7.2.4"))
+		time.sleep(.05)
+		feed(connect("10.7.2.4", b"cubic"))
+		time.sleep(.5)
+		look()
+	EOF
+}
+
+# Connections of other congestion controls one after the other, without a queue
+other_traffic() {
+	bottleneck
+	look() {
+		finds 4 other-traffic
+	}
+	with_connections <<-EOF
+		for cc in b"timely", b"reno":
+		    pair = connect("$h2_v4", cc)
+		    send(*pair, 2000000)
+		    globals()[cc.decode()] = pair
+		time.sleep(.1)
+		look()
+	EOF
+	# DCTCP on both hosts, so that they agree on ECN.
+	must ip -n h2 route replace 10.7.2.1/32 dev eth0 congctl dctcp
+	look() {
+		finds 0
+	}
+	with_connections <<-EOF
+		one = connect("$h2_v4")
+		other = connect("10.7.2.3", b"cubic")
+		third = connect("$h2_v4", b"dctcp")
+		for pair in one, other, third:
+		    send(*pair, 2000000)
+		time.sleep(.1)
+		look()
+	EOF
+	must ip -n h2 route del 10.7.2.1/32
+}
+
+# A switch that marks nearly all packets
+minimum_rate() {
+	sysctl_h1 ipv4/tcp_ecn 1
+	bottleneck
+	look() {
+		bottleneck loss 90% ecn
+		sleep 0.5
+		finds 4 minimum-rate
+		json '"(ECN)" in all["findings"][0]["evidence"]'
+	}
+	with_connections <<-EOF
+		$feed
+		feed(connect("10.7.2.5"))
+		look()
+	EOF
+	bottleneck
+	sysctl_h1 ipv4/tcp_ecn 2
+}
+
+long_path() {
+	bottleneck delay 2ms
+	look() {
+		finds 4 long-path
+	}
+	with_connections <<-EOF
+		pair = connect("10.7.2.6")
+		send(*pair, 400000)
+		look()
+	EOF
+	bottleneck
+}
+
+mtu() {
+	must ip -n h2 link set eth0 mtu 1400
+	look() {
+		finds 4 mtu
+		json '"at most 1400 bytes" in all["findings"][0]["evidence"]'
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		send(*pair, 400000)
+		look()
+	EOF
+	must ip -n h2 link set eth0 mtu 1500
+	look() {
+		finds 0
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		send(*pair, 400000)
+		look()
+	EOF
+}
+
+# After clock_of_the_nic. Steps and refusals are counted as long as the namespace exists.
+limits() {
+	echo 3 >/sys/module/timely/parameters/max_flows
+	look() {
+		finds 4 limits nic-clock-steps
+		json '"3 of 3 flows are in use" in all["findings"][0]["evidence"]'
+	}
+	with_connections <<-EOF
+		pairs = [connect("10.7.2.7") for _ in range(5)]
+		for pair in pairs:
+		    send(*pair, 100000)
+		look()
+	EOF
+	echo 65536 >/sys/module/timely/parameters/max_flows
+	finds 4 nic-clock-steps limits
+	json '"refused earlier" in all["findings"][1]["evidence"]'
+}
+
+# ---- the end ----
+
 # Many checks at once, and the device of the command line only.
 all_at_once() {
 	must ip -n h1 link set eth0 down
@@ -280,4 +440,5 @@ all_at_once() {
 
 run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused preset \
 	rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
-	settings_of_the_driver all_at_once clock_of_the_nic remove_all
+	settings_of_the_driver loss_based_traffic other_traffic minimum_rate long_path mtu \
+	all_at_once clock_of_the_nic limits remove_all

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The simulated netlink families of modules timely and timely_acker for timelyctl's tests, which
- * need no modules and no root.
+ * The simulated netlink families of modules timely and timely_acker, and the simulated TCP sockets
+ * of sock_diag, for timelyctl's tests, which need no modules and no root.
  *
  * timelyctl is linked with this file and with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom,
  * so that the functions at the end of this file replace libmnl's.
@@ -19,8 +19,11 @@
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
+#include <linux/inet_diag.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/tcp.h>
 #include <sys/socket.h>
 
 #include <linux/timely.h>
@@ -52,6 +55,19 @@ static struct {
 	{ "drift", 0 },		/* drift of the receiver's test clock, ppb */
 	{ "exists4", 0 },	/* errno of changes of IPv4 rules */
 	{ "exists6", 0 },	/* errno of changes of IPv6 rules */
+	{ "flows_used", 100 },	/* flows in use, of 100 */
+	{ "hardware", 0 },	/* RTTs that ended at a hardware timestamp */
+	{ "tcp", 0 },		/* RTTs that ended when TCP processed the ACK */
+	{ "doubtful", 0 },	/* ACKs with a wrong hardware timestamp */
+	{ "alike", 0 },		/* instead of "connections": from 10.0.0.0 to 172.0.0.0, all alike */
+	{ "state", 2 },		/* their state, TIMELY_STATE_*: sending */
+	{ "base", 20000 },	/* their base RTT, ns */
+	{ "min_rtt", 20 },	/* the shortest RTT that TCP has measured, us */
+	{ "reports", 0 },	/* instead of "nics": number of NICs with the next values */
+	{ "nic", 2 },		/* their state, TIMELY_NIC_*: sure */
+	{ "pairs", 20000 },	/* their timestamp pairs */
+	{ "steps", 0 },		/* their clock steps */
+	{ "override", 0 },	/* their link rate that was set, kbit/s */
 	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
 
@@ -161,14 +177,29 @@ static void put_random(struct nlmsghdr *message)
 	}
 }
 
-static void put_counter(struct nlmsghdr *message, const char *name)
+static void put_count(struct nlmsghdr *message, const char *name, long count)
 {
 	struct nlattr *nest = mnl_attr_nest_start(message, TIMELY_A_COUNTER);
 
 	mnl_attr_put_strz(message, TIMELY_A_COUNTER_NAME, name);
 	mnl_attr_put_strz(message, TIMELY_A_COUNTER_DOC, "what it counts");
-	mnl_attr_put_u64(message, TIMELY_A_COUNTER_VALUE, *knob("count"));
+	mnl_attr_put_u64(message, TIMELY_A_COUNTER_VALUE, count);
 	mnl_attr_nest_end(message, nest);
+}
+
+static void put_counter(struct nlmsghdr *message, const char *name)
+{
+	put_count(message, name, *knob("count"));
+}
+
+static void put_rtts(struct nlmsghdr *message)
+{
+	put_count(message, "hardware", *knob("hardware") + *knob("count"));
+	put_count(message, "too_long", *knob("count"));
+	if (*knob("tcp"))
+		put_count(message, "tcp", *knob("tcp"));
+	if (*knob("doubtful"))
+		put_count(message, "doubtful", *knob("doubtful"));
 }
 
 static void put_onramp(struct nlmsghdr *message)
@@ -202,6 +233,29 @@ static void put_flow(struct nlmsghdr *message, int i)
 	mnl_attr_put_u64(message, TIMELY_A_PAUSE_LEFT_NS, i == 1 ? 20000 : 0);
 }
 
+/* One of several connections that differ in their ports only. */
+static void put_alike(struct nlmsghdr *message, int i)
+{
+	struct timely_connection connection = {
+		.net_cookie = 1, .family = AF_INET, .sport = htons(1000 + i), .dport = htons(80),
+		.saddr = { 10 }, .daddr = { 172 }, .state = *knob("state"),
+		.base_rtt_ns = *knob("base"), .rtt_ns = *knob("base"), .target_ns = 5000,
+		.rate_Bps = 100000000, .link_kbps = 10000000, .control = "timely",
+	};
+
+	mnl_attr_put(message, TIMELY_A_CONNECTION, sizeof(connection), &connection);
+}
+
+static void put_report(struct nlmsghdr *message, int i)
+{
+	mnl_attr_put_u32(message, TIMELY_A_IFINDEX, i + 1);
+	mnl_attr_put_u8(message, TIMELY_A_NIC_STATE, *knob("nic"));
+	mnl_attr_put_u8(message, TIMELY_A_NIC_USE, *knob("nic") != TIMELY_NIC_OFF);
+	mnl_attr_put_u64(message, TIMELY_A_PAIRS, *knob("pairs"));
+	mnl_attr_put_u32(message, TIMELY_A_STEPS, *knob("steps"));
+	mnl_attr_put_u32(message, TIMELY_A_LINK_OVERRIDE_KBPS, *knob("override"));
+}
+
 static void put_rule(struct nlmsghdr *message, int i)
 {
 	struct nlattr *nest = mnl_attr_nest_start(message, TIMELY_A_RULE);
@@ -227,7 +281,7 @@ static void put_acker(struct nlmsghdr *message)
 		put_rule(message, i);
 }
 
-/* Two budgets of 100. The first one is exhausted, and "count" objects were refused. */
+/* Two budgets of 100. Of the first one "flows_used" are in use, and "count" were refused. */
 static void put_limits(struct nlmsghdr *message)
 {
 	static const char * const names[] = { "flows", "queues" };
@@ -237,17 +291,11 @@ static void put_limits(struct nlmsghdr *message)
 		nest = mnl_attr_nest_start(message, TIMELY_A_LIMIT);
 		mnl_attr_put_strz(message, TIMELY_A_LIMIT_NAME, names[i]);
 		mnl_attr_put_strz(message, TIMELY_A_LIMIT_DOC, "objects of a kind");
-		mnl_attr_put_u32(message, TIMELY_A_LIMIT_USED, i ? 7 : 100);
+		mnl_attr_put_u32(message, TIMELY_A_LIMIT_USED, i ? 7 : *knob("flows_used"));
 		mnl_attr_put_u32(message, TIMELY_A_LIMIT_MAX, 100);
 		mnl_attr_put_u64(message, TIMELY_A_LIMIT_REFUSED, i ? 0 : *knob("count"));
 		mnl_attr_nest_end(message, nest);
 	}
-}
-
-static void put_rtt(struct nlmsghdr *message)
-{
-	put_counter(message, "hardware");
-	put_counter(message, "too_long");
 }
 
 static void put_nic(struct nlmsghdr *message, int i)
@@ -388,6 +436,7 @@ static void answer_one(const struct nlmsghdr *request, unsigned int portid,
 	close_message(message);
 }
 
+/* Writes @count messages of a dump. */
 static void answer_dump(const struct nlmsghdr *request, unsigned int portid, long count,
 			void (*put)(struct nlmsghdr *message, int i))
 {
@@ -438,6 +487,32 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 	end_dump(request, portid);
 }
 
+/* The TCP sockets of the connections that are alike, and one of IPv6 by cubic. */
+static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
+{
+	const struct inet_diag_req_v2 *diag = mnl_nlmsg_get_payload(request);
+	int count = diag->sdiag_family == AF_INET ? *knob("alike") : 1;
+
+	for (int i = 0; i < count; i++) {
+		struct nlmsghdr *message = add_message(request, portid, request->nlmsg_type);
+		struct inet_diag_msg *socket = mnl_nlmsg_put_extra_header(message, sizeof(*socket));
+		struct tcp_info info = { .tcpi_min_rtt = *knob("min_rtt"), .tcpi_snd_mss = 1460 };
+
+		socket->idiag_family = diag->sdiag_family;
+		socket->id.idiag_sport = htons(1000 + i);
+		socket->id.idiag_dport = htons(80);
+		*(unsigned char *)socket->id.idiag_src = 10;
+		*(unsigned char *)socket->id.idiag_dst = 172;
+		mnl_attr_put_strz(message, INET_DIAG_CONG,
+				  diag->sdiag_family == AF_INET ? "timely" : "cubic");
+		mnl_attr_put(message, INET_DIAG_INFO, sizeof(info), &info);
+		if (*knob("random"))
+			put_random(message);
+		close_message(message);
+	}
+	end_dump(request, portid);
+}
+
 /*
  * Writes the answer to a request. Returns 0 or a negative errno, with which the caller has to end
  * the answer; 1 if the answer has its end already.
@@ -448,6 +523,10 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 	if (request->nlmsg_type == GENL_ID_CTRL)
 		return find_family(request, portid);
+	if (request->nlmsg_type == SOCK_DIAG_BY_FAMILY) {
+		answer_sockets(request, portid);
+		return 1;
+	}
 	if (*knob("errno"))
 		return -*knob("errno");
 	switch (header->cmd) {
@@ -461,16 +540,22 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 		answer_one(request, portid, put_limits);
 		return 0;
 	case TIMELY_CMD_RTT_GET:
-		answer_one(request, portid, put_rtt);
+		answer_one(request, portid, put_rtts);
 		return 0;
 	case TIMELY_CMD_NIC_GET:
-		answer_dump(request, portid, *knob("nics"), put_nic);
+		if (*knob("reports"))
+			answer_dump(request, portid, *knob("reports"), put_report);
+		else
+			answer_dump(request, portid, *knob("nics"), put_nic);
 		return 1;
 	case TIMELY_CMD_FLOW_GET:
 		answer_dump(request, portid, *knob("flows"), put_flow);
 		return 1;
 	case TIMELY_CMD_CONNECTION_GET:
-		answer_dump(request, portid, *knob("connections"), put_connection);
+		if (*knob("alike"))
+			answer_dump(request, portid, *knob("alike"), put_alike);
+		else
+			answer_dump(request, portid, *knob("connections"), put_connection);
 		return 1;
 	default:
 		write_log(request);
@@ -480,14 +565,15 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 /* ---- functions of libmnl that are replaced ---- */
 
-/* Is the request for generic netlink or a dump of qdiscs, and are the modules simulated? */
+/* Is the request for the modules, for sock_diag or a dump of qdiscs, and are the modules simulated? */
 static int is_ours(const struct mnl_socket *nl, const struct nlmsghdr *request)
 {
 	int protocol = -1;
 	socklen_t bytes = sizeof(protocol);
 
 	getsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
-	return (protocol == NETLINK_GENERIC || request->nlmsg_type == RTM_GETQDISC) && read_knobs();
+	return (protocol == NETLINK_GENERIC || protocol == NETLINK_SOCK_DIAG ||
+		request->nlmsg_type == RTM_GETQDISC) && read_knobs();
 }
 
 ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *request, size_t bytes)

@@ -685,7 +685,7 @@ healthy_files() {
 # finds exactly what these checks look for
 doctor() {
 	knobs=$1
-	export FAKE_FILES="$work/root" FAKE_FAMILY="$2"
+	export FAKE_FILES="$work/root" FAKE_FAMILY="flows_used=7 $2"
 	wanted=$3
 	shift 3
 	run "$knobs" -j doctor $dev
@@ -716,9 +716,29 @@ doctors() {
 	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
 	doctor "rx=1 usecs=9 frames=0" "" 0
 	doctor "rx=1 speed=-1" "" 4 link-rate
-	doctor "rx=1" "errno=1" 0 incomplete incomplete
-	doctor "rx=1" "errno=95" 4 incomplete incomplete
-	doctor "rx=1" "errno=12" 1 incomplete incomplete
+	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete
+	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete
+	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete
+	doctor "rx=1" "alike=3" 0
+	doctor "rx=1" "alike=3 state=34" 4 probes-apart
+	doctor "rx=1" "alike=3 base=30001" 4 filled-queue
+	doctor "rx=1" "alike=3 base=30000" 0
+	doctor "rx=1" "alike=3 base=2000000 min_rtt=2000" 4 long-path
+	doctor "rx=1" "alike=3 state=66" 4 minimum-rate
+	doctor "rx=1" "flows_used=90" 4 limits
+	doctor "rx=1" "flows_used=89" 0
+	doctor "rx=1" "count=1" 0 limits
+	doctor "rx=1" "hardware=9000 doubtful=1000" 4 rejected-rtts
+	doctor "rx=1" "hardware=9000 doubtful=800 tcp=700" 0
+	doctor "rx=1" "hardware=9000 tcp=9001" 4 late-rtts
+	doctor "rx=1" "hardware=9000 tcp=8999" 0
+	doctor "rx=1" "reports=1" 0
+	doctor "rx=1" "reports=1 steps=11" 4 nic-clock-steps
+	doctor "rx=1" "reports=1 nic=1" 0
+	doctor "rx=1" "reports=1 nic=1 alike=1" 4 nic-clock
+	doctor "rx=1" "reports=1 nic=1 alike=1 pairs=900" 0
+	doctor "rx=1" "reports=1 override=10000000" 4 link-rate-set
+	doctor "rx=1" "reports=1 override=25000000" 0
 	breaks proc/sys/kernel/osrelease 5.10.0 1 kernel-version
 	breaks proc/sys/kernel/osrelease 6.0.1 1 kernel-version
 	breaks proc/sys/kernel/osrelease 6.120.1 0 kernel-version
@@ -746,7 +766,7 @@ doctors() {
 	file sys/module/module/parameters/sig_enforce Y
 	doctor "rx=1" "" 1 module-signature
 	healthy_files
-	export FAKE_FILES="$work/root" FAKE_FAMILY=""
+	export FAKE_FILES="$work/root" FAKE_FAMILY="flows_used=7"
 	run "rx=1 usecs=50 frames=0" doctor $dev
 	unset FAKE_FILES FAKE_FAMILY
 	ends 4 && says '^warning: coalescing: lo: interrupts are delayed by 50 us' &&
@@ -767,7 +787,7 @@ import random, sys
 random.seed(sys.argv[1])
 open(sys.argv[2], "wb").write(random.randbytes(random.choice([0, 9, 40, 9999])))' $seed "$path"
 		done
-		export FAKE_FILES="$work/root" FAKE_FAMILY="random=$seed flows=$((seed % 30))"
+		export FAKE_FILES="$work/root" FAKE_FAMILY="random=$seed flows=$((seed % 30)) alike=$((seed % 20)) reports=$((seed % 3))"
 		run "random=$seed features=$((seed % 70))" -j doctor
 		[ $status -ne 2 ] && ends $status && "$python" -I -m json.tool "$work/output" \
 			>/dev/null 2>>"$work/errors" || bad=$((bad + 1))

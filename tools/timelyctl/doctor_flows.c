@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Checks of `timelyctl doctor` that look at connections, and at the budgets of flows.
+ */
+#define _GNU_SOURCE
+#include <stddef.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <linux/timely.h>
+
+#include "doctor.h"
+
+/* A shortest RTT above this, ns, is that of a path across the Internet. */
+#define LONG_RTT_NS 1000000
+
+/* A rate below this share of the link rate is near the minimum rate, which is 1/5000 by default. */
+#define LOW_RATE_SHARE 4000
+
+/* Bytes of an IP packet beside TCP's payload and options, for IPv4 and IPv6. */
+#define HEADERS_V4 40
+#define HEADERS_V6 60
+
+/* ---- budgets ---- */
+
+void check_limits(struct host *host)
+{
+	for (size_t i = 0; i < host->limits.count; i++) {
+		const struct limit *limit = &host->limits.limit[i];
+		bool is_near = 10 * limit->used >= 9 * limit->max;
+
+		if (is_near)
+			found_warn(host, "%llu of %llu %s are in use, and %llu were refused",
+				   (unsigned long long)limit->used, (unsigned long long)limit->max,
+				   plain(limit->name), (unsigned long long)limit->refused);
+		else if (limit->refused)
+			found_info(host, "%llu %s were refused earlier, as many as allowed were in use; now %llu of %llu are",
+				   (unsigned long long)limit->refused, plain(limit->name),
+				   (unsigned long long)limit->used, (unsigned long long)limit->max);
+		if (is_near || limit->refused)
+			remedy_info(host, "on the host: echo NUMBER >/sys/module/timely/parameters/max_%s",
+				    plain(limit->name));
+	}
+}
+
+/* ---- connections ---- */
+
+/* The remote address and port of a connection, in @text. */
+static const char *peer_text(char *text, size_t size, const struct tcp_socket *socket)
+{
+	return end_text(text, size, socket->key.daddr, socket->key.bytes,
+			ntohs(socket->key.dport));
+}
+
+/* Count the connections by timely that are as @is says; @first is one of them. */
+static size_t count_connections(const struct host *host,
+				bool (*is)(const struct tcp_socket *socket),
+				const struct tcp_socket **first)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < host->sockets.count; i++) {
+		const struct tcp_socket *socket = &host->sockets.socket[i];
+
+		if (!socket->timely || !is(socket))
+			continue;
+		if (!count)
+			*first = socket;
+		count++;
+	}
+	return count;
+}
+
+/*
+ * The base RTT in use is the shortest RTT of the last 134 to 268 ms, and timely drains its queues
+ * every 67 ms. If the base RTT is far above the shortest RTT of the last minutes, other traffic
+ * keeps the queue filled, or the probes of the hosts do not coincide.
+ */
+static bool is_in_filled_queue(const struct tcp_socket *socket)
+{
+	const struct timely_connection *timely = socket->timely;
+
+	return timely->state & TIMELY_STATE_SENDING && !(timely->state & TIMELY_STATE_APART) &&
+	       timely->base_rtt_ns > socket->min_rtt_ns + 2ULL * timely->target_ns;
+}
+
+void check_filled_queue(struct host *host)
+{
+	const struct tcp_socket *first;
+	size_t count = count_connections(host, is_in_filled_queue, &first);
+	char peer[64], shortest[32], base[32];
+
+	if (!count)
+		return;
+	found_warn(host, "the queue on the path of %zu connections is never empty, such as the one to %s: the shortest RTT is %s now, and was %s. Other traffic fills the queue, most likely by loss-based congestion control",
+		   count, peer_text(peer, sizeof(peer), first),
+		   time_text(base, sizeof(base), first->timely->base_rtt_ns),
+		   time_text(shortest, sizeof(shortest), first->min_rtt_ns));
+	remedy_info(host, "use timely on all hosts that share the queue, or give the other traffic another queue (DSCP) in the switches");
+}
+
+/* The rate is the minimum rate, or changes just above it. */
+static bool is_at_minimum(const struct tcp_socket *socket)
+{
+	const struct timely_connection *timely = socket->timely;
+
+	return timely->state & TIMELY_STATE_SENDING && !is_in_filled_queue(socket) &&
+	       (timely->state & TIMELY_STATE_MINIMUM ||
+		timely->rate_Bps / 125 < timely->link_kbps / LOW_RATE_SHARE);
+}
+
+/* Why the rate of a connection is low, by the most frequent cause to reduce it at once. */
+static const char *minimum_reason(const struct timely_connection *timely)
+{
+	static const char * const reasons[] = {
+		[TIMELY_CUT_LOSS] = "packets were lost",
+		[TIMELY_CUT_TIMEOUT] = "the retransmission timer expired",
+		[TIMELY_CUT_ECN] = "a switch marked packets (ECN)",
+		[TIMELY_CUT_QUEUE] = "RTTs were above t_high_ns",
+	};
+	int most = 0;
+
+	for (int i = 1; i < TIMELY_CUTS; i++)
+		if (timely->cuts[i] > timely->cuts[most])
+			most = i;
+	return timely->cuts[most] ? reasons[most] : "RTTs are above the target";
+}
+
+void check_minimum_rate(struct host *host)
+{
+	const struct tcp_socket *first;
+	size_t count = count_connections(host, is_at_minimum, &first);
+	char peer[64], rtt[32], base[32];
+
+	if (!count)
+		return;
+	found_warn(host, "%zu connections send at the minimum rate, such as the one to %s: %s; its RTT is %s, its base RTT %s",
+		   count, peer_text(peer, sizeof(peer), first), minimum_reason(first->timely),
+		   time_text(rtt, sizeof(rtt), first->timely->rtt_ns),
+		   time_text(base, sizeof(base), first->timely->base_rtt_ns));
+	remedy_info(host, "timelyctl flows sort rate shows them; look for other traffic, lost packets or slow hosts on the path");
+}
+
+static bool is_apart(const struct tcp_socket *socket)
+{
+	return socket->timely->state & TIMELY_STATE_APART;
+}
+
+void check_probes_apart(struct host *host)
+{
+	const struct tcp_socket *first;
+	size_t count = count_connections(host, is_apart, &first);
+	char peer[64];
+
+	if (!count)
+		return;
+	found_warn(host, "RTTs of %zu connections, such as the one to %s, do not fall in base-RTT probes: the real-time clocks of the hosts that share the path differ",
+		   count, peer_text(peer, sizeof(peer), first));
+	remedy_info(host, "synchronise the clocks of all hosts to 0.5 ms (chronyc tracking), or give the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
+}
+
+static bool is_long(const struct tcp_socket *socket)
+{
+	return socket->min_rtt_ns > LONG_RTT_NS;
+}
+
+void check_long_path(struct host *host)
+{
+	const struct tcp_socket *first;
+	size_t count = count_connections(host, is_long, &first);
+	char peer[64], shortest[32];
+
+	if (!count)
+		return;
+	found_warn(host, "%zu connections use timely on long paths, such as the one to %s, whose shortest RTT is %s; timely is for paths within a datacenter",
+		   count, peer_text(peer, sizeof(peer), first),
+		   time_text(shortest, sizeof(shortest), first->min_rtt_ns));
+	remedy_info(host, "ip route replace PREFIX ... congctl cubic for destinations outside");
+}
+
+/* ---- all TCP connections ---- */
+
+/* Whether a busy connection is neither by timely nor by DCTCP, which keeps queues short too. */
+static bool fills_queues(const struct tcp_socket *socket)
+{
+	return socket->busy && !is_timely(socket->control) &&
+	       strcmp(socket->control, "dctcp") != 0;
+}
+
+/* Looks at the connections to one other host after the other. */
+void check_other_traffic(struct host *host)
+{
+	const struct tcp_socket *timely = NULL, *other = NULL;
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < host->sockets.count && !(timely && other); i++) {
+		const struct tcp_socket *socket = &host->sockets.socket[i];
+
+		if (i && memcmp(&socket->key, &socket[-1].key,
+				offsetof(struct socket_key, dport)) != 0) {
+			timely = NULL;
+			other = NULL;
+		}
+		if (socket->busy && is_timely(socket->control))
+			timely = socket;
+		else if (fills_queues(socket))
+			other = socket;
+	}
+	if (!timely || !other)
+		return;
+	found_warn(host, "this host sends to %s by %s and by timely: the queue of the one makes the other slow",
+		   address_text(text, other->key.daddr, other->key.bytes), plain(other->control));
+	remedy_info(host, "ss -ti dst %s shows these connections; let all of them use timely",
+		    text);
+}
+
+void check_mtu(struct host *host)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	for (size_t i = 0; i < host->sockets.count; i++) {
+		const struct tcp_socket *socket = &host->sockets.socket[i];
+		__u32 packet = socket->mss + (socket->key.bytes == 4 ? HEADERS_V4 : HEADERS_V6);
+
+		if (!is_timely(socket->control) || !socket->mss || packet >= socket->mtu)
+			continue;
+		found_warn(host, "packets to %s have at most %u bytes, the MTU of this host's device is %u: a device on the path or the other host has a smaller MTU",
+			   address_text(text, socket->key.daddr, socket->key.bytes), packet,
+			   socket->mtu);
+		remedy_info(host, "set the same MTU on all hosts and switches: ip link set IFACE mtu BYTES");
+		return;
+	}
+}
