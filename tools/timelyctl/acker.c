@@ -17,38 +17,6 @@
 
 #include "timelyctl.h"
 
-/**
- * struct rule - a set of data packets that are answered with OR-ACKs
- * @source: source addresses
- * @first: lowest destination port; 0 for all ports
- * @last: highest destination port
- */
-struct rule {
-	struct prefix source;
-	__u16 first;
-	__u16 last;
-};
-
-/**
- * struct acker - the receiver's settings in a network namespace
- * @every: bytes of a flow for each OR-ACK
- * @rate: OR-ACKs per second to each peer
- * @rules_max: largest number of rules; 0 if the module does not report it
- * @offset_ns: by how much the test clock is ahead
- * @drift_ppb: by how much the test clock is faster
- * @rule: the rules
- * @count: number of rules
- */
-struct acker {
-	__u32 every;
-	__u32 rate;
-	__u32 rules_max;
-	__s64 offset_ns;
-	__s32 drift_ppb;
-	struct rule *rule;
-	size_t count;
-};
-
 /* ---- the module ---- */
 
 static bool open_module(struct family *family)
@@ -141,6 +109,13 @@ static void read_acker(const struct nlmsghdr *message, void *data)
 			break;
 		}
 	}
+}
+
+/* Read the receiver's settings; the caller frees the rules. */
+int acker_get(struct family *family, struct acker *acker)
+{
+	memset(acker, 0, sizeof(*acker));
+	return family_get(family, TIMELY_CMD_ACKER_GET, read_acker, acker);
 }
 
 /* ---- acker show ---- */
@@ -246,7 +221,7 @@ static int show_acker(bool json)
 
 	if (!open_module(&family))
 		return STATUS_FAILED;
-	err = family_get(&family, TIMELY_CMD_ACKER_GET, read_acker, &acker);
+	err = acker_get(&family, &acker);
 	if (err) {
 		status = failed(&family, "show", err);
 	} else {

@@ -125,6 +125,8 @@ struct tcp_sockets {
  * @everywhere: connections of all network namespaces; empty without the permission to list them
  * @rtts: counters of RTTs
  * @limits: budgets of this network namespace
+ * @onramp: On-Ramp's keys and counters
+ * @acker: settings of On-Ramp's receiver
  * @sockets: established TCP connections of this network namespace, sorted by their keys
  * @check: name of the check that runs
  * @ifname: the device that is checked; NULL for none
@@ -146,6 +148,8 @@ struct host {
 	struct connections everywhere;
 	struct counters rtts;
 	struct limits limits;
+	struct onramp onramp;
+	struct acker acker;
 	struct tcp_sockets sockets;
 	const char *check;
 	const char *ifname;
@@ -223,5 +227,23 @@ void check_other_traffic(struct host *host);
 void check_probes_apart(struct host *host);
 void check_long_path(struct host *host);
 void check_mtu(struct host *host);
+
+/* ---- doctor_onramp.c: On-Ramp's sender and receiver ---- */
+
+void check_onramp_key(struct host *host);
+void check_onramp_unauthenticated(struct host *host);
+void check_onramp_port(struct host *host);
+void check_onramp_clock(struct host *host);
+void check_onramp_silent(struct host *host);
+void check_onramp_refused(struct host *host);
+void check_onramp_threshold(struct host *host);
+void check_onramp_split(struct host *host);
+void check_onramp_queues(struct host *host, const struct device *device);
+void check_acker_module(struct host *host);
+void check_acker_rule(struct host *host);
+void check_acker_key(struct host *host);
+void check_acker_clock(struct host *host);
+void check_acker_errors(struct host *host);
+void check_acker_limited(struct host *host);
 
 #endif /* TIMELYCTL_DOCTOR_H */

@@ -245,8 +245,14 @@ static void read_modules(struct host *host)
 			connections_get(&family, false, &host->everywhere);
 		incomplete(host, "counters of RTTs", family_counters(&family, &host->rtts));
 		incomplete(host, "limits", limits_get(&family, &host->limits));
+		incomplete(host, "On-Ramp", onramp_get(&family, &host->onramp));
 	}
 	incomplete(host, "module timely", err);
+	family_close(&family);
+	err = family_open(&family, TIMELY_ACKER_GENL_NAME);
+	if (!err && family.id)
+		err = acker_get(&family, &host->acker);
+	incomplete(host, "module timely_acker", err);
 	family_close(&family);
 }
 
@@ -272,6 +278,8 @@ void host_free(struct host *host)
 	free(host->module.reports.report);
 	free(host->device);
 	free(host->rtts.counter);
+	free(host->onramp.counters.counter);
+	free(host->acker.rule);
 	free(host->sockets.socket);
 	connections_free(&host->connections);
 	connections_free(&host->everywhere);

@@ -386,6 +386,39 @@ int command_key(char **words, int count, bool json);
 
 /* ---- acker.c: the receiver ---- */
 
+/**
+ * struct rule - a set of data packets that are answered with OR-ACKs
+ * @source: source addresses
+ * @first: lowest destination port; 0 for all ports
+ * @last: highest destination port
+ */
+struct rule {
+	struct prefix source;
+	__u16 first;
+	__u16 last;
+};
+
+/**
+ * struct acker - the receiver's settings in a network namespace
+ * @every: bytes of a flow for each OR-ACK
+ * @rate: OR-ACKs per second to each peer
+ * @rules_max: largest number of rules; 0 if the module does not report it
+ * @offset_ns: by how much the test clock is ahead
+ * @drift_ppb: by how much the test clock is faster
+ * @rule: the rules
+ * @count: number of rules
+ */
+struct acker {
+	__u32 every;
+	__u32 rate;
+	__u32 rules_max;
+	__s64 offset_ns;
+	__s32 drift_ppb;
+	struct rule *rule;
+	size_t count;
+};
+
+int acker_get(struct family *family, struct acker *acker);
 int command_acker(char **words, int count, bool json);
 
 /* ---- limits.c: budgets of this network namespace ---- */

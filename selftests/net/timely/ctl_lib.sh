@@ -50,12 +50,37 @@ assert eval(sys.argv[2]), all' "$work/out" "$1" 2>"$work/json" || {
 	}
 }
 
+# finds STATUS [CHECK...]: timelyctl doctor, run by $where, ends with STATUS and has findings of these checks
+finds() {
+	finds_status=$1
+	shift
+	ctl "$finds_status" -j doctor
+	json '[f["check"] for f in all["findings"]] == "'"$*"'".split()'
+	json 'not [f for f in all["findings"] if not f["evidence"] or not f["remedy"]]'
+}
+
+# The kernel takes its real-time clock for synchronised, or not: status 0 or 64 (STA_UNSYNC).
+clock_status() {
+	must "$python" -I - "$1" <<-'EOF'
+		import ctypes, struct, sys
+		# struct timex: modes ADJ_STATUS and ADJ_MAXERROR
+		timex = bytearray(256)
+		struct.pack_into("i", timex, 0, 0x10 | 0x4)
+		struct.pack_into("i", timex, 40, int(sys.argv[1]))
+		buffer = (ctypes.c_char * 256).from_buffer(timex)
+		assert ctypes.CDLL(None).adjtimex(buffer) >= 0
+	EOF
+}
+
 # with_connections LINES...: run the shell function "look" while the Python lines on standard input,
-# see sockets() in lib.sh, have connections open: at their line "look()"
+# see sockets() in lib.sh, have connections open: at their line "look()". The lines can also use
+#	send(CLIENT, SERVER, SIZE)	write bytes, and read those that have arrived
+#	finish(PAIR)			wait until all bytes are acknowledged
 with_connections() {
 	rm -f "$work/ready" "$work/seen"
 	{
 		cat <<-EOF
+			import fcntl, termios
 			# Sockets end at once, with a reset: data that were not sent would keep them.
 			connect_and_stay = connect
 			def connect(*args):
@@ -66,6 +91,10 @@ with_connections() {
 			def look():
 			    open("$work/ready", "w").close()
 			    while not os.path.exists("$work/seen"):
+			        time.sleep(.001)
+			def finish(pair):
+			    waiting = bytearray(4)
+			    while fcntl.ioctl(pair[0], termios.TIOCOUTQ, waiting) or any(waiting):
 			        time.sleep(.001)
 			def send(client, server, size):
 			    sent = 0

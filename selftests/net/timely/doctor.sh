@@ -10,15 +10,6 @@
 . "$(dirname "$0")/ctl_lib.sh"
 . "$(dirname "$0")/hw_lib.sh"
 
-# finds STATUS [CHECK...]: doctor, run as $where, ends with STATUS and has findings of these checks
-finds() {
-	finds_status=$1
-	shift
-	ctl "$finds_status" -j doctor
-	json '[f["check"] for f in all["findings"]] == "'"$*"'".split()'
-	json 'not [f for f in all["findings"] if not f["evidence"] or not f["remedy"]]'
-}
-
 # instead PATH TEXT: commands run as $where read TEXT from the file PATH
 instead() {
 	echo "$2" >"$work/instead"
@@ -26,19 +17,6 @@ instead() {
 		mount --bind "$work/instead" "$1" && exec "\$@"
 	EOF
 	where="$in_h1 sh $work/instead.sh"
-}
-
-# The kernel takes its real-time clock for synchronised, or not: status 0 or 64 (STA_UNSYNC).
-clock_status() {
-	must "$python" -I - "$1" <<-'EOF'
-		import ctypes, struct, sys
-		# struct timex: modes ADJ_STATUS and ADJ_MAXERROR
-		timex = bytearray(256)
-		struct.pack_into("i", timex, 0, 0x10 | 0x4)
-		struct.pack_into("i", timex, 40, int(sys.argv[1]))
-		buffer = (ctypes.c_char * 256).from_buffer(timex)
-		assert ctypes.CDLL(None).adjtimex(buffer) >= 0
-	EOF
 }
 
 # sysctl_h1 NAME VALUE: set net/NAME in h1
@@ -333,7 +311,7 @@ other_traffic() {
 		    pair = connect("$h2_v4", cc)
 		    send(*pair, 2000000)
 		    globals()[cc.decode()] = pair
-		time.sleep(.1)
+		    finish(pair)
 		look()
 	EOF
 	# DCTCP on both hosts, so that they agree on ECN.
@@ -347,7 +325,7 @@ other_traffic() {
 		third = connect("$h2_v4", b"dctcp")
 		for pair in one, other, third:
 		    send(*pair, 2000000)
-		time.sleep(.1)
+		    finish(pair)
 		look()
 	EOF
 	must ip -n h2 route del 10.7.2.1/32

@@ -44,7 +44,11 @@ static struct {
 	{ "keys", 0 },		/* the keys 1 to this number exist */
 	{ "used", 0 },		/* number of the used key; 0: none */
 	{ "unauthenticated", 0 },
-	{ "count", 0 },		/* value of each counter */
+	{ "count", 0 },		/* value of each counter that has no value of its own */
+	{ "received", 0 },	/* OR-ACKs received */
+	{ "bad_tag", 0 },	/* of these, with a wrong tag */
+	{ "old", 0 },		/* of these, replayed */
+	{ "send_errors", 0 },	/* OR-ACKs not sent */
 	{ "flows", 0 },		/* number of flows; every other flow is IPv6 */
 	{ "interrupted", 0 },	/* number of dumps that change meanwhile, before a complete one */
 	{ "connections", 0 },	/* number of connections; every other one is IPv6 */
@@ -212,6 +216,10 @@ static void put_onramp(struct nlmsghdr *message)
 	put_counter(message, "sent");
 	put_counter(message, "unknown_key");
 	put_counter(message, "bad_time");
+	put_count(message, "received", *knob("received"));
+	put_count(message, "bad_tag", *knob("bad_tag"));
+	put_count(message, "old", *knob("old"));
+	put_count(message, "send_errors", *knob("send_errors"));
 }
 
 /* Flow number @i, from 0. The last flow was paused the longest. */

@@ -679,6 +679,8 @@ healthy_files() {
 	file proc/sys/net/ipv4/timely/min_rtt_ns auto
 	file proc/sys/net/ipv4/timely/link_rate_kbps auto
 	file proc/sys/net/core/default_qdisc timely
+	file proc/net/udp '  sl  local_address rem_address'
+	file proc/net/udp6 '  sl  local_address rem_address'
 }
 
 # doctor "DRIVER'S KEY=NUMBER..." "MODULES' KEY=NUMBER..." STATUS [CHECK...]: doctor ends with STATUS and
@@ -716,9 +718,9 @@ doctors() {
 	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
 	doctor "rx=1 usecs=9 frames=0" "" 0
 	doctor "rx=1 speed=-1" "" 4 link-rate
-	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete
-	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete
-	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete
+	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete incomplete incomplete
+	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete incomplete incomplete
+	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "alike=3" 0
 	doctor "rx=1" "alike=3 state=34" 4 probes-apart
 	doctor "rx=1" "alike=3 base=30001" 4 filled-queue
@@ -739,6 +741,25 @@ doctors() {
 	doctor "rx=1" "reports=1 nic=1 alike=1 pairs=900" 0
 	doctor "rx=1" "reports=1 override=10000000" 4 link-rate-set
 	doctor "rx=1" "reports=1 override=25000000" 0
+	doctor "rx=1" "keys=1 used=1 rules=1" 0
+	doctor "rx=1" "keys=1 used=1" 4 acker-rule
+	doctor "rx=1" "rules=1" 1 acker-key
+	doctor "rx=1" "rules=1 unauthenticated=1" 4 onramp-unauthenticated
+	doctor "rx=1" "rules=1 keys=1 used=1 drift=1" 1 acker-clock
+	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=100" 4 acker-errors
+	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=99" 0
+	doctor "rx=1" "received=1000 bad_tag=11" 4 onramp-refused
+	doctor "rx=1" "received=1000 bad_tag=10" 0
+	doctor "rx=1" "received=1000 bad_tag=501" 1 onramp-refused
+	doctor "rx=1" "received=1000 old=500" 0
+	doctor "rx=1" "received=1000 old=501" 1 onramp-refused
+	rm -r "$work/root/sys/module/timely_acker"
+	doctor "rx=1" "keys=1 used=1" 4 acker-module
+	healthy_files
+	udp='   12: 00000000:4F52 00000000:0000 07 00000000:00000000 00:00000000 00000000     0'
+	breaks proc/net/udp "$udp" 4 onramp-port
+	breaks proc/net/udp "$(echo "$udp" | sed s/4F52/4F51/)" 0
+	breaks proc/net/udp6 "$(echo "$udp" | sed s/0:4F52/0000000000000000000000000:4F52/)" 4 onramp-port
 	breaks proc/sys/kernel/osrelease 5.10.0 1 kernel-version
 	breaks proc/sys/kernel/osrelease 6.0.1 1 kernel-version
 	breaks proc/sys/kernel/osrelease 6.120.1 0 kernel-version
@@ -880,7 +901,7 @@ assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"
 		run "" -j $args
 		unset FAKE_FAMILY
 		tr '{,[' '\n' <"$work/output" | sed -n 's/^"\([^"]*\)":.*/\1/p' |
-			grep -vxE 'sent|unknown_key|bad_time|retransmitted|delayed|doubtful|negative|too_long' | while read -r key; do
+			grep -vxE 'sent|unknown_key|bad_time|received|bad_tag|old|send_errors|retransmitted|delayed|doubtful|negative|too_long' | while read -r key; do
 			grep -q -- "$key" "$here/../../../man/timelyctl.8" || echo "$key is not in the manual"
 		done >"$work/errors"
 		[ -s "$work/output" ] && quiet
