@@ -245,6 +245,10 @@ static void advise(const struct setup *setup)
 	if (!setup->congctl && has_other_congctl(value, sizeof(value)))
 		tell_info("# the default congestion control is %s: connections use timely only by a route (timelyctl trial route PREFIX) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
 			  plain(value));
+	if (!sysctl_get("net/ipv4/tcp_allowed_congestion_control", value, sizeof(value)) &&
+	    !strstr(value, "timely"))
+		tell_info("# programs without privilege and other network namespaces may not choose timely: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
+			  plain(value));
 	if (!sysctl_get("net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
 		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
 			  plain(value));
@@ -412,7 +416,7 @@ static int restore_congctl(const struct setup *setup, const struct device *devic
 static int tear_down_device(struct setup *setup, struct device *device)
 {
 	bool has_timely = tree_has_kind(&device->now, "timely");
-	int err = 0;
+	int err;
 
 	if (!device->saved) {
 		tell_info("# %s: nothing to restore%s", device->name, has_timely ?
@@ -421,13 +425,16 @@ static int tear_down_device(struct setup *setup, struct device *device)
 	}
 	if (has_timely) {
 		err = restore(setup, device, &device->before);
-		if (!err)
-			advise_pacing(device);
+		if (err) {
+			tell_info("# putting timely on %s again", device->name);
+			restore(setup, device, &device->now);
+			return err;
+		}
+		advise_pacing(device);
 	} else {
 		tell_info("# %s: its qdiscs were changed after the setup: they stay", device->name);
 	}
-	if (!err)
-		err = restore_congctl(setup, device);
+	err = restore_congctl(setup, device);
 	if (!err && !setup->dry)
 		err = state_remove(setup->dir, device->state);
 	return err;

@@ -10,6 +10,8 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
+#include <linux/timely.h>
+
 #include "setup.h"
 
 /* Bytes of a request besides the options of a qdisc. */
@@ -175,11 +177,17 @@ static bool is_codel_time(const char *kind, int type)
 	return false;
 }
 
-/* Is this cake's option nat, off? A kernel without connection tracking reports but refuses it. */
-static bool is_cake_no_nat(const char *kind, const struct nlattr *attr)
+/*
+ * Does the kernel report this attribute, but refuse it? Cake's option nat, off, without connection
+ * tracking, and padding of timely.
+ */
+static bool is_reported_only(const char *kind, const struct nlattr *attr)
 {
-	return strcmp(kind, "cake") == 0 && mnl_attr_get_type(attr) == TCA_CAKE_NAT &&
-	       !attr_unsigned(attr);
+	int type = mnl_attr_get_type(attr);
+
+	if (strcmp(kind, "timely") == 0)
+		return type == TCA_TIMELY_PAD;
+	return strcmp(kind, "cake") == 0 && type == TCA_CAKE_NAT && !attr_unsigned(attr);
 }
 
 /* Add the options of a qdisc in the form in which the kernel accepts what it has reported. */
@@ -188,9 +196,10 @@ static void put_options(struct nlmsghdr *request, const struct node *node)
 	const struct nlattr *attr;
 	struct nlattr *nest;
 
+	/* timely accepts its options only in an attribute that is marked as nested. */
 	if (strcmp(node->kind, "cake") != 0 && strcmp(node->kind, "codel") != 0 &&
-	    strcmp(node->kind, "fq_codel") != 0) {
-		/* Not all kinds have attributes here. */
+	    strcmp(node->kind, "fq_codel") != 0 && strcmp(node->kind, "timely") != 0) {
+		/* Some other kinds have no attributes here, but a structure. */
 		mnl_attr_put(request, TCA_OPTIONS, node->bytes, node->options);
 		return;
 	}
@@ -201,7 +210,7 @@ static void put_options(struct nlmsghdr *request, const struct node *node)
 		if (is_codel_time(node->kind, type) &&
 		    mnl_attr_get_payload_len(attr) == sizeof(__u32))
 			mnl_attr_put_u32(request, type, mnl_attr_get_u32(attr) + 1);
-		else if (!is_cake_no_nat(node->kind, attr))
+		else if (!is_reported_only(node->kind, attr))
 			mnl_attr_put(request, type, mnl_attr_get_payload_len(attr),
 				     mnl_attr_get_payload(attr));
 	}

@@ -104,6 +104,8 @@ several_queues() {
 	# One qdisc for all queues becomes one for each.
 	qdisc four handle 1: fq buckets 64
 	there_and_back four 4
+	qdisc four handle 1: timely limit 555 split 16k ack_dscp CS6
+	there_and_back four 4
 	no_qdisc four
 	there_and_back v4 4
 }
@@ -272,14 +274,49 @@ failure_half_way_is_undone() {
 	expect_restored four d2
 	no_state
 	must insmod "$modules/sch_timely.ko"
-	# The second of two devices fails: the first one is restored, too.
-	qdisc d2 handle 1: htb
-	before d2
+	# There is room for the state of one device only: the second one fails, and the first is restored.
+	must mount -t tmpfs -o size=4k,mode=700 state $state
 	ctl 1 setup b0
+	says 'cannot be saved in a file, and the device was not changed: No space left'
+	says 'undoing the changes of'
 	expect_restored four d2
+	no_state
+	must umount $state
+	# A teardown that fails keeps timely and the state, so that it can be repeated.
+	ctl 0 setup d2
+	cp "$work/before.d2" "$work/before"
+	before d2
+	file=$(ls $state)
+	cp "$state/$file" "$work/good"
+	sed -i 's/ fq_codel .*/ fq_codel 08000500ffffffff/' "$state/$file"
+	ctl 1 teardown d2
+	says 'the kernel does not install the qdisc fq_codel'
+	expect_restored d2
+	cp "$work/good" "$state/$file"
+	cp "$work/before" "$work/before.d2"
+	ctl 0 teardown d2
+	expect_restored d2
 	must ip -n h1 link del b0
 	no_qdisc d2
 	no_state
+}
+
+# What works against the setup is reported with the remedy.
+advice() {
+	ctl 0 setup four
+	ctl 0 teardown four
+	says '^# four: connections that timely has paced send in bursts under'
+	must $in_h1 sysctl -qw net.ipv4.tcp_pacing_ca_ratio=90
+	ctl 0 setup one --dry-run
+	says 'sysctl -w net.ipv4.tcp_pacing_ca_ratio=120'
+	must $in_h1 sysctl -qw net.ipv4.tcp_pacing_ca_ratio=120
+	where=
+	must ip link add name nic numtxqueues 2 numrxqueues 2 type dummy
+	ctl 0 setup nic --dry-run
+	says '^# nic: queues that ethtool -L adds later get the qdisc'
+	says 'sysctl -w net.ipv4.tcp_allowed_congestion_control=".* timely"'
+	must ip link del nic
+	where=$in_h1
 }
 
 devices_on_top_of_others() {
@@ -406,6 +443,7 @@ devices_down() {
 	must ip netns del h2
 }
 
-run_cases devices_up one_queue several_queues device_is_down default_qdisc_changes dry_run_changes_nothing \
-	twice_is_once default_qdisc_is_timely later_changes_stay configured_qdiscs_are_refused failure_half_way_is_undone \
-	devices_on_top_of_others congestion_control bad_input_changes_nothing devices_down
+run_cases devices_up one_queue several_queues device_is_down default_qdisc_changes \
+	dry_run_changes_nothing twice_is_once default_qdisc_is_timely later_changes_stay \
+	configured_qdiscs_are_refused failure_half_way_is_undone advice devices_on_top_of_others \
+	congestion_control bad_input_changes_nothing devices_down
