@@ -54,6 +54,8 @@ cd "$top"
 find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/tc tools/timelyctl -type f \
 	! -name '*.o' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.d' ! -name '*~' |
 	LC_ALL=C sort | tar -cf - -T - | tar -C "$source" -xf -
+# dpkg-deb replaces only times of files that are later than SOURCE_DATE_EPOCH.
+find "$source" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 
 deb() {
 	cp -r packaging/debian "$source"
