@@ -17,7 +17,15 @@ shift
 lab=$top/tools/lab/lab
 page=$out/index.html
 
-"$top/tools/setup.sh"
+# Fetch the kernel's source while the packages are installed that the demonstration needs. If this
+# fails, lab run tries again and says why.
+"$top/tools/setup.sh" xz-utils flex bison bc
+"$top/tools/lab/uml/build.sh" source &
+trap 'kill $! 2>/dev/null' EXIT
+"$top/tools/setup.sh" gcc make libc6-dev perl binutils kmod python3 iproute2
+wait || :
+trap - EXIT
+
 failed=
 "$lab" run demo "$@" --out "$out/demo" --page "$page" || failed=1
 [ ! -e "$out/demo/summary.json" ] ||

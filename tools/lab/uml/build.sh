@@ -4,8 +4,9 @@
 # Build the lab's User Mode Linux (UML) kernel once, from Debian's kernel source. Print its
 # build directory; all other output goes to standard error.
 #
-#   build.sh [base|debug] [6.12]
+#   build.sh [base|debug|source] [6.12]
 #
+# "source" only fetches the source, for which no compiler is needed.
 # The build directory is in $TIMELY_CACHE (default ~/.cache/timely). Its name depends on the
 # version of the source, the configuration, the compiler and this script's changes of
 # the source: the size of the processor's extended registers, and the resolution of the clock
@@ -24,7 +25,8 @@ die() { say "$*"; exit 1; }
 case $flavour in
 base)	fragments=$here/base.config ;;
 debug)	fragments="$here/base.config $here/debug.config" ;;
-*)	die "unknown flavour '$flavour': base or debug" ;;
+source)	fragments= ;;
+*)	die "unknown flavour '$flavour': base, debug or source" ;;
 esac
 
 # These variables of the caller's environment must not affect the build.
@@ -48,17 +50,23 @@ xstate_bytes() {
 	"$probe"
 	rm -f "$probe"
 }
-xstate=$(xstate_bytes) || die "cannot find out the size of this processor's registers, see above"
+[ "$flavour" = source ] || xstate=$(xstate_bytes) ||
+	die "cannot find out the size of this processor's registers, see above"
 
 # UML's clock has a resolution of 256 ns, and its timers expire after 500 ns at the earliest. Change both
 # to 1 ns, the resolution of virtual time, because timestamps are measured by this clock.
 clock='s,\(time_travel_time\|os_nsecs()\|NSEC_PER_SEC\) */ *TIMER_MULTIPLIER,\1,'
 timer='s,\(TIMER_MIN_DELTA\) *500,\1 1,'
 
+# Is there a source? Sets $src.
+find_source() {
+	src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
+	[ "$src" ]
+}
+
 # Print the build directory if it is complete. Sets $src and $out.
 find_build() {
-	src=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
-	[ "$src" ] || return 1
+	[ "$fragments" ] && find_source || return 1
 	# shellcheck disable=SC2086 # a list of files
 	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock $timer"; } | sha256sum | cut -c1-12)
 	out=$cache/uml-${src##*/linux-source-}-$flavour-$key
@@ -70,8 +78,9 @@ mkdir -p "$cache"
 ! find_build || exit 0
 exec 9>"$cache/lock-$series"
 flock 9
-[ "$src" ] || "$here/fetch-source.sh" "$series" "$cache" >&2 || die "cannot fetch the source of Linux $series, see above"
+find_source || "$here/fetch-source.sh" "$series" "$cache" >&2 || die "cannot fetch the source of Linux $series, see above"
 ! find_build || exit 0
+[ "$flavour" != source ] || exit 0
 
 mkdir -p "$out"
 log=$out/build.log
