@@ -38,7 +38,7 @@ onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_
 tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock"
-long="timelyctl tenant_memory"
+long="timelyctl tenant_memory manual"
 core="load unload switch flows qdisc_unload tenant_host"
 all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"
 # alloc_faults fails on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can be made

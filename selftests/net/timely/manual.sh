@@ -1,0 +1,212 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The operations manual (Documentation/operations.md): each indented block runs as a script, in the order of the
+# manual, and all commands must succeed. A case is a section of the manual. Functions before_SECTION_NUMBER prepare
+# what a block needs: SECTION is the heading in lower case with _, NUMBER counts the section's blocks.
+# Topology: eth0 of the initial namespace == eth0 of the namespace peer, a pair of test NICs.
+
+. "$(dirname "$0")/ctl_lib.sh"
+
+need_tools bash ethtool modprobe depmod nstat ss
+top=$here/../../..
+manual=$top/Documentation/operations.md
+blocks=$work/blocks
+# Directories of the machine to which blocks write. Files there are in the guest's memory instead.
+written="/etc/modules-load.d /etc/sysctl.d"
+export PATH="$modules:$top/packaging:$PATH" MODPROBE_OPTIONS="-d $work/root"
+
+# Commands that do not run here, and why. They are checked for syntax.
+not_run="
+apt-get: the guest has the machine's root directory, which must not change
+make: the guest has the machine's root directory, which must not change
+chronyc: the guest has no time server
+nft: the guest's kernel has no nf_tables
+"
+# Commands that end with another status than 0, and why.
+fails="
+timelyctl doctor: 4, as nothing synchronises the guest's clock
+timely-switch status: 1, as connections use timely
+timely-switch away: 1, as connections use timely
+"
+
+# Write each block to a file SECTION.NUMBER, and their names to the file list.
+mkdir -p "$blocks"
+awk -v dir="$blocks/" '
+	/^#/ { section = tolower($0); sub(/^#+ */, "", section); gsub(/[^a-z0-9]+/, "_", section); number = 0 }
+	/^    / && !inside { inside = 1; file = section "." ++number; print file >(dir "list") }
+	!/^    / { inside = 0 }
+	inside { print substr($0, 5) >(dir file) }' "$manual"
+
+# ---- the host of the manual ----
+
+# Keep 20 connections open, which send 1 MB/s in all; every 2 s a new one replaces the oldest one.
+connections() {
+	work=$work/connections
+	mkdir "$work"
+	sockets <<-END
+		listener = inside("peer", socket.socket)
+		listener.bind(("10.1.2.3", 0))
+		listener.listen()
+		pairs = []
+		while not os.path.exists("$work/stop"):
+		    client = socket.socket()
+		    client.connect(listener.getsockname())
+		    pairs = [*pairs[-19:], (client, listener.accept()[0])]
+		    for _ in range(2):
+		        for client, server in pairs:
+		            client.send(bytes(50000))
+		            time.sleep(.05)
+		            server.recv(1 << 20)
+	END
+}
+
+host_up() {
+	must mkdir -p "$work/root/lib/modules/$(uname -r)"
+	must cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" "$modules/timely_acker.ko" \
+		"$work/root/lib/modules/$(uname -r)"
+	must depmod -b "$work/root"
+	for dir in $written; do
+		must mount -t tmpfs manual "$dir"
+	done
+	must insmod "$modules/hwnic.ko"
+	must ip netns add peer
+	must ip link add hw type hwnic
+	must ip link set hw name eth0
+	must ip link set hwp netns peer name eth0
+	must ip -n peer -batch - <<-END
+		address add 10.1.2.3/16 dev eth0
+		address add 10.1.0.1/16 dev eth0
+		link set eth0 up
+	END
+	must ip -batch - <<-END
+		address add 10.1.2.2/16 dev eth0
+		link set eth0 up
+		route add default via 10.1.0.1
+	END
+	connections &
+	sleep 1
+}
+
+# Stop the connections, as when their processes are restarted.
+stop_connections() {
+	: >"$work/connections/stop"
+	within_seconds 5 no_connections || fail "the connections are still there"
+}
+
+no_connections() { ! pgrep -x python3 >/dev/null; }
+
+host_down() {
+	stop_connections
+	must ip netns del peer
+	must rmmod hwnic
+	for dir in $written; do
+		must umount "$dir"
+	done
+}
+
+# ---- preparations ----
+
+before_1_one_route_4() { ctl 0 trial route 10.1.0.0/16; }
+before_on_ramp_pauses_without_a_queue_1() { ctl 0 setup eth0; }
+before_a_trial_does_not_end_1() { ctl 0 trial route 10.1.0.0/16; }
+before_turning_everything_off_3() { fails=; stop_connections; }
+
+# ---- running ----
+
+# listed LIST LINE: print why the line is in the list; fail if it is not
+listed() {
+	while IFS= read -r entry; do
+		command=${entry%%: *}
+		[ "$command" ] || continue
+		case "$2 " in
+		"$command "*)
+			echo "$command" >>"$work/used"
+			echo "${entry#*: }"
+			return ;;
+		esac
+	done <<-END
+		$1
+	END
+	return 1
+}
+
+# script BLOCK: print the block as a script
+script() {
+	echo "set -eu -o pipefail"
+	while IFS= read -r line; do
+		if why=$(listed "$not_run" "$line"); then
+			say "not run, as $why: $line" >&3
+		elif why=$(listed "$fails" "$line"); then
+			printf '%s && exit 99 || [ $? -eq %s ]\n' "$line" "${why%%,*}"
+		else
+			printf '%s\n' "$line"
+		fi
+	done <"$1"
+}
+
+# section NAME: run all blocks of the section
+section() {
+	grep "^$1[.]" "$blocks/list" | while read -r block; do
+		must bash -n "$blocks/$block"
+		# New connections begin, by the present settings.
+		sleep 3
+		before=before_$(echo "$block" | tr . _)
+		if command -v "$before" >/dev/null; then
+			echo "$before" >>"$work/used"
+			"$before"
+		fi
+		{ script "$blocks/$block" >"$work/script"; } 3>&1
+		cd "$top" || exit 1
+		must timeout 120 bash -x "$work/script" </dev/null
+		[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/must"
+	done || exit 1
+}
+
+# After the last section nothing is left of the modules.
+everything_is_off() {
+	for module in timely tcp_timely sch_timely timely_acker; do
+		! is_loaded $module || fail "$module is still loaded"
+	done
+	for file in /run/timely/* /run/timely-switch /etc/modules-load.d/* /etc/sysctl.d/*; do
+		[ ! -e "$file" ] || fail "$file was left"
+	done
+}
+
+# Each entry of the lists and each preparation is for a command or block of the manual.
+nothing_is_superfluous() {
+	{
+		echo "$not_run$fails" | sed 's/: .*//'
+		grep -o '^before_[a-z0-9_]*' "$0"
+	} | sort -u | while read -r name; do
+		[ -z "$name" ] || grep -qxF "$name" "$work/used" || fail "the manual has no use for: $name"
+	done || exit 1
+}
+
+# Names of counters, parameters, metrics and tests are those of the man pages, timelyctl metrics and the list of tests.
+names_exist() {
+	# shellcheck disable=SC2016 # no expansion
+	grep -v '^    ' "$manual" | grep -o '`[^`]*`' | grep -oE '[a-z0-9]+(_[a-z0-9]+)+' | sort -u >"$work/names"
+	grep -q '^timely_connections [1-9]' /run/timely.prom || fail "no connection used timely"
+	[ "$(wc -l <"$work/names")" -gt 20 ] || fail "the manual has no names"
+	sed 's/_bucket//; s/{.*//' /run/timely.prom | cat - "$top"/man/* "$top/selftests/README.md" >"$work/known"
+	while read -r name; do
+		grep -qwF -- "${name%_bucket}" "$work/known" || fail "no man page, metric or test has the name $name"
+	done <"$work/names"
+}
+
+# Links to sections of the manual lead to a heading.
+links_lead_somewhere() {
+	sed -n 's/^##* //p' "$manual" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9\n-' >"$work/headings"
+	grep -o '](#[^)]*' "$manual" | sed 's/..#//' | while read -r link; do
+		grep -qxF -- "$link" "$work/headings" || fail "no section #$link"
+	done || exit 1
+}
+
+sections=
+for name in $(sed 's/\..*//' "$blocks/list" | uniq); do
+	eval "section_$name() { section $name; }"
+	sections="$sections section_$name"
+done
+# shellcheck disable=SC2086 # a list
+run_cases host_up $sections everything_is_off nothing_is_superfluous names_exist links_lead_somewhere host_down
