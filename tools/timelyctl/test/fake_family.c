@@ -63,7 +63,7 @@ static struct {
 	{ "hardware", 0 },	/* RTTs that ended at a hardware timestamp */
 	{ "tcp", 0 },		/* RTTs that ended when TCP processed the ACK */
 	{ "doubtful", 0 },	/* ACKs with a wrong hardware timestamp */
-	{ "alike", 0 },		/* instead of "connections": from 10.0.0.0 to 172.0.0.0, all alike */
+	{ "alike", 0 },		/* instead of "connections": 10.0.0.0 to 172.0.0.0, all alike */
 	{ "state", 2 },		/* their state, TIMELY_STATE_*: sending */
 	{ "base", 20000 },	/* their base RTT, ns */
 	{ "min_rtt", 20 },	/* the shortest RTT that TCP has measured, us */
@@ -573,7 +573,7 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 /* ---- functions of libmnl that are replaced ---- */
 
-/* Is the request for the modules, for sock_diag or a dump of qdiscs, and are the modules simulated? */
+/* Is the request for the modules, for sock_diag or qdiscs, and are the modules simulated? */
 static int is_ours(const struct mnl_socket *nl, const struct nlmsghdr *request)
 {
 	int protocol = -1;
