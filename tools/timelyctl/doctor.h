@@ -176,8 +176,6 @@ struct host {
 /* Reads all of struct host; @ifname is the only device to check, or NULL. */
 void host_read(struct host *host, const struct link *only);
 void host_free(struct host *host);
-bool read_line(const char *path, char *text, size_t size);
-bool read_number(const char *path, __s64 *value);
 bool is_loaded(const struct host *host, int module);
 bool is_used(const struct host *host);
 bool is_timely(const char *control);

@@ -5,7 +5,6 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,34 +26,6 @@ const char * const module_names[MODULES] = {
 };
 
 /* ---- files ---- */
-
-/*
- * Read the first line of a file, at most @size - 1 bytes, without bytes that are not printable
- * ASCII. Returns false and writes "" if the file cannot be read.
- */
-bool read_line(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t bytes = fd < 0 ? -1 : read(fd, text, size - 1);
-
-	if (fd >= 0)
-		close(fd);
-	text[bytes < 0 ? 0 : bytes] = 0;
-	text[strcspn(text, "\n")] = 0;
-	for (char *at = text; *at; at++)
-		if (*at < ' ' || *at > '~')
-			*at = '?';
-	return bytes >= 0;
-}
-
-/* Read a file that has a number only. */
-bool read_number(const char *path, __s64 *value)
-{
-	char text[32];
-
-	return read_line(path, text, sizeof(text)) &&
-	       parse_number(text, INT64_MIN, INT64_MAX, value);
-}
 
 static void read_files(struct host *host)
 {
@@ -120,25 +91,6 @@ static void add_route(const struct nlmsghdr *message, void *data)
 	mnl_attr_for_each(attr, message, sizeof(struct rtmsg))
 		if (mnl_attr_get_type(attr) == RTA_METRICS)
 			read_metrics(routes, attr);
-}
-
-static int routes_get(struct routes *routes)
-{
-	char buffer[256] = { 0 };
-	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
-	struct talk talk;
-	int err;
-
-	request->nlmsg_type = RTM_GETROUTE;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	mnl_nlmsg_put_extra_header(request, sizeof(struct rtmsg));
-
-	err = talk_open(&talk, NETLINK_ROUTE);
-	if (err)
-		return err;
-	err = talk_ask(&talk, request, add_route, routes);
-	talk_close(&talk);
-	return err;
 }
 
 /* ---- devices ---- */
@@ -263,7 +215,8 @@ void host_read(struct host *host, const struct link *only)
 	read_files(host);
 	host->unsynchronised = adjtimex(&clock) >= 0 && clock.status & STA_UNSYNC;
 	incomplete(host, "qdiscs", qdiscs_get(&host->qdiscs, NULL));
-	incomplete(host, "routes", routes_get(&host->routes));
+	incomplete(host, "routes", talk_dump_route(RTM_GETROUTE, sizeof(struct rtmsg), add_route,
+						   &host->routes));
 	ask_module(&host->module);
 	read_modules(host);
 	incomplete(host, "TCP connections (tcp_diag)",

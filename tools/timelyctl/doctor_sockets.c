@@ -74,25 +74,6 @@ static void add_address(const struct nlmsghdr *message, void *data)
 	}
 }
 
-static int addresses_get(struct addresses *addresses)
-{
-	char buffer[256] = { 0 };
-	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
-	struct talk talk;
-	int err;
-
-	request->nlmsg_type = RTM_GETADDR;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	mnl_nlmsg_put_extra_header(request, sizeof(struct ifaddrmsg));
-
-	err = talk_open(&talk, NETLINK_ROUTE);
-	if (err)
-		return err;
-	err = talk_ask(&talk, request, add_address, addresses);
-	talk_close(&talk);
-	return err;
-}
-
 static int compare_addresses(const void *a, const void *b)
 {
 	const struct address *one = a, *other = b;
@@ -217,7 +198,8 @@ int sockets_get(struct tcp_sockets *sockets, const struct links *links)
 {
 	struct addresses addresses = {};
 	struct talk talk;
-	int err = addresses_get(&addresses);
+	int err = talk_dump_route(RTM_GETADDR, sizeof(struct ifaddrmsg), add_address,
+				  &addresses);
 
 	memset(sockets, 0, sizeof(*sockets));
 	if (!err)

@@ -85,24 +85,8 @@ static void add_link(const struct nlmsghdr *message, void *data)
 
 int links_get(struct links *links)
 {
-	char buffer[256] = { 0 };
-	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
-	struct ifinfomsg *info;
-	struct talk talk;
-	int err;
-
 	memset(links, 0, sizeof(*links));
-	request->nlmsg_type = RTM_GETLINK;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	info = mnl_nlmsg_put_extra_header(request, sizeof(*info));
-	info->ifi_family = AF_UNSPEC;
-
-	err = talk_open(&talk, NETLINK_ROUTE);
-	if (err)
-		return err;
-	err = talk_ask(&talk, request, add_link, links);
-	talk_close(&talk);
-	return err;
+	return talk_dump_route(RTM_GETLINK, sizeof(struct ifinfomsg), add_link, links);
 }
 
 void links_free(struct links *links)

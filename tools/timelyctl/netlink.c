@@ -195,6 +195,33 @@ int talk_ask(struct talk *talk, struct nlmsghdr *request, talk_each each, void *
 	return err;
 }
 
+/**
+ * talk_dump_route() - ask for all objects of a kind in this network namespace
+ * @type: the request's type, RTM_GET*
+ * @header_bytes: length of the header that requests of this type have
+ * @each: as in talk_ask()
+ * @data: argument of @each
+ *
+ * Return: 0 or a negative errno.
+ */
+int talk_dump_route(__u16 type, size_t header_bytes, talk_each each, void *data)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+	struct talk talk;
+	int err;
+
+	request->nlmsg_type = type;
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	mnl_nlmsg_put_extra_header(request, header_bytes);
+	err = talk_open(&talk, NETLINK_ROUTE);
+	if (err)
+		return err;
+	err = talk_ask(&talk, request, each, data);
+	talk_close(&talk);
+	return err;
+}
+
 /* Copy a string attribute, which may be unterminated, and cut it to @size - 1 bytes. */
 void attr_text(char *to, size_t size, const struct nlattr *attr)
 {

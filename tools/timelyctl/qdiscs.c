@@ -122,20 +122,7 @@ static void add_qdisc(const struct nlmsghdr *message, void *data)
 
 int qdiscs_get(struct qdiscs *qdiscs, const char *kind)
 {
-	char buffer[REQUEST_BYTES] = { 0 };
-	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
-	struct talk talk;
-	int err;
-
 	memset(qdiscs, 0, sizeof(*qdiscs));
 	qdiscs->kind = kind;
-	request->nlmsg_type = RTM_GETQDISC;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	mnl_nlmsg_put_extra_header(request, sizeof(struct tcmsg));
-	err = talk_open(&talk, NETLINK_ROUTE);
-	if (err)
-		return err;
-	err = talk_ask(&talk, request, add_qdisc, qdiscs);
-	talk_close(&talk);
-	return err;
+	return talk_dump_route(RTM_GETQDISC, sizeof(struct tcmsg), add_qdisc, qdiscs);
 }

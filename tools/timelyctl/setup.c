@@ -95,18 +95,15 @@ static bool count_queues(struct device *device)
 {
 	char path[96];
 	struct dirent *entry;
-	int ifindex = 0;
-	FILE *file;
-	DIR *dir;
+	__s64 ifindex;
+	DIR *dir = NULL;
 
 	snprintf(path, sizeof(path), "/sys/class/net/%s/ifindex", device->link->name);
-	file = fopen(path, "re");
-	if (file && fscanf(file, "%d", &ifindex) != 1)
+	if (!read_number(path, &ifindex))
 		ifindex = 0;
-	if (file)
-		fclose(file);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/queues", device->link->name);
-	dir = ifindex == device->link->ifindex ? opendir(path) : NULL;
+	if (ifindex == device->link->ifindex)
+		dir = opendir(path);
 	if (!dir) {
 		tell_err("%s: /sys does not show this device: mount the sysfs of this network namespace (ip netns exec does that)",
 			 device->name);
@@ -245,14 +242,14 @@ static void advise(const struct setup *setup)
 	if (!setup->congctl && has_other_congctl(value, sizeof(value)))
 		tell_info("# the default congestion control is %s: connections use timely only by a route (timelyctl trial route PREFIX) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
 			  plain(value));
-	if (!sysctl_get("net/ipv4/tcp_allowed_congestion_control", value, sizeof(value)) &&
+	if (read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", value, sizeof(value)) &&
 	    !strstr(value, "timely"))
 		tell_info("# programs without privilege and other network namespaces may not choose timely: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
 			  plain(value));
-	if (!sysctl_get("net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
+	if (read_line("/proc/sys/net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
 		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
 			  plain(value));
-	if (!sysctl_get("net/core/default_qdisc", value, sizeof(value)) &&
+	if (read_line("/proc/sys/net/core/default_qdisc", value, sizeof(value)) &&
 	    strcmp(value, "timely") != 0)
 		for (size_t i = 0; i < setup->count; i++)
 			if (setup->device[i].queues > 1)

@@ -74,10 +74,6 @@ int state_remove(int dir, const char *name);
 char *hex_text(const unsigned char *bytes, size_t count);
 bool parse_hex(const char *text, unsigned char **bytes, size_t *count);
 
-/* @name is relative to /proc/sys. The value is the first line of the file. */
-int sysctl_get(const char *name, char *value, size_t size);
-int sysctl_set(const char *name, const char *value);
-
 /* ---- setup_device.c: a device: changes, state file, restoring ---- */
 
 /**

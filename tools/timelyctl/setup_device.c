@@ -14,7 +14,7 @@
 
 #include "setup.h"
 
-#define CONGCTL "net/ipv4/tcp_congestion_control"
+#define CONGCTL "/proc/sys/net/ipv4/tcp_congestion_control"
 
 /* ---- messages ---- */
 
@@ -97,7 +97,7 @@ static int clear(struct setup *setup, struct device *device)
 /* Is the default congestion control another one than timely? Writes its name to @value. */
 bool has_other_congctl(char *value, size_t size)
 {
-	return !sysctl_get(CONGCTL, value, size) && strcmp(value, "timely") != 0;
+	return read_line(CONGCTL, value, size) && strcmp(value, "timely") != 0;
 }
 
 int set_congctl(const struct setup *setup, const char *value)
@@ -106,7 +106,7 @@ int set_congctl(const struct setup *setup, const char *value)
 
 	tell_info("sysctl -w net.ipv4.tcp_congestion_control=%s", value);
 	if (!setup->dry)
-		err = sysctl_set(CONGCTL, value);
+		err = write_line(CONGCTL, value);
 	if (err == -ENOENT)
 		tell_err("there is no congestion control %s: modprobe tcp_%s", value, value);
 	else if (err)

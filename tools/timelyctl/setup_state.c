@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * State files, from which `timelyctl teardown` and `trial revert` restore what was before, and
- * access to sysctls.
+ * State files, from which `timelyctl teardown` and `trial revert` restore what was before.
  *
  * The files are in /run, because a reboot ends what they describe: the kernel forgets qdiscs,
  * routes and sysctls, too. A file belongs to a network namespace, whose cookie is in the file's
@@ -167,45 +166,4 @@ bool parse_hex(const char *text, unsigned char **bytes, size_t *count)
 	for (size_t i = 0; i < *count; i++)
 		(*bytes)[i] = hex_digit(text[i * 2]) << 4 | hex_digit(text[i * 2 + 1]);
 	return true;
-}
-
-/* ---- sysctls ---- */
-
-static int sysctl_open(const char *name, int flags)
-{
-	char path[128];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/sys/%s", name);
-	fd = open(path, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-int sysctl_get(const char *name, char *value, size_t size)
-{
-	int fd = sysctl_open(name, O_RDONLY);
-	ssize_t bytes;
-
-	value[0] = 0;
-	if (fd < 0)
-		return fd;
-	bytes = read(fd, value, size - 1);
-	if (bytes >= 0)
-		value[bytes] = 0;
-	value[strcspn(value, "\n")] = 0;
-	close(fd);
-	return bytes < 0 ? -EIO : 0;
-}
-
-int sysctl_set(const char *name, const char *value)
-{
-	int fd = sysctl_open(name, O_WRONLY);
-	int err = 0;
-
-	if (fd < 0)
-		return fd;
-	if (write(fd, value, strlen(value)) < 0)
-		err = -errno;
-	close(fd);
-	return err;
 }

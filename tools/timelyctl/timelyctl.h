@@ -100,6 +100,12 @@ bool prefix_has_host_bits(const struct prefix *prefix);
 const char *rate_text(char *text, size_t size, __u64 kbps);
 const char *time_text(char *text, size_t size, __u64 ns);
 
+/* ---- files.c: files of /proc and /sys ---- */
+
+bool read_line(const char *path, char *text, size_t size);
+bool read_number(const char *path, __s64 *value);
+int write_line(const char *path, const char *text);
+
 /* ---- netlink.c: requests and replies ---- */
 
 /**
@@ -114,6 +120,9 @@ struct talk {
 	char why[160];
 };
 
+/* Size of a request. Callers zero the buffer: libmnl does not write the padding of attributes. */
+#define REQUEST_BYTES 256
+
 /* Handles one message of a reply, see talk_ask(). */
 typedef void (*talk_each)(const struct nlmsghdr *message, void *data);
 
@@ -121,6 +130,7 @@ typedef void (*talk_each)(const struct nlmsghdr *message, void *data);
 int talk_open(struct talk *talk, int bus);
 void talk_close(struct talk *talk);
 int talk_ask(struct talk *talk, struct nlmsghdr *request, talk_each each, void *data);
+int talk_dump_route(__u16 type, size_t header_bytes, talk_each each, void *data);
 
 void attr_text(char *to, size_t size, const struct nlattr *attr);
 
@@ -269,9 +279,6 @@ const char *filter_name(int filter);
 const char *tx_name(int tx_type);
 
 /* ---- family.c: what the modules report ---- */
-
-/* Size of a request. Callers zero the buffer: libmnl does not write the padding of attributes. */
-#define REQUEST_BYTES 256
 
 /**
  * struct report - what module timely reports about a NIC
