@@ -56,6 +56,25 @@ transfer() {
 	[ "$(wc -c </received)" -eq $((65536 * 128)) ]
 }
 
+# Send data over IPv4 and IPv6 while trace events are recorded: each event names both ends.
+traced() {
+	events=/sys/kernel/tracing/events/timely
+	[ -e "$events" ] || mount -t tracefs trace /sys/kernel/tracing || return 1
+	echo 1 >$events/enable && transfer 127.0.0.1 && transfer ::1
+	sent=$?
+	echo 0 >$events/enable
+	for event in timely_rtt timely_rate_set; do
+		for end in 127.0.0.1 '\[::1\]'; do
+			grep -q "$event: net=[0-9]* src=$end:[0-9]* dest=$end:5000 " /sys/kernel/tracing/trace || {
+				echo "no event $event of $end"
+				grep -m 5 timely_ /sys/kernel/tracing/trace
+				return 1
+			}
+		done
+	done
+	return $sent
+}
+
 # counts NAME [DEVICE]: a counter of the qdisc is more than 0
 counts() {
 	qdisc stats "${2:-lo}"
@@ -190,6 +209,7 @@ test_that "load tcp_timely" insmod /tcp_timely.ko
 test_that "choose it as the default congestion control" sh -c 'echo timely >/proc/sys/net/ipv4/tcp_congestion_control'
 test_that "8 MB over IPv4" transfer 127.0.0.1
 test_that "8 MB over IPv6" transfer ::1
+test_that "trace events name both ends" traced
 test_that "unloading is refused while it is the default" refused rmmod tcp_timely
 test_that "there is no qdisc timely yet" refused qdisc set lo timely
 test_that "load sch_timely" insmod /sch_timely.ko
