@@ -299,7 +299,7 @@ static int run(struct view *view)
 	return STATUS_OK;
 }
 
-/* A file that the signals are read from which would otherwise end or stop the program. */
+/* Open a file to read those signals from that would otherwise end or stop the program. */
 static int open_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH };
