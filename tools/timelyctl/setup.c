@@ -246,7 +246,8 @@ static void advise(const struct setup *setup)
 	    !strstr(value, "timely"))
 		tell_info("# programs without privilege and other network namespaces may not choose timely: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
 			  plain(value));
-	if (read_line("/proc/sys/net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) && atoi(value) < 100)
+	if (read_line("/proc/sys/net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) &&
+	    atoi(value) < 100)
 		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
 			  plain(value));
 	if (read_line("/proc/sys/net/core/default_qdisc", value, sizeof(value)) &&
