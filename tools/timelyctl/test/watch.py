@@ -5,6 +5,7 @@
 FAKE_FAMILY describes the connections. A case fails by an exception.
 """
 
+import atexit
 import fcntl
 import os
 import pty
@@ -21,18 +22,41 @@ KEYS = "q: quit  d r c p: sort by delay, rate, cuts, pauses  space: hold  j k: s
 WAIT_S = 20
 
 
+def lead_session(report):
+    """Return in a new process; this one leads the session, and writes two numbers to the file report:
+    the number of the new process, and its wait status. It does not end by itself: when the leader of
+    a session ends, the kernel discards the output that the test has not read yet.
+    """
+    ignored = signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
+    pid = os.fork()
+    if not pid:
+        for number in ignored:
+            signal.signal(number, signal.SIG_DFL)
+        return
+    os.write(report, struct.pack("i", pid))
+    os.write(report, struct.pack("i", os.waitpid(pid, 0)[1]))
+    while True:
+        signal.pause()
+
+
 class Watch:
     """The program, the other end of its terminal, and what the program has written."""
 
     def __init__(self, *words, shell=False, rows=10, columns=60):
         self.text = ""
-        self.pid, self.end = pty.fork()
-        if not self.pid:
+        self.report, report = os.pipe()
+        leader, self.end = pty.fork()
+        if not leader:
+            lead_session(report)
             # The test changes the terminal's size first, and notes its settings.
             os.read(0, 1)
             if shell:
                 os.execv("/bin/bash", ["bash", "--norc", "--noediting", "-i"])
             os.execv(sys.argv[1], [sys.argv[1], "watch", *words])
+        atexit.register(os.kill, leader, signal.SIGKILL)
+        self.pid, = struct.unpack("i", os.read(self.report, 4))
         self.resize(rows, columns)
         self.before = termios.tcgetattr(self.end)
         self.key("\n")
@@ -83,14 +107,16 @@ class Watch:
         """The terminal is as it was before the program."""
         return self.text.endswith(LEAVE) and termios.tcgetattr(self.end) == self.before
 
+    def has_ended(self):
+        return select.select([self.report], [], [], 0)[0]
+
     def ends(self, wanted):
         """The program restores the terminal and ends with this wait status."""
-        pid = 0
         end = time.monotonic() + WAIT_S
-        while not pid:
+        while not self.has_ended():
             assert time.monotonic() < end, "the program does not end"
             self.read()
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
+        status, = struct.unpack("i", os.read(self.report, 4))
         self.read()
         assert "Sanitizer" not in self.text and "runtime error" not in self.text, self.text
         # 128 says that there is a core file.
@@ -189,7 +215,7 @@ def hangs_up():
     watch = Watch()
     os.close(watch.end)
     end = time.monotonic() + WAIT_S
-    while os.waitpid(watch.pid, os.WNOHANG) == (0, 0):
+    while not watch.has_ended():
         assert time.monotonic() < end, "the program does not end"
         time.sleep(.01)
 
