@@ -885,6 +885,37 @@ static void cross_timestamp__after_the_minimum_delay_falls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 }
 
+/* As nic_clock.c does, read the NIC's clock every 20 ms, and at once if the mapping is not sure. */
+static void run_with_cross_timestamps(struct clock_model *m, u32 ms)
+{
+	u32 i;
+
+	for (i = 0; i < ms; i++) {
+		clock_model_run(m, NSEC_PER_MSEC);
+		if (m->map.state != TIMELY_CLOCK_SURE || i % 20 == 0)
+			clock_model_cross_timestamp(m, 600);
+	}
+}
+
+static void cross_timestamp__after_the_minimum_delay_rises(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+
+	clock_model_init(m, 34, 76000);
+	m->min_handling_ns = 500;
+	m->span_ns = 200;
+	run_with_cross_timestamps(m, 500);
+	/* Interrupt moderation is turned on. */
+	m->min_handling_ns = 8500;
+	run_with_cross_timestamps(m, 200);
+	clock_model_recount(m);
+	run_with_cross_timestamps(m, 500);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 96);
+	KUNIT_EXPECT_EQ(test, m->wrong, 0);
+	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
+	expect_promises(test, m);
+}
+
 static void cross_timestamp__ends_a_doubt(struct kunit *test)
 {
 	struct clock_model *m = model(test);
@@ -1136,6 +1167,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(forget__until_seen_again),
 	KUNIT_CASE(cross_timestamp__shows_the_minimum_delay),
 	KUNIT_CASE(cross_timestamp__after_the_minimum_delay_falls),
+	KUNIT_CASE(cross_timestamp__after_the_minimum_delay_rises),
 	KUNIT_CASE(cross_timestamp__ends_a_doubt),
 	KUNIT_CASE(cross_timestamp__within_twice_the_uncertainty),
 	KUNIT_CASE(cross_timestamp__detects_a_step),

@@ -377,6 +377,8 @@ static void clock_trust(struct timely_clock *clock)
 	clock->evidence = 0;
 	clock->run_pairs = 0;
 	clock->doubts++;
+	/* The host has handled the packets that caused the doubt late, and may go on to do so. */
+	clock_spread(clock);
 }
 
 /* A clock was stepped: replace the mapping by a mapping from the pairs since the doubt started. The
@@ -460,7 +462,8 @@ static void take_faster_host(struct timely_clock *clock, const struct timely_clo
 }
 
 /* Process a batch while the mapping is sure: put the mapping in doubt if the batch contradicts the
- * mapping, or else fit the mapping again. Return: true if the mapping has changed.
+ * mapping, or else fit the mapping again. If a mapping from a cross-timestamp stays, only its
+ * spread is corrected. Return: true if the mapping has changed.
  */
 static bool take_sure(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
@@ -472,7 +475,11 @@ static bool take_sure(struct timely_clock *clock, const struct timely_clock_samp
 	}
 	if (clock->min_handling_ns)
 		take_faster_host(clock, sample);
-	return timely_clock_track_add(clock, timely_clock_track(clock), sample) && clock_fit(clock);
+	if (!timely_clock_track_add(clock, timely_clock_track(clock), sample))
+		return false;
+	if (!clock_fit(clock))
+		clock_spread(clock);
+	return true;
 }
 
 /* A second batch has a pair below the mapping, so the doubt was not caused by a single wrong

@@ -395,6 +395,29 @@ from_nic_to_nic() {
 	must ip -n h1 link del eth1
 }
 
+# ---- interrupt moderation ----
+
+# From some time on each ACK waits for an interrupt, longer than any ACK before. Readings of the NIC's
+# clock show that no clock was stepped, so the hardware timestamps are right.
+moderated_acks_give_rtts() {
+	as_usual
+	knob h1 eth0 jitter_ns 0
+	cross=1
+	# shellcheck disable=SC2086 # several arguments
+	reload_hw $fixed
+	watch_nics h1 eth0
+	{
+		plan_flows 0.4
+		echo "0.1 run ip netns exec h1 ethtool -C eth0 rx-usecs 8 rx-frames 0"
+	} >"$work/plan"
+	traffic <"$work/plan"
+	expect_flows_done
+	judge after_us=200000 until_us=390000
+	expect_hardware
+	must in_ns h1 ethtool -C eth0 rx-usecs 0 rx-frames 1
+	cross=0
+}
+
 # ---- long paths ----
 
 # With default parameters, 10 Gb/s and a base RTT of 2 ms: more segments are in flight than
@@ -486,5 +509,5 @@ run_cases hosts learns_within_100_ms no_hardware_rtts_without_timestamps \
 	half_closed_connections_work a_step_of_the_nic_is_noticed a_restart_of_the_nic_is_noticed \
 	a_step_within_the_random_delay_is_noticed a_small_step_is_found_by_reading_the_clock \
 	drift_that_changes_is_followed the_real_clock_may_be_set the_real_clock_does_not_matter \
-	two_nics_two_clocks from_nic_to_nic rtts_of_long_paths_begin_at_departures a_lossy_path \
-	under_loss_and_reordering remove_all
+	two_nics_two_clocks from_nic_to_nic moderated_acks_give_rtts \
+	rtts_of_long_paths_begin_at_departures a_lossy_path under_loss_and_reordering remove_all
