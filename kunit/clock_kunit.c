@@ -113,6 +113,14 @@ static void judge__gate_and_below(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host - 300, &arrived),
 			TIMELY_TSTAMP_GOOD);
 	KUNIT_EXPECT_EQ(test, arrived, host - 300);
+	map.unreliable = true;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host + 120001, &arrived),
+			TIMELY_TSTAMP_UNSURE);
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host - 301, &arrived),
+			TIMELY_TSTAMP_UNSURE);
+	map.state = TIMELY_CLOCK_DOUBT;
+	KUNIT_EXPECT_EQ(test, timely_clock_judge(&map, nic, host, &arrived),
+			TIMELY_TSTAMP_UNSURE);
 }
 
 static void judge__old_mapping(struct kunit *test)
@@ -383,6 +391,37 @@ static void shape__sure_and_right(struct kunit *test)
 		KUNIT_EXPECT_LE(test, m->beyond * 50, m->good);
 	KUNIT_EXPECT_EQ(test, m->clock.steps, 0);
 	KUNIT_EXPECT_EQ(test, m->clock.restarts, 1);
+	expect_promises(test, m);
+}
+
+/* Under interrupt moderation a packet waits for span_ns if it is alone, as nearly all ACKs at
+ * regular times are, and less if it follows another one. Each mapping is wrong for some of them.
+ * RTTs must go on, with driver timestamps.
+ */
+static void moderated__regular_packets(struct kunit *test)
+{
+	struct clock_model *m = model(test);
+	u32 i;
+
+	clock_model_init(m, 3, 76000);
+	m->delay = CLOCK_DELAY_MODERATED;
+	m->span_ns = 8000;
+	m->min_handling_ns = 500;
+	for (i = 0; i < 120000; i++) {
+		if (i == 40000)
+			clock_model_recount(m);
+		clock_model_arrive(m, clock_below(m, 400) ? 23000 + clock_below(m, 2000) :
+							    1000 + clock_below(m, 8000));
+	}
+	KUNIT_EXPECT_GT(test, m->clock.steps, 3);
+	KUNIT_EXPECT_LE(test, m->doubtful * 50, m->total);
+	KUNIT_EXPECT_GT(test, m->unsure * 4, m->total);
+	/* A burst of traffic later, the mapping is reliable again. */
+	clock_model_run(m, 3 * NSEC_PER_SEC);
+	clock_model_recount(m);
+	clock_model_run(m, NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, m->map.unreliable);
+	KUNIT_EXPECT_GE(test, m->good * 100, m->total * 98);
 	expect_promises(test, m);
 }
 
@@ -1145,6 +1184,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(batch__starts_again_with_a_new_mapping),
 	KUNIT_CASE(take__empty_or_outdated_batch),
 	KUNIT_CASE_PARAM(shape__sure_and_right, shape_gen_params),
+	KUNIT_CASE(moderated__regular_packets),
 	KUNIT_CASE(drift__steps_of_a_servo),
 	KUNIT_CASE(drift__that_jumps),
 	KUNIT_CASE(drift__change_is_measured),

@@ -393,23 +393,30 @@ static inline void clock_model_init(struct clock_model *m, u64 seed, u32 rate)
 	m->nic_ns = 1600000000ULL * 1000000000;
 }
 
+/* A packet arrives after @gap_ns. */
+static inline void clock_model_arrive(struct clock_model *m, u64 gap_ns)
+{
+	struct clock_model_packet p;
+
+	clock_model_advance(m, gap_ns);
+	p.arrived_ns = m->now_ns;
+	p.nic_ns = m->nic_ns;
+	p.handled_ns = m->now_ns + clock_model_delay(m) + m->late_ns;
+	clock_model_deliver(m, m->now_ns);
+	if (m->count < CLOCK_MODEL_PENDING)
+		clock_model_push(m, p);
+}
+
 /* Let @ns pass, in which packets arrive at random times. */
 static inline void clock_model_run(struct clock_model *m, u64 ns)
 {
 	u64 end_ns = m->now_ns + ns, gap;
-	struct clock_model_packet p;
 
 	for (;;) {
 		gap = 1 + clock_exponential(m, div_u64(1000000000, m->rate));
 		if (m->now_ns + gap > end_ns)
 			break;
-		clock_model_advance(m, gap);
-		p.arrived_ns = m->now_ns;
-		p.nic_ns = m->nic_ns;
-		p.handled_ns = m->now_ns + clock_model_delay(m) + m->late_ns;
-		clock_model_deliver(m, m->now_ns);
-		if (m->count < CLOCK_MODEL_PENDING)
-			clock_model_push(m, p);
+		clock_model_arrive(m, gap);
 	}
 	clock_model_advance(m, end_ns - m->now_ns);
 	clock_model_deliver(m, m->now_ns);

@@ -93,6 +93,14 @@
  */
 #define CLOCK_DOUBT_NS		(40 * NSEC_PER_MSEC)
 
+/* Clocks are not stepped several times within seconds. If doubts have ended with another mapping
+ * CLOCK_WRONGS times, each within CLOCK_WRONG_NS of the one before, then the minimum handling delay
+ * changes: for example, with interrupt moderation a packet alone waits longer than each packet of a
+ * burst does. Without a cross-timestamp, no mapping is right for both.
+ */
+#define CLOCK_WRONGS		3
+#define CLOCK_WRONG_NS		(2 * NSEC_PER_SEC)
+
 /* A cross-timestamp whose interval is longer than CLOCK_MAX_CROSS_NS is not used. If it shows a
  * minimum handling delay above CLOCK_MAX_HANDLING_NS, a clock was stepped. A mapping is made from a
  * cross-timestamp of at most CLOCK_ANCHOR_NS if the drift's error is at most CLOCK_ANCHOR_PPB.
@@ -241,6 +249,8 @@ static bool clock_fit(struct timely_clock *clock)
 	map->drift_q32 = clamp(map->drift_q32 + fit.slope_q32, -CLOCK_MAX_DRIFT_Q32,
 			       CLOCK_MAX_DRIFT_Q32);
 	clock->drift_error_ppb = min(fit.slope_ppb + CLOCK_STEP_PPB, CLOCK_UNKNOWN_PPB);
+	if ((s64)(map->host_ns - clock->wrong_ns) > (s64)CLOCK_WRONG_NS)
+		map->unreliable = false;
 	clock_wander(clock, &fit);
 	map_error(clock, fit.error_ns,
 		  fit.slope_ppb + timely_clock_bend_ppb(clock, fit.stretch_ns));
@@ -381,11 +391,22 @@ static void clock_trust(struct timely_clock *clock)
 	clock_spread(clock);
 }
 
+/* A doubt ends with another mapping, because the present one is wrong. */
+static void clock_wrong(struct timely_clock *clock, u64 now_ns)
+{
+	if (now_ns - clock->wrong_ns > CLOCK_WRONG_NS)
+		clock->wrongs = 0;
+	clock->wrong_ns = now_ns;
+	clock->wrongs = min(clock->wrongs + 1, CLOCK_WRONGS);
+	clock->map.unreliable = clock->wrongs == CLOCK_WRONGS;
+}
+
 /* A clock was stepped: replace the mapping by a mapping from the pairs since the doubt started. The
  * drift counts as unknown, because perhaps the drift has changed and no clock was stepped.
  */
 static void clock_step(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
+	clock_wrong(clock, sample->now_ns);
 	clock->steps++;
 	clock->stepped = true;
 	clock->cross_width_ns = 0;
@@ -400,6 +421,7 @@ static void clock_step(struct timely_clock *clock, const struct timely_clock_sam
  */
 static void clock_lower(struct timely_clock *clock, const struct timely_clock_sample *sample)
 {
+	clock_wrong(clock, sample->now_ns);
 	clock->doubts++;
 	clock->evidence = 0;
 	clock->run_pairs = 0;

@@ -46,9 +46,10 @@ enum timely_clock_state {
 /**
  * enum timely_clock_verdict - whether a hardware timestamp is usable
  * @TIMELY_TSTAMP_GOOD: the timestamp can be converted to the host's clock
- * @TIMELY_TSTAMP_UNSURE: the mapping is not sure: use a driver timestamp
- * @TIMELY_TSTAMP_DOUBTFUL: the timestamp contradicts a sure mapping: use no timestamp of this
- *	packet
+ * @TIMELY_TSTAMP_UNSURE: the mapping is not sure, or it is unreliable and the timestamp contradicts
+ *	it: use a driver timestamp
+ * @TIMELY_TSTAMP_DOUBTFUL: the timestamp contradicts a sure and reliable mapping: use no timestamp
+ *	of this packet
  */
 enum timely_clock_verdict {
 	TIMELY_TSTAMP_GOOD,
@@ -73,6 +74,8 @@ enum timely_clock_verdict {
  * @batch_pairs: a batch is due when it has this many pairs
  * @epoch: changes when the engine starts another mapping; batches with an older epoch are discarded
  * @state: enum timely_clock_state
+ * @unreliable: pairs have shown again and again that the mapping was wrong, so a timestamp that
+ *	contradicts it does not show that the host handles packets late
  *
  * The structure fits in one cache line of 64 bytes. The caller publishes copies of it under a
  * sequence count.
@@ -92,6 +95,7 @@ struct timely_clock_map {
 	u16 batch_pairs;
 	u16 epoch;
 	u8 state;
+	bool unreliable;
 };
 
 /* A batch with fewer pairs is not due for their heights: all of them may be high by chance. */
@@ -179,6 +183,9 @@ struct timely_clock_track {
  * @cross_host_ns: the kept cross-timestamp: middle of the interval by the host's clock
  * @cross_width_ns: the kept cross-timestamp: length of the interval plus 1; 0: none is kept
  * @stepped: a clock or its drift was stepped; cleared by two cross-timestamps or a sure mapping
+ * @wrongs: how often doubts have ended with another mapping, each within two seconds of the one
+ *	before; at most 3
+ * @wrong_ns: when that last happened, by the host's clock
  * @steps: number of detected steps of the NIC's or the host's clock
  * @doubts: number of doubts that ended without a clock step
  * @restarts: how often the mapping was started again
@@ -218,6 +225,8 @@ struct timely_clock {
 	u64 cross_host_ns;
 	u32 cross_width_ns;
 	bool stepped;
+	u32 wrongs;
+	u64 wrong_ns;
 	u32 steps;
 	u32 doubts;
 	u32 restarts;
@@ -283,7 +292,7 @@ timely_clock_verdict(const struct timely_clock_map *map, s64 residual_ns,
 		return TIMELY_TSTAMP_UNSURE;
 	if (map->state == TIMELY_CLOCK_DOUBT || residual_ns < -(s64)map->below_ns ||
 	    residual_ns > (s64)map->gate_ns)
-		return TIMELY_TSTAMP_DOUBTFUL;
+		return map->unreliable ? TIMELY_TSTAMP_UNSURE : TIMELY_TSTAMP_DOUBTFUL;
 	/* A packet cannot be handled before it arrives. */
 	*arrived_ns = host_ns - (residual_ns > 0 ? (u64)residual_ns : 0);
 	return TIMELY_TSTAMP_GOOD;
