@@ -153,12 +153,12 @@ spelling() {
 	# These words look misspelt, but are right: of modinfo (parm), man (bu), sysfs (inflight), tc (iif),
 	# ECN (ect), networks (clos).
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm,bu,inflight,iif,ect,clos $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
+	codespell -q 3 -L parm,bu,inflight,iif,ect,clos $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.1' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/timely.spec packaging/rpmlint.toml packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.1' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/timely.spec packaging/rpmlint.toml packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done
@@ -216,10 +216,12 @@ install_and_uninstall() {
 		modules/tcp_timely.ko
 		modules/timely.ko
 		modules/timely_acker.ko
+		root/opt/timely/bin/timely-plot
 		root/opt/timely/sbin/timely-switch
 		root/opt/timely/sbin/timelyctl
 		root/opt/timely/share/bash-completion/completions/tc
 		root/opt/timely/share/bash-completion/completions/timelyctl
+		root/opt/timely/share/man/man1/timely-plot.1
 		root/opt/timely/share/man/man7/tcp_timely.7
 		root/opt/timely/share/man/man7/timely-onramp.7
 		root/opt/timely/share/man/man8/tc-timely.8

@@ -302,6 +302,11 @@ static int parse_value(const char *command, const char *key, const char *value,
 			return usage_err("%s interval: allowed are 10 to 3600000 ms, not \"%s\"",
 					 command, plain(value));
 		choice->interval_ms = number;
+	} else if (more & WORD_DURATION && strcmp(key, "duration") == 0) {
+		if (!parse_number(value, 1, 1000000000, &number))
+			return usage_err("%s duration: allowed are 1 to 1000000000 s, not \"%s\"",
+					 command, plain(value));
+		choice->duration_s = number;
 	} else if (strcmp(key, "cgroup") == 0) {
 		if (!parse_cgroup(value, &choice->cgroup))
 			return STATUS_USAGE;

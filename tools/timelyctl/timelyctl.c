@@ -28,6 +28,7 @@ static int show_help(FILE *to)
 	      "                 [ cgroup DIR ] [ sort { delay | rate | cuts | pauses } ] [ limit NUMBER ]\n"
 	      "       timelyctl [ -j ] top [ prefix LENGTH ] [ words as for flows ]\n"
 	      "       timelyctl watch [ interval MS ] [ words as for flows ]\n"
+	      "       timelyctl record { FILE | - } [ interval MS ] [ duration S ] [ words as for flows ]\n"
 	      "       timelyctl metrics [ all ] [ output FILE ]\n"
 	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
@@ -60,6 +61,8 @@ static int show_help(FILE *to)
 	      "top          sum up the connections by destination, the worst first (root); prefix: by\n"
 	      "             prefixes of this length\n"
 	      "watch        as flows, again and again until a key is pressed (root)\n"
+	      "record       write the connections to a new CSV file at each interval, until the duration\n"
+	      "             is over or Ctrl-C is pressed (root); timely-plot draws the file\n"
 	      "metrics      print counters, qdiscs' statistics and sums over all connections in\n"
 	      "             Prometheus' text format (root)\n"
 	      "onramp       show On-Ramp's keys, and counters of OR-ACKs (the answers that report when\n"
@@ -541,6 +544,8 @@ static int run_command(char **words, int count, bool json)
 		return command_top(words + 1, count - 1, json);
 	if (strcmp(words[0], "watch") == 0)
 		return command_watch(words + 1, count - 1, json);
+	if (strcmp(words[0], "record") == 0)
+		return command_record(words + 1, count - 1, json);
 	if (strcmp(words[0], "metrics") == 0)
 		return command_metrics(words + 1, count - 1, json);
 	if (strcmp(words[0], "onramp") == 0)

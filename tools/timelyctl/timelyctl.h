@@ -477,6 +477,7 @@ enum order {
  * @all: connections of all network namespaces
  * @length: length of the prefix that destinations are summed up by (WORD_PREFIX)
  * @interval_ms: time between two readings, ms (WORD_INTERVAL)
+ * @duration_s: time after which the command ends, s; 0: when a signal ends it (WORD_DURATION)
  */
 struct choice {
 	struct prefix from;
@@ -488,11 +489,13 @@ struct choice {
 	bool all;
 	unsigned int length;
 	unsigned int interval_ms;
+	unsigned int duration_s;
 };
 
 /* Words of a choice that only some commands have. */
 #define WORD_PREFIX	(1 << 0)
 #define WORD_INTERVAL	(1 << 1)
+#define WORD_DURATION	(1 << 2)
 
 struct connections {
 	struct timely_connection *connection;
@@ -549,6 +552,10 @@ int command_top(char **words, int count, bool json);
 /* ---- watch.c ---- */
 
 int command_watch(char **words, int count, bool json);
+
+/* ---- record.c ---- */
+
+int command_record(char **words, int count, bool json);
 
 /* ---- metrics.c ---- */
 

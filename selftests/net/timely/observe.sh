@@ -144,4 +144,31 @@ watch_shows() {
 	EOF
 }
 
-run_cases hosts metrics_agree metrics_of_namespaces top_agrees watch_shows
+# A recording has the connection at each reading. What it has last is what "timelyctl flows" shows.
+record_agrees() {
+	look() {
+		where=$in_h1
+		rm -f "$work/r.csv"
+		ctl 0 record "$work/r.csv" interval 100 duration 2
+		ctl 0 -j flows
+		"$python" -I - "$work/r.csv" "$work/out" <<-'EOF' || fail "see above"
+			import csv, json, sys
+			rows = list(csv.DictReader(open(sys.argv[1])))
+			times = [float(row["unix_time_s"]) for row in rows]
+			assert len(rows) == 20 and abs(times[-1] - times[0] - 1.9) < .01, times
+			flow = json.load(open(sys.argv[2]))[0]
+			keys = ("from", "from_port", "to", "rate_bps", "rtt_ns", "queue_ns", "target_ns", "net_cookie")
+			assert all(rows[-1][key] == str(flow[key]) for key in keys), (rows[-1], flow)
+		EOF
+		"$python" -I "$here/../../../tools/timelyctl/plot.py" "$work/r.csv" >"$work/r.svg" ||
+			fail "timely-plot has failed"
+	}
+	with_connections <<-EOF
+		pair = connect("$h2_v4")
+		send(*pair, 100000)
+		time.sleep(.05)
+		look()
+	EOF
+}
+
+run_cases hosts metrics_agree metrics_of_namespaces top_agrees watch_shows record_agrees

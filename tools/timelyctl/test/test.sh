@@ -462,6 +462,84 @@ watch() {
 	done
 }
 
+# draws EXPRESSION: timely-plot draws the recording $work/r.csv, and EXPRESSION is true for the elements
+# of the plot: lists of the texts and of the points of each line
+draws() {
+	"$python" -I "$here/../plot.py" "$work/r.csv" >"$work/output" 2>"$work/errors" && quiet &&
+		"$python" -I -c '
+import sys
+from xml.etree import ElementTree
+root = ElementTree.parse(sys.argv[1]).getroot()
+texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+lines = [one.get("points").split() for one in root.iter("{http://www.w3.org/2000/svg}polyline")]
+assert eval(sys.argv[2]), (texts, lines)' "$work/output" "$1" 2>"$work/errors"
+	result $? "timely-plot: $1"
+}
+
+# refuses TEXT: timely-plot refuses the recording $work/r.csv with a message that matches TEXT
+refuses() {
+	! "$python" -I "$here/../plot.py" "$work/r.csv" >"$work/output" 2>"$work/errors" &&
+		warns "^timely-plot: .*$1" && [ ! -s "$work/output" ]
+	result $? "timely-plot refuses: $1"
+}
+
+record() {
+	usage "record: the file's name is missing" record
+	usage 'record: unknown word "x"' record - x y
+	usage 'record duration: allowed are 1 to' record - duration 0
+	usage 'record interval: allowed are 10 to' record - interval x
+	usage 'record: -j is not possible' -j record -
+	onramp "" 1 'cannot create ".*output": File exists: give the name of a new file' record "$work/output"
+	onramp "" 1 'cannot create "/nonexistent/r": No such file' record /nonexistent/r
+	onramp "errno=1" 1 'sudo timelyctl record' record -
+	onramp "connections=12" 0 '' record "$work/r.csv" interval 400 duration 1
+	"$python" -I -c '
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+# A busy machine may miss readings.
+assert 1 <= len({row["unix_time_s"] for row in rows}) <= 3 and len(rows) % 12 == 0, rows
+assert rows == sorted(rows, key=lambda row: float(row["unix_time_s"]))
+one = {row["from_port"]: row for row in rows[:12]}
+assert one["1001"] == dict(one["1001"], to="ac00:9::1", to_port="80", rate_bps="16000000", rtt_ns="31000",
+    queue_ns="1000", target_ns="15000", cuts="1", pauses="5", paused_ns="100000", net_cookie="1"), one
+assert one["1000"]["rtt_ns"] == one["1000"]["queue_ns"] == ""' "$work/r.csv" 2>"$work/errors"
+	result $? "record: each connection at each reading"
+	draws 'len(lines) in (3 * 8, 4 * 8) and "8 of 12 connections: those with the longest mean queueing delays" in texts'
+	draws '"10.0.0.1:1010 to 172.0.1.9:80" in texts and "[a00:1::1]:1011 to [ac00:109::1]:80" in texts'
+	# A connection without an RTT has lines of its rate and pauses only.
+	{ head -n 1 "$work/r.csv"; echo 1.5,a,1,b,2,5,,,0,0,0,0,1; echo 2.5,a,1,b,2,5,,,0,0,0,0,1; } >"$work/two"
+	cp "$work/two" "$work/r.csv"
+	draws 'len(lines) == 2 and "RTT, us" in texts'
+	plot_refuses
+	FAKE_FAMILY="connections=3" "$fake" record - interval 50 >"$work/output" 2>"$work/errors" &
+	until [ "$(wc -l <"$work/output")" -gt 6 ]; do sleep .05; done
+	kill -TERM $!
+	wait $! && quiet && [ "$(tail -c 1 "$work/output" | wc -l)" -eq 1 ]
+	result $? "record: a signal ends the recording after a complete line"
+	! FAKE_FAMILY="connections=3" "$fake" record - >/dev/full 2>"$work/errors" && warns 'cannot write: No space left'
+	result $? "record: a full disk is an error"
+}
+
+plot_refuses() {
+	head -n 1 "$work/r.csv" >"$work/head"
+	cp "$work/head" "$work/r.csv"
+	refuses 'the recording has no connections'
+	: >"$work/r.csv"
+	refuses 'does not name the column net_cookie: is this a file of timelyctl record?'
+	for row in '1.5,a,1,b,2,-5,,,0,0,0,0,1' '1.5,a,1,b,2,5,nan,,0,0,0,0,1' '1.5,a,1,b,2,x,,,0,0,0,0,1'; do
+		{ cat "$work/head"; echo "$row"; } >"$work/r.csv"
+		refuses 'line 2: .* is no number of a recording'
+	done
+	{ cat "$work/head"; echo '1.5,a,1,b'; } >"$work/r.csv"
+	refuses 'line 2 is too short; if the recording was interrupted, remove this line'
+	{ cat "$work/head"; echo '1.5,a,1,b,2,,,,0,0,0,0,1'; } >"$work/r.csv"
+	refuses 'line 2: a number is missing'
+	cp "$fake" "$work/r.csv"
+	refuses 'decode'
+	{ cat "$work/head"; echo '1.5,<x>&,1,b,2,5e300,1e-300,0,0,0,0,0,1'; } >"$work/r.csv"
+	draws '"<x>&:1 to b:2" in texts and len(lines) == 3'
+}
+
 metrics() {
 	all="count=9 connections=4 nics=1 qdiscs=2"
 	onramp "timely=0 acker=0" 0 '^timely_module_loaded{module="timely"} 0$' metrics
@@ -849,7 +927,8 @@ completion() {
 	offers "all from to port cgroup sort limit prefix" timelyctl top ''
 	offers "delay rate cuts pauses" timelyctl top sort ''
 	offers "all from to port cgroup sort limit interval" timelyctl watch ''
-	offers "nic rtt flows top watch metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
+	offers "all from to port cgroup sort limit interval duration" timelyctl record file ''
+	offers "nic rtt flows top watch record metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
@@ -933,6 +1012,7 @@ acker
 random_modules
 connections
 watch
+record
 metrics
 random_metrics
 doctors

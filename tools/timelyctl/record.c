@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * `timelyctl record`: writes the connections that use timely to a CSV file at regular intervals.
+ * timely-plot draws such a file.
+ *
+ * The file has a line for each connection and reading. Its columns are named in its first line; new
+ * columns may be added at the end.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <arpa/inet.h>
+
+#include "timelyctl.h"
+
+#define NS_PER_S	1000000000ULL
+
+static __u64 now_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Columns about the last RTT are empty before the first RTT. */
+static void write_connection(FILE *file, __u64 time_ns, const struct timely_connection *connection)
+{
+	unsigned int bytes = connection_address_bytes(connection);
+	char from[INET6_ADDRSTRLEN], to[INET6_ADDRSTRLEN], rtt[32] = ",";
+
+	if (connection->rtt_ns)
+		snprintf(rtt, sizeof(rtt), "%u,%u", connection->rtt_ns,
+			 connection_queue_ns(connection));
+	fprintf(file, "%llu.%06llu,%s,%u,%s,%u,%llu,%s,%u,%llu,%llu,%llu,%llu\n",
+		(unsigned long long)(time_ns / NS_PER_S),
+		(unsigned long long)(time_ns % NS_PER_S / 1000),
+		address_text(from, connection->saddr, bytes), ntohs(connection->sport),
+		address_text(to, connection->daddr, bytes), ntohs(connection->dport),
+		(unsigned long long)connection->rate_Bps * 8, rtt, connection->target_ns,
+		(unsigned long long)connection_cuts(connection),
+		(unsigned long long)connection->pauses, (unsigned long long)connection->paused_ns,
+		(unsigned long long)connection->net_cookie);
+}
+
+/* Read the connections and write them. Prints errors; returns an exit status. */
+static int write_reading(FILE *file, struct family *family, struct choice *choice,
+			 struct connections *list)
+{
+	int err = connections_get(family, choice->all, list);
+	__u64 time_ns = now_ns(CLOCK_REALTIME);
+
+	if (err) {
+		connections_tell_failed(family, "record", err);
+		return STATUS_FAILED;
+	}
+	connections_filter(list, choice);
+	connections_sort(list, choice);
+	for (size_t i = 0; i < list->count; i++)
+		write_connection(file, time_ns, &list->connection[i]);
+	if (fflush(file)) {
+		tell_err("cannot write: %s", error_text(errno));
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
+}
+
+/* Block the signals that end the recording, so that its last line is complete. Returns them. */
+static sigset_t block_ending(void)
+{
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
+	struct sigaction action;
+	sigset_t ending;
+
+	sigemptyset(&ending);
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		/* Under nohup, SIGHUP is ignored. */
+		if (!sigaction(numbers[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&ending, numbers[i]);
+	sigprocmask(SIG_BLOCK, &ending, NULL);
+	return ending;
+}
+
+/* Wait until @due_ns by CLOCK_MONOTONIC. Returns false if a signal of @ending has come. */
+static bool wait_until(__u64 due_ns, const sigset_t *ending)
+{
+	__u64 now = now_ns(CLOCK_MONOTONIC);
+	__u64 left = due_ns > now ? due_ns - now : 0;
+	struct timespec timeout = { .tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S };
+	int number;
+
+	do {
+		number = sigtimedwait(ending, NULL, &timeout);
+	} while (number < 0 && errno == EINTR);
+	return number < 0;
+}
+
+/* Write readings until the duration is over or a signal comes. Returns an exit status. */
+static int record(FILE *file, struct family *family, struct choice *choice)
+{
+	__u64 interval_ns = choice->interval_ms * 1000000ULL;
+	__u64 due_ns = now_ns(CLOCK_MONOTONIC);
+	__u64 end_ns = choice->duration_s ? due_ns + choice->duration_s * NS_PER_S : ~0ULL;
+	struct connections list = {};
+	sigset_t ending = block_ending();
+	int status = STATUS_OK;
+
+	fputs("unix_time_s,from,from_port,to,to_port,rate_bps,rtt_ns,queue_ns,target_ns,", file);
+	fputs("cuts,pauses,paused_ns,net_cookie\n", file);
+	while (!status && due_ns < end_ns && wait_until(due_ns, &ending)) {
+		status = write_reading(file, family, choice, &list);
+		/* Readings that are late are left out. */
+		do {
+			due_ns += interval_ns;
+		} while (due_ns < now_ns(CLOCK_MONOTONIC));
+	}
+	connections_free(&list);
+	return status;
+}
+
+/* Open a new file, so that no recording is lost. Prints errors. */
+static FILE *open_file(const char *path)
+{
+	FILE *file;
+
+	if (strcmp(path, "-") == 0)
+		return stdout;
+	file = fopen(path, "wxe");
+	if (!file)
+		tell_err("cannot create \"%s\": %s%s", plain(path), error_text(errno),
+			 errno == EEXIST ? ": give the name of a new file" : "");
+	return file;
+}
+
+int command_record(char **words, int count, bool json)
+{
+	struct choice choice = { .interval_ms = 1000 };
+	struct family family;
+	FILE *file;
+	int status;
+
+	if (!count)
+		return usage_err("record: the file's name is missing");
+	status = choice_parse("record", words + 1, count - 1, WORD_INTERVAL | WORD_DURATION,
+			      &choice);
+	if (status)
+		return status;
+	if (json)
+		return usage_err("record: -j is not possible: the output is CSV");
+	if (!connections_open(&family))
+		return STATUS_FAILED;
+	file = open_file(words[0]);
+	status = file ? record(file, &family, &choice) : STATUS_FAILED;
+	if (file && file != stdout && fclose(file) && !status) {
+		tell_err("cannot write \"%s\": %s", plain(words[0]), error_text(errno));
+		status = STATUS_FAILED;
+	}
+	family_close(&family);
+	return status;
+}
