@@ -17,6 +17,7 @@
 #	TIMELY_FUZZ_PACKETS=N		packets of packet_fuzz
 #	TIMELY_FUZZ_SEED=N		seed of both fuzzers
 #	TIMELY_CLOCKS=full		more cases in clock_steps
+#	TIMELY_METRICS=DIR		keep the output of "timelyctl metrics" in the test observe
 #	TIMELY_KERNEL_ARGUMENTS=WORDS	added to the kernel's command line
 #	TIMELY_GUEST_TIMEOUT=SECONDS	limit of the run in real time, 4500 by default
 
@@ -66,6 +67,7 @@ status=$together/status
 	"$lab/guest.sh" $arguments -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-4500}" -e "TIMELY_VERBOSE=${TIMELY_VERBOSE-}" \
 		-e "TIMELY_FUZZ_MESSAGES=${TIMELY_FUZZ_MESSAGES-}" -e "TIMELY_FUZZ_SEED=${TIMELY_FUZZ_SEED-}" \
 		-e "TIMELY_FUZZ_PACKETS=${TIMELY_FUZZ_PACKETS-}" -e "TIMELY_CLOCKS=${TIMELY_CLOCKS-}" \
+		-e "TIMELY_METRICS=${TIMELY_METRICS-}" \
 		"$here/net/timely/run.sh" "$together" "$@" || rc=$?
 	echo $rc >"$status"
 } | durations

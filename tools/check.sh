@@ -60,6 +60,7 @@ jobs="
 	check	packages
 	check	install
 	check	examples
+	check	monitoring
 	fast	kunit
 	fast	style-c
 	fast	fuzz
@@ -341,6 +342,7 @@ run_job() {
 	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
 				packaging/test.sh ;;
 	examples)		packaging/examples/test.sh ;;
+	monitoring)		packaging/monitoring/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	demo-page)		demo_page ;;

@@ -171,4 +171,40 @@ record_agrees() {
 	EOF
 }
 
-run_cases hosts metrics_agree metrics_of_namespaces top_agrees watch_shows record_agrees
+# Counters grow with traffic, and no metric disappears. The files are kept in the directory
+# TIMELY_METRICS, if set, for the tests of packaging/monitoring.
+metrics_grow() {
+	h1_qdisc timely onramp 10us owd rtt
+	dir=${TIMELY_METRICS:-$work}
+	look() {
+		where=$in_h1
+		number=$((number + 1))
+		ctl 0 metrics output "$dir/$number.prom"
+	}
+	number=0
+	(look)
+	for number in 1 2 3; do
+		with_connections <<-EOF
+			pairs = [connect("$h2_v4") for _ in range(3)]
+			for pair in pairs:
+			    send(*pair, 400000)
+			look()
+		EOF
+	done
+	"$python" -I - "$dir" <<-'EOF' || fail "see above"
+		import sys
+		files = [[line.rsplit(" ", 1) for line in open(f"{sys.argv[1]}/{n}.prom") if line[0] != "#"]
+		         for n in (1, 2, 3, 4)]
+		files = [{key: float(value) for key, value in rows} for rows in files]
+		for before, after in zip(files, files[1:]):
+		    counters = {key for key in before if key.split("{")[0].endswith("_total")}
+		    assert len(counters) > 70 and before.keys() <= after.keys(), before.keys() - after.keys()
+		    assert all(before[key] <= after[key] for key in counters), (before, after)
+		    for name in ("sent_bytes_total", "departures_total", "onramp_signals_total",
+		                 "onramp_pauses_total", "onramp_paused_seconds_total"):
+		        key = f"timely_qdisc_{name}{{device=\"eth0\",parent=\"root\"}}"
+		        assert before[key] < after[key], (key, after)
+	EOF
+}
+
+run_cases hosts metrics_agree metrics_of_namespaces top_agrees watch_shows record_agrees metrics_grow
