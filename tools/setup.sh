@@ -12,7 +12,7 @@ set -eu
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
-	sparse shellcheck codespell mypy libmnl-dev
+	sparse shellcheck codespell mypy libmnl-dev librsvg2-bin
 	qemu-system-x86 busybox-static cpio
 "
 [ $# -eq 0 ] || packages="$*"
@@ -36,8 +36,10 @@ fi
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 export DEBIAN_FRONTEND=noninteractive
-# shellcheck disable=SC2086 # a list of packages
-if ! { $sudo apt-get update && $sudo apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+# Jobs run at the same time, and apt-get fails at once while another one has its lock.
+# shellcheck disable=SC2086,SC2016 # a list of packages; sh expands "$@"
+if ! $sudo flock /var/lib/dpkg sh -c 'apt-get update && apt-get install -y --no-install-recommends "$@"' sh \
+	$missing >"$log" 2>&1; then
 	tail -n 20 "$log" >&2
 	echo "setup: the installation failed, see above; run as root: apt-get install$missing" >&2
 	exit 1

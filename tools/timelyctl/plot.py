@@ -1,15 +1,17 @@
 #!/usr/bin/python3 -I
 # SPDX-License-Identifier: GPL-2.0
-"""timely-plot: draws a recording of `timelyctl record` as SVG, which browsers show.
+"""timely-plot: draws a recording of `timelyctl record`: SVG, an HTML page or PNG.
 
-Needs only Python's standard library. If a recording has more connections than a plot can show, those
-with the longest queueing delays are drawn.
+Needs only Python's standard library, but for PNG rsvg-convert. If a recording has more connections than
+a plot can show, those with the longest queueing delays are drawn.
 """
 
 import argparse
 import csv
 import html
 import math
+import os
+import subprocess
 import sys
 
 LINES = 8       # connections in a plot, one for each colour
@@ -148,16 +150,58 @@ def draw(readings):
     return "\n".join(text + ["</svg>", ""])
 
 
+def page(readings):
+    """Return an HTML page that needs no other file: the plot, and a table of the connections in it."""
+    rows = []
+    for key in worst(readings):
+        cells = [end_name(*key[1:3]), end_name(*key[3:])]
+        for column, scale in (("rate_bps", 1e-6), ("rtt_ns", 1e-3), ("queue_ns", 1e-3)):
+            values = [value for _, value in points(readings[key], column, scale)]
+            cells += [f"{sum(values) / len(values):.1f}", f"{max(values):.1f}"] if values else ["-"] * 2
+        rows.append("<tr><td>" + "<td>".join(html.escape(cell) for cell in cells))
+    return "\n".join([
+        '<!DOCTYPE html>', '<html lang="en"><meta charset="utf-8">', "<title>timelyctl record</title>",
+        "<style>body{font-family:sans-serif} td,th{padding:.2em .8em} td{text-align:right}</style>",
+        "<h1>Connections that use timely</h1>", draw(readings),
+        "<table><tr><th>from<th>to<th>mean rate, Mb/s<th>maximum<th>mean RTT, us<th>maximum"
+        "<th>mean queueing delay, us<th>maximum", *rows, "</table></html>", ""])
+
+
+def png(readings):
+    """Return the plot as PNG."""
+    try:
+        return subprocess.run(["rsvg-convert"], input=draw(readings).encode(), check=True,
+                              stdout=subprocess.PIPE).stdout
+    except FileNotFoundError:
+        raise Wrong("PNG needs the program rsvg-convert: install librsvg2-bin (Debian) or "
+                    "librsvg2-tools (Fedora), or write .svg or .html") from None
+    except subprocess.CalledProcessError as error:
+        raise Wrong(f"rsvg-convert has failed with status {error.returncode}") from None
+
+
+FORMATS = {".svg": lambda readings: draw(readings).encode(),
+           ".html": lambda readings: page(readings).encode(), ".png": png}
+
+
 def main():
-    """Read the recording and print the plot."""
+    """Read the recording and write the plot."""
     parser = argparse.ArgumentParser(
-        prog="timely-plot", description="Draw a recording of timelyctl record as SVG.")
+        prog="timely-plot", description="Draw a recording of timelyctl record.")
     parser.add_argument("file", metavar="FILE", help="the recording, or - for standard input")
-    name = parser.parse_args().file
+    parser.add_argument("-o", metavar="OUTPUT", dest="output",
+                        help="write this file, whose name ends with .svg, .html or .png; "
+                             "by default, SVG is printed")
+    words = parser.parse_args()
+    make = FORMATS.get(os.path.splitext(words.output)[1] if words.output else ".svg")
+    if not make:
+        parser.error(f"-o {words.output}: the name must end with .svg, .html or .png")
+    name = words.file
     try:
         with open(0 if name == "-" else name, encoding="utf-8", newline="") as file:
-            sys.stdout.write(draw(read(file)))
-            sys.stdout.flush()
+            plot = make(read(file))
+        name = words.output or "standard output"
+        with open(words.output or 1, "wb") as file:
+            file.write(plot)
     except (OSError, UnicodeDecodeError, csv.Error, Wrong) as error:
         sys.exit(f"timely-plot: {name}: {error}")
 

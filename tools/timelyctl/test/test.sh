@@ -506,6 +506,7 @@ assert one["1000"]["rtt_ns"] == one["1000"]["queue_ns"] == ""' "$work/r.csv" 2>"
 	result $? "record: each connection at each reading"
 	draws 'len(lines) in (3 * 8, 4 * 8) and "8 of 12 connections: those with the longest mean queueing delays" in texts'
 	draws '"10.0.0.1:1010 to 172.0.1.9:80" in texts and "[a00:1::1]:1011 to [ac00:109::1]:80" in texts'
+	plot_formats
 	# A connection without an RTT has lines of its rate and pauses only.
 	{ head -n 1 "$work/r.csv"; echo 1.5,a,1,b,2,5,,,0,0,0,0,1; echo 2.5,a,1,b,2,5,,,0,0,0,0,1; } >"$work/two"
 	cp "$work/two" "$work/r.csv"
@@ -518,6 +519,46 @@ assert one["1000"]["rtt_ns"] == one["1000"]["queue_ns"] == ""' "$work/r.csv" 2>"
 	result $? "record: a signal ends the recording after a complete line"
 	! FAKE_FAMILY="connections=3" "$fake" record - >/dev/full 2>"$work/errors" && warns 'cannot write: No space left'
 	result $? "record: a full disk is an error"
+}
+
+# The formats that -o writes; a test without rsvg-convert sees the message that names its package.
+plot_formats() {
+	for end in svg html png; do
+		rm -f "$work/r.$end"
+		"$python" -I "$here/../plot.py" "$work/r.csv" -o "$work/r.$end" >"$work/output" 2>"$work/errors" &&
+			quiet && [ ! -s "$work/output" ]
+		result $? "timely-plot -o r.$end"
+	done
+	"$python" -I "$here/../plot.py" - <"$work/r.csv" | cmp - "$work/r.svg"
+	result $? "timely-plot prints what -o r.svg writes"
+	"$python" -I - "$work/r.html" <<-'EOF'
+		import html.parser, sys
+		class Page(html.parser.HTMLParser):
+		    rows, tags, urls = [], [], []
+		    def handle_starttag(self, tag, attributes):
+		        self.tags.append(tag)
+		        self.urls += [value for name, value in attributes if name in ("src", "href")]
+		        if tag == "tr":
+		            self.rows.append([])
+		    def handle_data(self, data):
+		        if self.tags and self.tags[-1] in ("td", "th"):
+		            self.rows[-1].append(data.strip())
+		page = Page()
+		page.feed(open(sys.argv[1]).read())
+		assert len(page.rows) == 9 and not page.urls and "svg" in page.tags, page.rows
+		assert page.rows[1][0].rsplit(":", 1)[1].isdigit() and float(page.rows[1][2]) > 0, page.rows
+	EOF
+	result $? "timely-plot: the page has a plot, a row for each connection, and needs no other file"
+	[ "$(head -c 4 "$work/r.png" | tail -c 3)" = PNG ]
+	result $? "timely-plot: r.png is PNG"
+	! PATH=/nonexistent "$python" -I "$here/../plot.py" "$work/r.csv" -o "$work/r.png" 2>"$work/errors" &&
+		warns 'PNG needs the program rsvg-convert: install'
+	result $? "timely-plot: PNG without rsvg-convert"
+	! "$python" -I "$here/../plot.py" "$work/r.csv" -o "$work/r.csv" 2>"$work/errors" &&
+		warns 'the name must end with .svg, .html or .png'
+	result $? "timely-plot -o refuses other names"
+	! "$python" -I "$here/../plot.py" "$work/r.csv" -o /dev/null/r.svg 2>"$work/errors" && warns "/dev/null/r.svg: "
+	result $? "timely-plot -o: a file that cannot be written is an error"
 }
 
 plot_refuses() {
