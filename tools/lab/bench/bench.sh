@@ -5,12 +5,13 @@
 # for 1 to 1 000 000 flows. See README.md.
 #
 #   bench.sh [--quick] [--profile] [--flows LIST] [--qdiscs LIST] [--modes LIST]
-#            [--repeats N]
+#            [--repeats N] [--kernel native|base|DIR]
 #
 # LIST is separated by commas. Qdiscs: pfifo, fq, fq-tuned, timely. Modes: paced,
 # unpaced, shuffled. --quick: two repeats, up to 10 000 flows, for development.
-# --profile: no tables, but a profile by perf. Raw results, tables and the plot go
-# to $OUT (default build/bench).
+# --profile: no tables, but a profile by perf. --kernel: native (default, compiled as
+# Debian's kernels are), base (the lab's), or a kernel's directory. Raw results, tables
+# and the plot go to $OUT (default build/bench).
 
 set -eu
 
@@ -18,12 +19,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 lab=$top/tools/lab
 out=${OUT:-$top/build/bench}
-build=$top/build/bench-module
 flows=1,100,1000,10000,100000,1000000
 qdiscs=pfifo,fq,fq-tuned,timely
 modes=paced,unpaced,shuffled
 repeats=5
 profile=
+kernel=native
 
 say() { echo "bench: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -36,20 +37,24 @@ while [ $# -gt 0 ]; do
 	case $1 in
 	--quick)	flows=1,100,1000,10000; repeats=2 ;;
 	--profile)	profile=1; repeats=1 ;;
-	--flows|--qdiscs|--modes|--repeats)
+	--flows|--qdiscs|--modes|--repeats|--kernel)
 		[ $# -gt 1 ] || die "$1 needs a value"
 		eval "${1#--}=\$2"
 		shift ;;
-	*)	sed -n '4,14s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	*)	sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 	shift
 done
 
 # Remove variables that a calling make passes on.
 unset OUT MAKEFLAGS MFLAGS
-kernel=$("$lab/uml/build.sh" base) || die "cannot build the kernel, see above"
-modules=$("$lab/modules.sh" base) || die "cannot build the modules, see above"
+kernel=$(bench_kernel "$kernel") || exit 1
+# Compile modules with the flags that kernel.sh compiled the kernel with.
+KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
+export KCFLAGS
+modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
 
+build=$top/build/bench-module/$(basename "$kernel")
 mkdir -p "$out"
 bench_module qdisc_bench "$kernel" "$build"
 
