@@ -600,6 +600,7 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct tq_sched *q = qdisc_priv(sch);
 	struct sock *key = tq_key(q, skb);
 	struct tq_flow **bucket = tq_bucket(&q->table, key);
+	struct tq_skb_cb *cb;
 	bool first = false;
 	struct tq_flow *f;
 	u64 now;
@@ -622,11 +623,13 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (skb->tstamp && unlikely(!tq_timestamp_in_range(q, skb->tstamp, now)) &&
 	    !tq_check_timestamp(q, skb, now))
 		return timely_qdisc_drop(skb, sch, to_free, HORIZON_LIMIT);
-	*tq_cb(skb) = (struct tq_skb_cb) {
-		.time_ns = skb->tstamp ? : now,
-		.segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
-		.band = band,
-	};
+	/* Compilers that optimize for size would clear all members with a slow loop. */
+	cb = tq_cb(skb);
+	cb->time_ns = skb->tstamp ? : now;
+	cb->original = NULL;
+	cb->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+	cb->bits = 0;
+	cb->band = band;
 	if (unlikely(q->config.onramp) && tq_is_socket(skb, key))
 		tq_set_kind(skb);
 	if (first && q->bypass_qlen < sch->limit) {

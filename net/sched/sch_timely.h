@@ -79,22 +79,28 @@ static inline u64 timely_clock_ns(void)
  * @tcp_tstamp: the packet carries a timestamp that TCP has set
  * @charge: the flow has a rate, or may have one when the packet leaves: the next packet waits for
  *	this packet's transmission time
+ * @bits: @band and all members after it as one number, to clear them with one instruction
  */
 struct tq_skb_cb {
 	u64 time_ns;
 	struct sk_buff *original;
 	u16 segs;
-	u8 band:2,
-	   subseg:1,
-	   more:1,
-	   burst:1,
-	   waited:1,
-	   paused:1,
-	   tcp:1,
-	   udp:1,
-	   data:1,
-	   tcp_tstamp:1,
-	   charge:1;
+	union {
+		struct {
+			u8 band:2,
+			   subseg:1,
+			   more:1,
+			   burst:1,
+			   waited:1,
+			   paused:1,
+			   tcp:1,
+			   udp:1,
+			   data:1,
+			   tcp_tstamp:1,
+			   charge:1;
+		};
+		u16 bits;
+	};
 } __packed __aligned(4); /* 20 bytes; QDISC_CB_PRIV_LEN, 20, is the maximum */
 
 /**
