@@ -74,8 +74,9 @@ find_build() {
 }
 
 mkdir -p "$cache"
-# An existing build is used without waiting for the lock.
+# An existing build or source is used without waiting for the lock.
 ! find_build || exit 0
+[ "$flavour" != source ] || ! find_source || exit 0
 exec 9>"$cache/lock-$series"
 flock 9
 find_source || "$here/fetch-source.sh" "$series" "$cache" >&2 || die "cannot fetch the source of Linux $series, see above"
