@@ -49,6 +49,7 @@ jobs="
 	check	selftests-tenant
 	full	tdc-debug
 	check	tdc
+	check	upstream-tdc
 	full	figures-all
 	check	figures
 	full	hostile-rest
@@ -367,6 +368,7 @@ run_job() {
 	selftests-*)		selftests base "@${job#selftests-}" ;;
 	tdc)			selftests/tc-testing/run.sh base ;;
 	tdc-debug)		selftests/tc-testing/run.sh debug ;;
+	upstream-tdc)		tools/setup.sh python3-scapy && selftests/upstream/run.sh tdc ;;
 	figures)		figures --seeds 1 ;;
 	figures-all)		figures ;;
 	hostile)		hostile loss:timely-1,bbr-1 limited:app ack-path:timely-agg-50 \

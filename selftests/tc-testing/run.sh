@@ -8,7 +8,8 @@
 #
 # Without IDs all cases run. The guest runs the lab's base or debug kernel, or the kernel built
 # in DIRECTORY. Environment: TIMELY_MODULES, a directory of modules, built from this checkout
-# by default; TIMELY_TC, the tc program, /sbin/tc by default.
+# by default; TIMELY_TC, the tc program, /sbin/tc by default. selftests/upstream/run.sh runs
+# "--inside" with another file of cases, CASES.
 #
 # Prints TAP. The exit status is 0 only if all cases have passed; a case that tdc skips counts as
 # failed. Needs Debian's python3-pyroute2.
@@ -19,6 +20,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
+cases_file=${CASES:-$here/timely.json}
 
 bail() {
 	echo "Bail out! $*"
@@ -54,6 +56,7 @@ outside() {
 # tdc has to be started in its own directory and writes there, so a copy is used. tdc passes
 # only the environment variables of ENVIR on to the commands of a case.
 prepare() {
+	rm -rf "$TIMELY_WORK/tdc"
 	cp -r "$1" "$TIMELY_WORK/tdc"
 	cd "$TIMELY_WORK/tdc"
 	cat >tdc_config_local.py <<-EOF
@@ -65,7 +68,7 @@ prepare() {
 load() {
 	for module in timely sch_timely; do
 		file=$(find "$1" -name $module.ko)
-		[ -z "$file" ] || insmod "$file" || bail "$module.ko cannot be loaded"
+		[ -z "$file" ] || [ -d /sys/module/$module ] || insmod "$file" || bail "$module.ko cannot be loaded"
 	done
 	[ -d /sys/module/sch_timely ] || bail "sch_timely is not loaded"
 }
@@ -89,7 +92,7 @@ named = sys.argv[2:]
 unknown = set(named) - set(ids)
 if unknown:
     sys.exit("no such case: " + " ".join(sorted(unknown)))
-print(len(set(named)) or len(ids))' "$here/timely.json" "$@"
+print(len(set(named)) or len(ids))' "$cases_file" "$@"
 }
 
 # The module can be unloaded soon after the last device with the qdisc is gone.
@@ -107,12 +110,12 @@ inside() {
 	modules=$2
 	shift 2
 	/usr/bin/python3 -c 'import pyroute2' || bail "no python3-pyroute2: install it"
-	cases=$(expected "$@") || bail "timely.json has no such cases"
+	cases=$(expected "$@") || bail "$cases_file has no such cases"
 	load "$modules"
 	prepare "$tdc"
 	echo "TAP version 13"
 	echo "1..$((cases + 1))"
-	/usr/bin/python3 tdc.py -f "$here/timely.json" ${1:+-e "$@"} --format tap --outfile result \
+	/usr/bin/python3 tdc.py -f "$cases_file" ${1:+-e "$@"} --format tap --outfile result \
 		>log 2>&1 || :
 	[ -s result ] || { sed 's/^/# /' log; bail "tdc wrote no results"; }
 	as_tap result >tap
