@@ -16,6 +16,8 @@
 #
 #   make.sh		write what has changed, and print the names of the files
 #   make.sh --check	write nothing; print the files that are not up to date, and fail
+#
+# Fails, too, if two documents have the same title.
 
 set -eu
 
@@ -81,4 +83,10 @@ for page in man/*; do
 	sed "s/^\(\.TH .*\"TIMELY for Linux\)[^\"]*\"/\1 $version\"/" "$page" >"$work/new"
 	settle "$page"
 done
+
+same=$(head -q -n 1 ./*.md Documentation/*.md | sort | uniq -d)
+if [ "$same" ]; then
+	echo "two documents have the title '$same': has one overwritten the other?" >&2
+	stale=1
+fi
 exit $stale
