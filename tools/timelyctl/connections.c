@@ -88,85 +88,6 @@ unsigned int connection_address_bytes(const struct timely_connection *connection
 	return connection->family == AF_INET6 ? 16 : 4;
 }
 
-/* ---- reading ---- */
-
-static void add_connection(const struct nlmsghdr *message, void *data)
-{
-	struct connections *list = data;
-	struct timely_connection *connection;
-	const struct nlattr *attr;
-
-	if (!message) {
-		list->count = 0;
-		return;
-	}
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
-		size_t bytes = mnl_attr_get_payload_len(attr);
-
-		if (mnl_attr_get_type(attr) != TIMELY_A_CONNECTION)
-			continue;
-		if (list->count == list->room) {
-			list->room = list->room ? 2 * list->room : 64;
-			list->connection = reallocarray(list->connection, list->room,
-							sizeof(*list->connection));
-			if (!list->connection)
-				out_of_memory();
-		}
-		/* A kernel of another version may have more or fewer members. */
-		connection = &list->connection[list->count++];
-		memset(connection, 0, sizeof(*connection));
-		memcpy(connection, mnl_attr_get_payload(attr),
-		       bytes < sizeof(*connection) ? bytes : sizeof(*connection));
-		connection->control[sizeof(connection->control) - 1] = 0;
-	}
-}
-
-/*
- * Read all connections of this network namespace, or with @all of every namespace. The caller frees
- * the list with connections_free(), and may read into it again.
- */
-int connections_get(struct family *family, bool all, struct connections *list)
-{
-	char buffer[REQUEST_BYTES] = { 0 };
-	struct nlmsghdr *request = family_request(family, buffer, NLM_F_DUMP,
-						  TIMELY_CMD_CONNECTION_GET);
-
-	if (all)
-		mnl_attr_put_u8(request, TIMELY_A_ALL_NETS, 1);
-	return talk_ask(&family->talk, request, add_connection, list);
-}
-
-void connections_free(struct connections *list)
-{
-	free(list->connection);
-	memset(list, 0, sizeof(*list));
-}
-
-/* Print an error of connections_get(). @again is the command line to repeat as root. */
-void connections_tell_failed(const struct family *family, const char *again, int err)
-{
-	if (err == -EPERM)
-		tell_err("listing connections needs CAP_NET_ADMIN, and for all namespaces root on the host: sudo timelyctl %s",
-			 again);
-	else if (err == -EOPNOTSUPP)
-		tell_err("the module timely that is loaded does not list connections: it is older than timelyctl; load the module of version %s",
-			 TIMELY_VERSION);
-	else
-		tell_err("a request to module timely failed: %s",
-			 family->talk.why[0] ? family->talk.why : error_text(err));
-}
-
-bool connections_open(struct family *family)
-{
-	return family_open_or_tell(family, TIMELY_GENL_NAME,
-				   "module timely is not loaded: modprobe tcp_timely");
-}
-
-void connections_tell_none(void)
-{
-	tell_info("no connection uses timely, or none matches; ss -ti shows the congestion control of each connection");
-}
-
 /* ---- choosing ---- */
 
 static bool in_prefix(const struct prefix *prefix, const struct timely_connection *connection,
@@ -193,38 +114,6 @@ static bool connection_wanted(const struct choice *choice,
 	    choice->port != ntohs(connection->dport))
 		return false;
 	return !choice->cgroup || choice->cgroup == connection->cgroup;
-}
-
-/* Remove the connections that the command does not ask for. */
-void connections_filter(struct connections *list, const struct choice *choice)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (connection_wanted(choice, &list->connection[i]))
-			list->connection[kept++] = list->connection[i];
-	list->count = kept;
-}
-
-/*
- * List the connections that a command asks for. Prints errors; returns an exit status. The caller
- * frees the list if there was no error.
- */
-int connections_list(const char *command, const struct choice *choice, struct connections *list)
-{
-	struct family family;
-	int err;
-
-	if (!connections_open(&family))
-		return STATUS_FAILED;
-	err = connections_get(&family, choice->all, list);
-	if (err) {
-		connections_tell_failed(&family, command, err);
-		connections_free(list);
-	}
-	family_close(&family);
-	connections_filter(list, choice);
-	return err ? STATUS_FAILED : STATUS_OK;
 }
 
 /* The identifier of a control group: the inode number of its directory. Prints errors. */
@@ -359,19 +248,185 @@ static __u64 sort_key(enum order order, const struct timely_connection *connecti
 	return connection_queue_ns(connection);
 }
 
-static int compare_connections(const void *a, const void *b, void *order)
+static int compare_connections(const void *a, const void *b, void *data)
 {
-	__u64 one = sort_key(*(enum order *)order, a), other = sort_key(*(enum order *)order, b);
+	const struct choice *choice = data;
+	__u64 one = sort_key(choice->order, a), other = sort_key(choice->order, b);
 
 	return (one < other) - (one > other);
 }
 
 /* Sort the connections, the worst first, and shorten the list to the limit. */
-void connections_sort(struct connections *list, struct choice *choice)
+void connections_sort(struct connections *list, const struct choice *choice)
 {
 	if (list->count)
 		qsort_r(list->connection, list->count, sizeof(*list->connection),
-			compare_connections, &choice->order);
+			compare_connections, (void *)choice);
 	if (choice->limit && list->count > choice->limit)
 		list->count = choice->limit;
+}
+
+/* ---- reading ---- */
+
+/**
+ * struct reading - what is done with the connections that are read
+ * @choice: which of them the command asks for
+ * @each: called for each of these, see connections_each()
+ * @data: argument of @each
+ */
+struct reading {
+	const struct choice *choice;
+	connection_each each;
+	void *data;
+};
+
+static void read_connection(const struct nlmsghdr *message, void *data)
+{
+	const struct reading *reading = data;
+	struct timely_connection connection;
+	const struct nlattr *attr;
+
+	if (!message) {
+		reading->each(NULL, reading->data);
+		return;
+	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
+		size_t bytes = mnl_attr_get_payload_len(attr);
+
+		if (mnl_attr_get_type(attr) != TIMELY_A_CONNECTION)
+			continue;
+		/* A kernel of another version may have more or fewer members. */
+		memset(&connection, 0, sizeof(connection));
+		memcpy(&connection, mnl_attr_get_payload(attr),
+		       bytes < sizeof(connection) ? bytes : sizeof(connection));
+		connection.control[sizeof(connection.control) - 1] = 0;
+		if (connection_wanted(reading->choice, &connection))
+			reading->each(&connection, reading->data);
+	}
+}
+
+/*
+ * Read the connections that a command asks for, without its limit, and call @each for each of them.
+ * @each is first called with NULL, and again if the dump was interrupted and starts again.
+ */
+int connections_each(struct family *family, const struct choice *choice, connection_each each,
+		     void *data)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = family_request(family, buffer, NLM_F_DUMP,
+						  TIMELY_CMD_CONNECTION_GET);
+	struct reading reading = { .choice = choice, .each = each, .data = data };
+
+	if (choice->all)
+		mnl_attr_put_u8(request, TIMELY_A_ALL_NETS, 1);
+	return talk_ask(&family->talk, request, read_connection, &reading);
+}
+
+/**
+ * struct selection - the worst connections of those that were read
+ * @choice: their order and their number
+ * @list: the connections: those chosen, and up to as many others
+ * @full: as many as the limit have at least the sort key @least
+ * @least: see @full
+ */
+struct selection {
+	const struct choice *choice;
+	struct connections *list;
+	bool full;
+	__u64 least;
+};
+
+static void select_connection(const struct timely_connection *connection, void *data)
+{
+	struct selection *selection = data;
+	const struct choice *choice = selection->choice;
+	struct connections *list = selection->list;
+
+	if (!connection) {
+		list->count = 0;
+		list->matching = 0;
+		selection->full = false;
+		return;
+	}
+	list->matching++;
+	if (selection->full && sort_key(choice->order, connection) <= selection->least)
+		return;
+	if (list->count == list->room) {
+		list->room = list->room ? 2 * list->room : 64;
+		list->connection = reallocarray(list->connection, list->room,
+						sizeof(*list->connection));
+		if (!list->connection)
+			out_of_memory();
+	}
+	list->connection[list->count++] = *connection;
+	if (!choice->limit || list->count < 2 * choice->limit)
+		return;
+	connections_sort(list, choice);
+	selection->full = true;
+	selection->least = sort_key(choice->order, &list->connection[list->count - 1]);
+}
+
+/*
+ * List the connections that a command asks for, the worst first. With a limit the others are not
+ * kept, so that a poll of many connections is cheap. The caller frees the list with
+ * connections_free(), and may read into it again.
+ */
+int connections_get(struct family *family, const struct choice *choice, struct connections *list)
+{
+	struct selection selection = { .choice = choice, .list = list };
+	int err = connections_each(family, choice, select_connection, &selection);
+
+	connections_sort(list, choice);
+	return err;
+}
+
+void connections_free(struct connections *list)
+{
+	free(list->connection);
+	memset(list, 0, sizeof(*list));
+}
+
+/* Print an error of connections_get(). @again is the command line to repeat as root. */
+void connections_tell_failed(const struct family *family, const char *again, int err)
+{
+	if (err == -EPERM)
+		tell_err("listing connections needs CAP_NET_ADMIN, and for all namespaces root on the host: sudo timelyctl %s",
+			 again);
+	else if (err == -EOPNOTSUPP)
+		tell_err("the module timely that is loaded does not list connections: it is older than timelyctl; load the module of version %s",
+			 TIMELY_VERSION);
+	else
+		tell_err("a request to module timely failed: %s",
+			 family->talk.why[0] ? family->talk.why : error_text(err));
+}
+
+bool connections_open(struct family *family)
+{
+	return family_open_or_tell(family, TIMELY_GENL_NAME,
+				   "module timely is not loaded: modprobe tcp_timely");
+}
+
+/*
+ * As connections_get(), but opens the family and prints errors; returns an exit status. The caller
+ * frees the list if there was no error.
+ */
+int connections_list(const char *command, const struct choice *choice, struct connections *list)
+{
+	struct family family;
+	int err;
+
+	if (!connections_open(&family))
+		return STATUS_FAILED;
+	err = connections_get(&family, choice, list);
+	if (err) {
+		connections_tell_failed(&family, command, err);
+		connections_free(list);
+	}
+	family_close(&family);
+	return err ? STATUS_FAILED : STATUS_OK;
+}
+
+void connections_tell_none(void)
+{
+	tell_info("no connection uses timely, or none matches; ss -ti shows the congestion control of each connection");
 }

@@ -186,15 +186,16 @@ static void incomplete(struct host *host, const char *what, int err)
 
 static void read_modules(struct host *host)
 {
+	static const struct choice here = {}, everywhere = { .all = true };
 	struct family family;
 	int err = family_open(&family, TIMELY_GENL_NAME);
 
 	if (!err && family.id) {
 		incomplete(host, "connections",
-			   connections_get(&family, false, &host->connections));
+			   connections_get(&family, &here, &host->connections));
 		/* Only root on the host may list those of all network namespaces. */
-		if (connections_get(&family, true, &host->everywhere))
-			connections_get(&family, false, &host->everywhere);
+		if (connections_get(&family, &everywhere, &host->everywhere))
+			connections_get(&family, &here, &host->everywhere);
 		incomplete(host, "counters of RTTs", family_counters(&family, &host->rtts));
 		incomplete(host, "limits", limits_get(&family, &host->limits));
 		incomplete(host, "On-Ramp", onramp_get(&family, &host->onramp));

@@ -147,7 +147,6 @@ int command_flows(char **words, int count, bool json)
 		status = connections_list("flows", &choice, &list);
 	if (status)
 		return status;
-	connections_sort(&list, &choice);
 	if (json)
 		json_connections(&list);
 	else

@@ -21,6 +21,40 @@
 
 #include "timelyctl.h"
 
+/* Ends of the bins of RTTs and queueing delays, ns. */
+static const __u64 delay_ends_ns[] = {
+	1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000, 2000000, 5000000,
+	10000000, 20000000, 50000000, 100000000,
+};
+
+/**
+ * struct delays - a histogram of delays
+ * @bins: number of delays by their bin; the last bin has no end
+ * @sum_ns: sum of all delays, ns
+ */
+struct delays {
+	__u64 bins[ARRAY_SIZE(delay_ends_ns) + 1];
+	__u64 sum_ns;
+};
+
+/**
+ * struct sums - the connections, summed up
+ * @count: number of connections
+ * @in_state: how many are in each state of state_names[]
+ * @paused: how many On-Ramp pauses now
+ * @rate_Bps: sum of their rates, bytes/s
+ * @rtts: last RTTs, if they are recent
+ * @queues: queueing delays of these RTTs
+ */
+struct sums {
+	__u64 count;
+	__u64 in_state[STATE_NAMES];
+	__u64 paused;
+	__u64 rate_Bps;
+	struct delays rtts;
+	struct delays queues;
+};
+
 /* Everything that is shown. The modules' parts are empty if the modules are not loaded. */
 struct state {
 	bool timely;
@@ -31,7 +65,7 @@ struct state {
 	struct reports nics;
 	struct links links;
 	struct qdiscs qdiscs;
-	struct connections connections;
+	struct sums connections;
 };
 
 /* ---- the text format ---- */
@@ -364,22 +398,6 @@ static void put_qdiscs(const struct state *state)
 
 /* ---- connections ---- */
 
-/* Ends of the bins of RTTs and queueing delays, ns. */
-static const __u64 delay_ends_ns[] = {
-	1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000, 2000000, 5000000,
-	10000000, 20000000, 50000000, 100000000,
-};
-
-/**
- * struct delays - a histogram of delays
- * @bins: number of delays by their bin; the last bin has no end
- * @sum_ns: sum of all delays, ns
- */
-struct delays {
-	__u64 bins[ARRAY_SIZE(delay_ends_ns) + 1];
-	__u64 sum_ns;
-};
-
 static void add_delay(struct delays *delays, __u64 ns)
 {
 	size_t i = 0;
@@ -400,47 +418,51 @@ static void put_delays(const char *name, const char *help, const struct delays *
 	sample_seconds(sum, "", delays->sum_ns);
 }
 
-static void put_states(const struct connections *list)
+static void put_states(const struct sums *sums)
 {
 	static const char name[] = "timely_connections_in_state";
 	char label[64];
 
 	start_metric(name, "gauge", "Connections by state; a connection may have several");
-	for (size_t s = 0; s < STATE_NAMES; s++) {
-		__u64 sum = 0;
-
-		for (size_t i = 0; i < list->count; i++)
-			sum += !!(list->connection[i].state & state_names[s].bit);
-		sample(name, label_text(label, sizeof(label), "state", state_names[s].name), sum);
-	}
+	for (size_t s = 0; s < STATE_NAMES; s++)
+		sample(name, label_text(label, sizeof(label), "state", state_names[s].name),
+		       sums->in_state[s]);
 }
 
-static void put_connections(const struct connections *list)
+/* Add a connection up; NULL: start again. */
+static void add_connection(const struct timely_connection *connection, void *data)
 {
-	struct delays rtts = {}, queues = {};
-	__u64 rate_Bps = 0, paused = 0;
+	struct sums *sums = data;
 
-	for (size_t i = 0; i < list->count; i++) {
-		const struct timely_connection *connection = &list->connection[i];
-
-		rate_Bps += connection->rate_Bps;
-		paused += !!connection->pause_left_ns;
-		if (!connection_rtt_is_recent(connection))
-			continue;
-		add_delay(&rtts, connection->rtt_ns);
-		add_delay(&queues, connection_queue_ns(connection));
+	if (!connection) {
+		memset(sums, 0, sizeof(*sums));
+		return;
 	}
-	metric("timely_connections", "gauge", "Connections that use timely", list->count);
-	metric("timely_connections_paused", "gauge", "Connections that On-Ramp pauses now", paused);
+	sums->count++;
+	for (size_t s = 0; s < STATE_NAMES; s++)
+		sums->in_state[s] += !!(connection->state & state_names[s].bit);
+	sums->paused += !!connection->pause_left_ns;
+	sums->rate_Bps += connection->rate_Bps;
+	if (!connection_rtt_is_recent(connection))
+		return;
+	add_delay(&sums->rtts, connection->rtt_ns);
+	add_delay(&sums->queues, connection_queue_ns(connection));
+}
+
+static void put_connections(const struct sums *sums)
+{
+	metric("timely_connections", "gauge", "Connections that use timely", sums->count);
+	metric("timely_connections_paused", "gauge", "Connections that On-Ramp pauses now",
+	       sums->paused);
 	metric("timely_connections_rate_bytes_per_second", "gauge",
-	       "Sum of the rates of all connections", rate_Bps);
-	put_states(list);
+	       "Sum of the rates of all connections", sums->rate_Bps);
+	put_states(sums);
 	put_delays("timely_connections_rtt_seconds",
 		   "Last RTTs of the connections that had one in the last minute; not cumulative",
-		   &rtts);
+		   &sums->rtts);
 	put_delays("timely_connections_queueing_delay_seconds",
 		   "Queueing delays of the connections that had an RTT in the last minute; not cumulative",
-		   &queues);
+		   &sums->queues);
 }
 
 /* ---- the command ---- */
@@ -448,6 +470,7 @@ static void put_connections(const struct connections *list)
 /* Read what module timely knows. Prints errors; returns an exit status. */
 static int read_timely(struct state *state, bool all)
 {
+	const struct choice choice = { .all = all };
 	struct family family;
 	int err = family_open(&family, TIMELY_GENL_NAME);
 
@@ -461,7 +484,8 @@ static int read_timely(struct state *state, bool all)
 		if (!err)
 			err = family_nics(&family, &state->nics);
 		if (!err)
-			err = connections_get(&family, all, &state->connections);
+			err = connections_each(&family, &choice, add_connection,
+					       &state->connections);
 	}
 	if (err)
 		connections_tell_failed(&family, "metrics", err);
@@ -493,7 +517,6 @@ static void free_state(struct state *state)
 	free(state->nics.report);
 	links_free(&state->links);
 	free(state->qdiscs.qdisc);
-	connections_free(&state->connections);
 }
 
 static void put_metrics(const struct state *state)

@@ -53,15 +53,13 @@ static void write_connection(FILE *file, __u64 time_ns, const struct timely_conn
 static int write_reading(FILE *file, struct family *family, struct choice *choice,
 			 struct connections *list)
 {
-	int err = connections_get(family, choice->all, list);
+	int err = connections_get(family, choice, list);
 	__u64 time_ns = now_ns(CLOCK_REALTIME);
 
 	if (err) {
 		connections_tell_failed(family, "record", err);
 		return STATUS_FAILED;
 	}
-	connections_filter(list, choice);
-	connections_sort(list, choice);
 	for (size_t i = 0; i < list->count; i++)
 		write_connection(file, time_ns, &list->connection[i]);
 	if (fflush(file)) {

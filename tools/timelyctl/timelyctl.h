@@ -497,11 +497,22 @@ struct choice {
 #define WORD_INTERVAL	(1 << 1)
 #define WORD_DURATION	(1 << 2)
 
+/**
+ * struct connections - a list of connections
+ * @connection: the connections
+ * @count: their number
+ * @room: for how many there is memory
+ * @matching: number of connections that match the choice, before its limit
+ */
 struct connections {
 	struct timely_connection *connection;
 	size_t count;
 	size_t room;
+	size_t matching;
 };
+
+/* Called for a connection that was read; see connections_each() for NULL. */
+typedef void (*connection_each)(const struct timely_connection *connection, void *data);
 
 struct state_name {
 	__u8 bit;
@@ -519,9 +530,10 @@ const char *order_name(enum order order);
 int choice_parse(const char *command, char **words, int count, unsigned int more,
 		 struct choice *choice);
 bool connections_open(struct family *family);
-int connections_get(struct family *family, bool all, struct connections *list);
-void connections_filter(struct connections *list, const struct choice *choice);
-void connections_sort(struct connections *list, struct choice *choice);
+int connections_each(struct family *family, const struct choice *choice, connection_each each,
+		     void *data);
+int connections_get(struct family *family, const struct choice *choice, struct connections *list);
+void connections_sort(struct connections *list, const struct choice *choice);
 int connections_list(const char *command, const struct choice *choice, struct connections *list);
 void connections_free(struct connections *list);
 void connections_tell_none(void);

@@ -231,7 +231,10 @@ int command_top(char **words, int count, bool json)
 	struct connections list = {};
 	struct destinations all = {};
 	int status = choice_parse("top", words, count, WORD_PREFIX, &choice);
+	size_t limit = choice.limit;
 
+	/* The limit is that of destinations. */
+	choice.limit = 0;
 	if (!status)
 		status = connections_list("top", &choice, &list);
 	if (status)
@@ -240,8 +243,8 @@ int command_top(char **words, int count, bool json)
 	if (all.count)
 		qsort_r(all.destination, all.count, sizeof(*all.destination), compare_destinations,
 			&choice.order);
-	if (choice.limit && all.count > choice.limit)
-		all.count = choice.limit;
+	if (limit && all.count > limit)
+		all.count = limit;
 	if (json)
 		json_destinations(&all);
 	else

@@ -40,7 +40,6 @@
  * @family: module timely
  * @choice: which connections are shown, and their order
  * @list: the connections
- * @matching: number of connections that match the choice, before its limit
  * @first: index of the first connection on the screen
  * @held: the connections are not read again until a key is pressed
  * @due_ms: when the connections are read again, by now_ms()
@@ -52,7 +51,6 @@ struct view {
 	struct family family;
 	struct choice choice;
 	struct connections list;
-	size_t matching;
 	size_t first;
 	bool held;
 	__u64 due_ms;
@@ -128,7 +126,7 @@ static void draw(struct view *view)
 		view->first = view->list.count > lines ? view->list.count - lines : 0;
 	fputs(HOME, stdout);
 	snprintf(text, sizeof(text), "%zu connections, worst %s first, %zu to %zu shown%s",
-		 view->matching, order_name(view->choice.order),
+		 view->list.matching, order_name(view->choice.order),
 		 view->list.count ? view->first + 1 : 0,
 		 view->first + lines < view->list.count ? view->first + lines : view->list.count,
 		 view->held ? "; HELD: space goes on" : "");
@@ -151,16 +149,13 @@ static void draw(struct view *view)
 /* Read the connections. Prints errors, after the terminal is restored; returns an exit status. */
 static int read_connections(struct view *view)
 {
-	int err = connections_get(&view->family, view->choice.all, &view->list);
+	int err = connections_get(&view->family, &view->choice, &view->list);
 
 	if (err) {
 		restore_terminal();
 		connections_tell_failed(&view->family, "watch", err);
 		return STATUS_FAILED;
 	}
-	connections_filter(&view->list, &view->choice);
-	view->matching = view->list.count;
-	connections_sort(&view->list, &view->choice);
 	return STATUS_OK;
 }
 

@@ -432,6 +432,13 @@ connections() {
 	onramp_json "connections=30" '[f["from_port"] for f in n] == list(range(1029, 999, -1))' flows
 	onramp_json "connections=30" '[f["from_port"] for f in n] == [1000, 1001, 1002]' flows sort rate limit 3
 	onramp_json "connections=30" '[f["from_port"] for f in n] == [1009, 1007, 1005, 1003, 1001]' flows to ac00:9::/32
+	# The worst connections come last here, and with "sort rate" first.
+	onramp_json "connections=200" '[f["from_port"] for f in n] == list(range(1199, 1192, -1))' flows limit 7
+	onramp_json "connections=200" '[f["from_port"] for f in n] == list(range(1000, 1007))' flows sort rate limit 7
+	onramp_json "connections=200" '[f["from_port"] for f in n] == [1199]' flows sort cuts limit 1
+	onramp_json "connections=200" '[f["from_port"] for f in n] == [1008, 1006]' flows to 172.0.0.0/24 limit 2
+	onramp_json "connections=200 interrupted=2" '[f["from_port"] for f in n] == list(range(1199, 1099, -1))' flows limit 100
+	onramp_json "connections=200" 'len(n) == 200' flows limit 300
 
 	usage 'top: unknown word "x"' top x y
 	usage 'top prefix: allowed are 1 to 128, not "0"' top prefix 0
@@ -606,6 +613,7 @@ metrics() {
 		result $? "metrics: $line"
 	done
 	metrics_file
+	onramp "connections=7 interrupted=3" 0 '^timely_connections 7$' metrics
 	onramp "errno=1" 1 'needs CAP_NET_ADMIN.* sudo timelyctl metrics' metrics
 	onramp "errno=95" 1 'older than timelyctl' metrics
 	onramp "errno=22 why=1" 1 'because of the moon' metrics
