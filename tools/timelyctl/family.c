@@ -53,22 +53,45 @@ __u64 attr_unsigned(const struct nlattr *attr)
 
 /* ---- the family ---- */
 
+/**
+ * struct name_search - search for a family
+ * @name: its name
+ * @id: its number; 0: not found
+ */
+struct name_search {
+	const char *name;
+	__u16 id;
+};
+
 static void read_id(const struct nlmsghdr *message, void *data)
 {
-	__u16 *id = data;
+	struct name_search *search = data;
+	char name[GENL_NAMSIZ] = "";
 	const struct nlattr *attr;
+	__u16 id = 0;
 
-	if (!message)
+	if (!message) {
+		search->id = 0;
 		return;
-	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
-		    mnl_attr_get_payload_len(attr) >= sizeof(*id))
-			*id = mnl_attr_get_u16(attr);
+	}
+	mnl_attr_for_each(attr, message, sizeof(struct genlmsghdr)) {
+		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID)
+			id = attr_unsigned(attr);
+		else if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_NAME)
+			attr_text(name, sizeof(name), attr);
+	}
+	if (strcmp(name, search->name) == 0)
+		search->id = id;
 }
 
-/* If the module is not loaded, there is no such family: the result is 0, and family->id is 0. */
+/*
+ * If the module is not loaded, there is no such family: the result is 0, and family->id is 0. The
+ * family is looked for in a list of all. Asked for one that does not exist, the kernel starts
+ * modprobe, which takes longer than everything else that a command does.
+ */
 int family_open(struct family *family, const char *name)
 {
+	struct name_search search = { .name = name };
 	char buffer[REQUEST_BYTES] = { 0 };
 	struct nlmsghdr *request;
 	int err;
@@ -77,10 +100,10 @@ int family_open(struct family *family, const char *name)
 	err = talk_open(&family->talk, NETLINK_GENERIC);
 	if (err)
 		return err;
-	request = new_request(buffer, GENL_ID_CTRL, NLM_F_ACK, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, name);
-	err = talk_ask(&family->talk, request, read_id, &family->id);
-	return err == -ENOENT ? 0 : err;
+	request = new_request(buffer, GENL_ID_CTRL, NLM_F_DUMP, CTRL_CMD_GETFAMILY);
+	err = talk_ask(&family->talk, request, read_id, &search);
+	family->id = search.id;
+	return err;
 }
 
 /* If the module is not loaded, the error is @missing. */

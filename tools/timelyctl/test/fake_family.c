@@ -411,27 +411,6 @@ static long rule_errno(const struct nlmsghdr *request)
 	return 0;
 }
 
-static long find_family(const struct nlmsghdr *request, unsigned int portid)
-{
-	const char *name = "";
-	const struct nlattr *attr;
-	struct nlmsghdr *message;
-	int acker;
-
-	mnl_attr_for_each(attr, request, sizeof(struct genlmsghdr))
-		if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_NAME)
-			name = mnl_attr_get_str(attr);
-	acker = strcmp(name, TIMELY_ACKER_GENL_NAME) == 0;
-	if (!acker && strcmp(name, TIMELY_GENL_NAME) != 0)
-		return -ENOENT;
-	if (!*knob(acker ? "acker" : "timely"))
-		return -ENOENT;
-	message = add_genl(request, portid);
-	mnl_attr_put_u16(message, CTRL_ATTR_FAMILY_ID, acker ? ACKER_ID : TIMELY_ID);
-	close_message(message);
-	return 0;
-}
-
 static void answer_one(const struct nlmsghdr *request, unsigned int portid,
 		       void (*put)(struct nlmsghdr *message))
 {
@@ -456,6 +435,31 @@ static void answer_dump(const struct nlmsghdr *request, unsigned int portid, lon
 			put_random(message);
 		else
 			put(message, i);
+		close_message(message);
+	}
+	end_dump(request, portid);
+}
+
+/* The families of the modules that are loaded. */
+static void answer_families(const struct nlmsghdr *request, unsigned int portid)
+{
+	static const struct {
+		const char *knob;
+		const char *name;
+		int id;
+	} families[] = {
+		{ "timely", TIMELY_GENL_NAME, TIMELY_ID },
+		{ "acker", TIMELY_ACKER_GENL_NAME, ACKER_ID },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		struct nlmsghdr *message;
+
+		if (!*knob(families[i].knob))
+			continue;
+		message = add_genl(request, portid);
+		mnl_attr_put_u16(message, CTRL_ATTR_FAMILY_ID, families[i].id);
+		mnl_attr_put_strz(message, CTRL_ATTR_FAMILY_NAME, families[i].name);
 		close_message(message);
 	}
 	end_dump(request, portid);
@@ -529,8 +533,10 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 {
 	const struct genlmsghdr *header = mnl_nlmsg_get_payload(request);
 
-	if (request->nlmsg_type == GENL_ID_CTRL)
-		return find_family(request, portid);
+	if (request->nlmsg_type == GENL_ID_CTRL) {
+		answer_families(request, portid);
+		return 1;
+	}
 	if (request->nlmsg_type == SOCK_DIAG_BY_FAMILY) {
 		answer_sockets(request, portid);
 		return 1;
