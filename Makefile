@@ -95,6 +95,7 @@ bench: setup
 	@tools/lab/bench/ack.sh
 	@tools/lab/bench/onramp.sh
 	@tools/lab/bench/cpu.sh
+	@tools/lab/bench/poll.sh
 
 results: setup
 	@tools/docs/results.sh $(SCENARIOS)
@@ -147,7 +148,8 @@ help:
 	@echo 'Measure:'
 	@echo '  bench            CPU cycles: a packet beside fq and pfifo, 1 to 1 000 000 flows; an ACK'
 	@echo '                   beside bbr, cubic, dctcp and reno; On-Ramp at sender and receiver;'
-	@echo '                   a byte at sender and receiver, 1 to 100 flows at 10 to 100 Gb/s'
+	@echo '                   a byte at sender and receiver, 1 to 100 flows at 10 to 100 Gb/s;'
+	@echo '                   a look at 10 000 connections'
 	@echo '  results          run every scenario that Documentation/results.md quotes: hours;'
 	@echo '                   SCENARIOS="table1 qdisc" runs only these'
 	@echo '  reproductions    run the figures of the papers and the hostile networks that results/'

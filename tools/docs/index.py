@@ -23,6 +23,7 @@ Each directory has the results of one scenario or bench: `summary.json` (all fig
 BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "bench-ack": "cycles per ACK of congestion controls: `make bench`",
            "bench-onramp": "cycles of On-Ramp's sender and receiver: `make bench`",
+           "bench-poll": "CPU time of looking at 10 000 connections: `make bench`",
            "bench-cpu": "cycles per byte of sender and receiver: `make bench`",
            "matrix": "the default rule on links and paths beyond the testbed: `make matrix`"}
 

@@ -4,8 +4,8 @@
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
 #
-#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp, bench-cpu; by default
-#				those in the list below
+#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp, bench-cpu, bench-poll;
+#				by default those in the list below
 #
 # Environment:
 #   KEEP=1		do not run benches again, because they need a quiet machine: copy their
@@ -19,7 +19,7 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-ack \
-	bench-onramp bench-cpu onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
 
@@ -56,6 +56,11 @@ keep_bench_cpu() {
 	done
 }
 
+keep_bench_poll() {
+	mkdir -p results/bench-poll
+	cp "$1/polls.md" "$1/table.md" results/bench-poll/
+}
+
 for scenario; do
 	raw=build/results/$scenario
 	if [ "$scenario" = bench-packet ]; then
@@ -76,6 +81,11 @@ for scenario; do
 	if [ "$scenario" = bench-cpu ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/cpu.sh
 		keep_bench_cpu "$raw"
+		continue
+	fi
+	if [ "$scenario" = bench-poll ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/poll.sh
+		keep_bench_poll "$raw"
 		continue
 	fi
 	case ${RESUME-} in
