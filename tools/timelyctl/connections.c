@@ -90,17 +90,12 @@ unsigned int connection_address_bytes(const struct timely_connection *connection
 
 /* ---- choosing ---- */
 
+/* Whether the address is in the prefix, or the prefix is not given. */
 static bool in_prefix(const struct prefix *prefix, const struct timely_connection *connection,
 		      const __u8 *address)
 {
-	unsigned int whole = prefix->length / 8, rest = prefix->length % 8;
-
-	if (!prefix->bytes)
-		return true;
-	if (prefix->bytes != connection_address_bytes(connection) ||
-	    memcmp(address, prefix->address, whole) != 0)
-		return false;
-	return !rest || (address[whole] ^ prefix->address[whole]) >> (8 - rest) == 0;
+	return !prefix->bytes ||
+	       prefix_contains(prefix, address, connection_address_bytes(connection));
 }
 
 /* Whether the command asks for the connection. */

@@ -27,6 +27,8 @@ static const struct check {
 	{ "kernel-version", .host = check_kernel_version },
 	{ "kernel-taint", .host = check_kernel_taint },
 	{ "unused", .host = check_unused },
+	{ "route-control", .host = check_route_control },
+	{ "allowed-control", .host = check_allowed_control },
 	{ "preset", .host = check_preset },
 	{ "rto-min", .host = check_rto_min },
 	{ "clock", .host = check_clock },

@@ -59,13 +59,27 @@ struct device {
 };
 
 /**
+ * struct control_route - a route of the main table, and the congestion control that it sets
+ * @prefix: its destination
+ * @control: the congestion control; "" for none
+ */
+struct control_route {
+	struct prefix prefix;
+	char control[16];
+};
+
+/**
  * struct routes - what routes set for TCP
  * @timely: routes with a congestion control of tcp_timely
  * @rto_min_ms: lowest rto_min of a route, ms; 0 if no route has one
+ * @route: the routes of the main table
+ * @count: their number
  */
 struct routes {
 	unsigned int timely;
 	__u32 rto_min_ms;
+	struct control_route *route;
+	size_t count;
 };
 
 /**
@@ -194,6 +208,8 @@ void check_module_version(struct host *host);
 void check_kernel_version(struct host *host);
 void check_kernel_taint(struct host *host);
 void check_unused(struct host *host);
+void check_route_control(struct host *host);
+void check_allowed_control(struct host *host);
 void check_preset(struct host *host);
 void check_rto_min(struct host *host);
 void check_clock(struct host *host);

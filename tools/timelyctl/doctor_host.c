@@ -141,6 +141,84 @@ void check_unused(struct host *host)
 	remedy_info(host, "sysctl -w net.ipv4.tcp_congestion_control=timely, or ip route replace ... congctl timely");
 }
 
+/* Whether connections by @route do not use timely, although those by the larger @whole do. */
+static bool is_bypass(const struct host *host, const struct control_route *route,
+		      const struct control_route *whole)
+{
+	const char *control = route->control[0] ? route->control : host->control;
+
+	return !is_timely(control) && is_timely(whole->control) &&
+	       whole->prefix.length < route->prefix.length &&
+	       prefix_contains(&whole->prefix, route->prefix.address, route->prefix.bytes);
+}
+
+/* A default route by another congestion control is what the manual advises for the Internet. */
+static bool is_override(const struct host *host, const struct control_route *route)
+{
+	return is_timely(host->control) && route->control[0] && !is_timely(route->control) &&
+	       route->prefix.length;
+}
+
+static const struct control_route *find_override(const struct host *host)
+{
+	for (size_t i = 0; i < host->routes.count; i++)
+		if (is_override(host, &host->routes.route[i]))
+			return &host->routes.route[i];
+	return NULL;
+}
+
+/* Find a route by which connections bypass timely; *whole is the larger route. */
+static const struct control_route *find_bypass(const struct host *host,
+					       const struct control_route **whole)
+{
+	const struct routes *routes = &host->routes;
+
+	for (size_t w = 0; w < routes->count; w++) {
+		*whole = &routes->route[w];
+		for (size_t i = 0; is_timely((*whole)->control) && i < routes->count; i++)
+			if (is_bypass(host, &routes->route[i], *whole))
+				return &routes->route[i];
+	}
+	return NULL;
+}
+
+void check_route_control(struct host *host)
+{
+	const struct control_route *route = find_override(host), *whole;
+	char part[PREFIX_TEXT], larger[PREFIX_TEXT];
+
+	if (route) {
+		found_info(host, "timely is the default, but the route of %s has congctl %s",
+			   prefix_text(part, &route->prefix), plain(route->control));
+		remedy_info(host, "if connections to %s shall use timely: replace the route by one without congctl (ip route replace)",
+			    part);
+		return;
+	}
+	route = find_bypass(host, &whole);
+	if (!route)
+		return;
+	found_info(host, "the route of %s has congctl timely, but connections to %s go by a route of their own, which has not",
+		   prefix_text(larger, &whole->prefix), prefix_text(part, &route->prefix));
+	remedy_info(host, "if connections to %s shall use timely: replace its route by one with congctl timely (ip route replace)",
+		    part);
+}
+
+/* The list is that of the whole host, and the default congestion control is always in it. */
+void check_allowed_control(struct host *host)
+{
+	char list[512], words[sizeof(list) + 2];
+
+	if (!is_loaded(host, MODULE_TCP) ||
+	    !read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", list, sizeof(list)))
+		return;
+	snprintf(words, sizeof(words), " %s ", list);
+	if (strstr(words, " timely "))
+		return;
+	found_info(host, "programs without privilege that choose timely for their sockets (TCP_CONGESTION) are refused: net.ipv4.tcp_allowed_congestion_control is \"%s\"",
+		   plain(list));
+	remedy_info(host, "if programs shall choose timely, add it to net.ipv4.tcp_allowed_congestion_control");
+}
+
 /* ---- settings ---- */
 
 /* Parameters that the manual says to set where the default does not fit. */

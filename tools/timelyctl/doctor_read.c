@@ -11,6 +11,8 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include <netinet/in.h>
+
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
@@ -59,16 +61,17 @@ bool is_used(const struct host *host)
 
 /* ---- routes ---- */
 
-static void read_metrics(struct routes *routes, const struct nlattr *nest)
+/* Read the metrics of a route. Writes its congestion control to @control, "" for none. */
+static void read_metrics(struct routes *routes, const struct nlattr *nest, char *control,
+			 size_t size)
 {
 	const struct nlattr *attr;
-	char control[16];
 
 	mnl_attr_for_each_nested(attr, nest) {
 		__u32 value = attr_unsigned(attr);
 
 		if (mnl_attr_get_type(attr) == RTAX_CC_ALGO) {
-			attr_text(control, sizeof(control), attr);
+			attr_text(control, size, attr);
 			routes->timely += is_timely(control);
 		} else if (mnl_attr_get_type(attr) == RTAX_RTO_MIN && value) {
 			if (!routes->rto_min_ms || value < routes->rto_min_ms)
@@ -77,20 +80,52 @@ static void read_metrics(struct routes *routes, const struct nlattr *nest)
 	}
 }
 
+/* Whether TCP connects by the route: not the routes of the host's own addresses, for example. */
+static bool is_for_connections(const struct rtmsg *header, const struct prefix *prefix)
+{
+	const struct in6_addr *v6 = (const struct in6_addr *)prefix->address;
+
+	if (header->rtm_type != RTN_UNICAST || header->rtm_table != RT_TABLE_MAIN ||
+	    header->rtm_flags & RTM_F_CLONED)
+		return false;
+	if (header->rtm_family == AF_INET6)
+		return prefix->length <= 128 && !IN6_IS_ADDR_LINKLOCAL(v6) &&
+		       !IN6_IS_ADDR_LOOPBACK(v6);
+	return header->rtm_family == AF_INET && prefix->length <= 32;
+}
+
 static void add_route(const struct nlmsghdr *message, void *data)
 {
-	const struct nlattr *attr;
+	struct control_route route = {};
 	struct routes *routes = data;
+	const struct rtmsg *header;
+	const struct nlattr *attr;
 
 	if (!message) {
+		free(routes->route);
 		memset(routes, 0, sizeof(*routes));
 		return;
 	}
-	if (message->nlmsg_type != RTM_NEWROUTE)
+	if (message->nlmsg_type != RTM_NEWROUTE ||
+	    mnl_nlmsg_get_payload_len(message) < sizeof(*header))
 		return;
-	mnl_attr_for_each(attr, message, sizeof(struct rtmsg))
+	header = mnl_nlmsg_get_payload(message);
+	route.prefix.bytes = header->rtm_family == AF_INET6 ? 16 : 4;
+	route.prefix.length = header->rtm_dst_len;
+	mnl_attr_for_each(attr, message, sizeof(*header)) {
 		if (mnl_attr_get_type(attr) == RTA_METRICS)
-			read_metrics(routes, attr);
+			read_metrics(routes, attr, route.control, sizeof(route.control));
+		else if (mnl_attr_get_type(attr) == RTA_DST &&
+			 mnl_attr_get_payload_len(attr) == route.prefix.bytes)
+			memcpy(route.prefix.address, mnl_attr_get_payload(attr),
+			       route.prefix.bytes);
+	}
+	if (!is_for_connections(header, &route.prefix))
+		return;
+	routes->route = reallocarray(routes->route, routes->count + 1, sizeof(route));
+	if (!routes->route)
+		out_of_memory();
+	routes->route[routes->count++] = route;
 }
 
 /* ---- devices ---- */
@@ -229,6 +264,7 @@ void host_read(struct host *host, const struct link *only)
 void host_free(struct host *host)
 {
 	free(host->qdiscs.qdisc);
+	free(host->routes.route);
 	free(host->module.reports.report);
 	free(host->device);
 	free(host->rtts.counter);

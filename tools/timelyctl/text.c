@@ -311,6 +311,16 @@ bool prefix_has_host_bits(const struct prefix *prefix)
 	return false;
 }
 
+/* Whether an address of @bytes is in the prefix. */
+bool prefix_contains(const struct prefix *prefix, const unsigned char *address, unsigned int bytes)
+{
+	unsigned int whole = prefix->length / 8, rest = prefix->length % 8;
+
+	if (prefix->bytes != bytes || memcmp(address, prefix->address, whole) != 0)
+		return false;
+	return !rest || (address[whole] ^ prefix->address[whole]) >> (8 - rest) == 0;
+}
+
 /* A time, rounded down, in the unit that leaves one to four digits: "9999 ns", "10 us". */
 const char *time_text(char *text, size_t size, __u64 ns)
 {

@@ -97,6 +97,7 @@ bool parse_rate_kbps(const char *word, __u32 *kbps);
 bool parse_prefix(const char *word, struct prefix *prefix);
 const char *prefix_text(char *text, const struct prefix *prefix);
 bool prefix_has_host_bits(const struct prefix *prefix);
+bool prefix_contains(const struct prefix *prefix, const unsigned char *address, unsigned int bytes);
 const char *rate_text(char *text, size_t size, __u64 kbps);
 const char *time_text(char *text, size_t size, __u64 ns);
 

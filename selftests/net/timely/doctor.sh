@@ -103,6 +103,39 @@ unused() {
 	sysctl_h1 ipv4/tcp_congestion_control timely
 }
 
+route_control() {
+	must ip -n h1 route add 10.9.0.0/16 via $h2_v4 congctl cubic
+	finds 0 route-control
+	json '"10.9.0.0/16 has congctl cubic" in all["findings"][0]["evidence"]'
+	must ip -n h1 route change 10.9.0.0/16 via $h2_v4 congctl timely_paper
+	finds 0
+	must ip -n h1 route del 10.9.0.0/16
+	# The manual advises this for a route to the Internet.
+	must ip -n h1 route add default via $h2_v4 congctl cubic
+	finds 0
+	must ip -n h1 route del default
+	sysctl_h1 ipv4/tcp_congestion_control cubic
+	must ip -n h1 route add 10.9.0.0/16 via $h2_v4 congctl timely
+	must ip -n h1 route add 10.9.7.0/24 via $h2_v4
+	finds 0 route-control
+	json '"10.9.0.0/16" in all["findings"][0]["evidence"] and "10.9.7.0/24" in all["findings"][0]["remedy"]'
+	must ip -n h1 route change 10.9.7.0/24 via $h2_v4 congctl timely
+	finds 0
+	must ip -n h1 route del 10.9.7.0/24
+	must ip -n h1 route del 10.9.0.0/16
+	sysctl_h1 ipv4/tcp_congestion_control timely
+}
+
+# Root of the first namespace may choose timely, but other users may not.
+allowed_control() {
+	allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
+	echo reno cubic >$allowed
+	where=
+	finds 4 unused allowed-control
+	json '"reno cubic" in all["findings"][1]["evidence"]'
+	echo reno cubic timely >$allowed
+}
+
 preset() {
 	sysctl_h1 ipv4/timely/preset paper
 	finds 0 preset
@@ -416,7 +449,7 @@ all_at_once() {
 	must ip -n h1 link del d0
 }
 
-run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused preset \
-	rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
+run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused route_control \
+	allowed_control preset rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
 	settings_of_the_driver loss_based_traffic other_traffic minimum_rate long_path mtu \
 	all_at_once clock_of_the_nic limits remove_all

@@ -801,6 +801,7 @@ healthy_files() {
 	file proc/sys/kernel/osrelease 6.12.9-amd64
 	file proc/sys/kernel/tainted 12288
 	file proc/sys/net/ipv4/tcp_congestion_control timely
+	file proc/sys/net/ipv4/tcp_allowed_congestion_control "reno cubic timely"
 	file proc/sys/net/ipv4/tcp_rto_min_us 200000
 	file proc/sys/net/ipv4/timely/preset target_delay
 	file proc/sys/net/ipv4/timely/min_rtt_ns auto
@@ -840,6 +841,7 @@ breaks() {
 doctors() {
 	healthy_files
 	doctor "rx=1" "" 0
+	breaks proc/sys/net/ipv4/tcp_allowed_congestion_control "reno timely_paper" 0 allowed-control
 	doctor "rx=1 on=7" "" 4 merged-packets
 	doctor "rx=1 on=0xb" "" 4 merged-packets
 	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
