@@ -23,6 +23,9 @@ for package in $packages; do
 	[ "$state" = installed ] || missing="$missing $package"
 done
 [ -n "$missing" ] || exit 0
+# Jobs that run at the same time may call this script: apt-get fails while another one is running.
+exec 9<"$0"
+flock 9
 
 echo "setup: installing$missing" >&2
 sudo=

@@ -22,6 +22,8 @@ apt-get: the guest has the machine's root directory, which must not change
 make: the guest has the machine's root directory, which must not change
 chronyc: the guest has no time server
 nft: the guest's kernel has no nf_tables
+perf: User Mode Linux has no perf events; tools/lab/vm/smoke.sh runs these commands
+bpftrace: User Mode Linux has no BPF programs; tools/lab/vm/smoke.sh runs these commands
 "
 # Commands that end with another status than 0, and why.
 fails="

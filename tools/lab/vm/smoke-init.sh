@@ -10,6 +10,8 @@ export PATH=/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 mount -t devtmpfs dev /dev
+mount -t debugfs debug /sys/kernel/debug
+mkdir /run
 ip link set lo up
 echo 4 >/proc/sys/kernel/printk
 mkfifo /open
@@ -73,6 +75,56 @@ traced() {
 		done
 	done
 	return $sent
+}
+
+# shown NUMBER: the command with this number of test_commands() has ended, and has shown an event: a count of
+# perf stat, an event of perf script, or a line of a histogram by bpftrace
+shown() {
+	cat "/shown.$1"
+	grep -qx ended "/shown.$1" &&
+		grep -qE '^ +[1-9][0-9,]* +timely:|: timely:timely_[a-z_]*: |\) +[1-9][0-9]* \|@' "/shown.$1"
+}
+
+# stream ADDRESS [COMMAND]: send 256 KB about ten times a second while the file /streaming exists. As in
+# transfer(), the receiver is started by COMMAND, if given.
+stream() {
+	to=$1
+	shift
+	"$@" nc -l -p 5000 <>/open >/dev/null &
+	listener=$!
+	sleep 1
+	while [ -e /streaming ]; do
+		dd if=/dev/zero bs=65536 count=4 2>/dev/null
+		usleep 100000
+	done | nc "$to" 5000
+	wait $listener
+}
+
+# test_commands -v|-e EVENT ADDRESS [COMMAND]: test the operations manual's commands without EVENT, or with it,
+# all at the same time. They end by themselves. The other arguments are those of stream().
+test_commands() {
+	grep "$1" "$2" /commands >/selected
+	shift 2
+	test_that "the manual has such commands" [ -s /selected ]
+	: >/streaming
+	stream "$@" &
+	streamer=$!
+	viewers=
+	number=0
+	while read -r command; do
+		number=$((number + 1))
+		sh -c "$command && echo ended" >/shown.$number 2>&1 &
+		viewers="$viewers $!"
+	done </selected
+	# shellcheck disable=SC2086 # a list
+	wait $viewers
+	rm /streaming
+	wait $streamer
+	number=0
+	while read -r command; do
+		number=$((number + 1))
+		test_that "$command" shown $number
+	done </selected
 }
 
 # counts NAME [DEVICE]: a counter of the qdisc is more than 0
@@ -216,6 +268,7 @@ test_that "load sch_timely" insmod /sch_timely.ko
 test_that "sch_timely becomes the root qdisc of lo" qdisc set lo timely
 test_that "8 MB over sch_timely by IPv4" transfer 127.0.0.1
 test_that "8 MB over sch_timely by IPv6" transfer ::1
+test_commands -v timely_pause 127.0.0.1
 test_that "sch_timely has recorded departures" counts departures
 test_that "packets with pacing rates and departure times from both CPUs" qdisc flood 5
 test_that "flows have waited for their departure times" counts throttled
@@ -239,6 +292,7 @@ test_that "8 MB while flows are paused" transfer 10.7.0.2 far
 test_that "OR-ACKs were accepted" acks accepted
 test_that "flows got signals from OR-ACKs" counts onramp_signals near
 test_that "flows were paused" counts onramp_pauses near
+test_commands -e timely_pause 10.7.0.2 far
 test_that "the receiver shows its counters" far timelyctl acker
 test_that "unloading sch_timely is refused while it is in use with On-Ramp" refused rmmod sch_timely
 test_that "receiver and sender are unloaded and loaded under load" onramp_under_load

@@ -8,8 +8,8 @@
 #   smoke.sh 6.1|6.12|7.3
 #
 # The guest runs under QEMU, with KVM if the processor has it. Its initramfs has only
-# busybox, timelyctl, the program of qdisc.c, and the tests (smoke-init.sh). Its devices
-# are the loopback device and a veth.
+# busybox, timelyctl, the program of qdisc.c, perf, bpftrace, and the tests (smoke-init.sh).
+# Its devices are the loopback device and a veth.
 
 set -eu
 
@@ -19,6 +19,7 @@ top=$(cd "$here/../../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+"$top/tools/setup.sh" linux-perf bpftrace
 image=$("$top/tools/lab/debian/image.sh" "$series")
 modules=$("$top/tools/lab/debian/build-module.sh" --print-dir "$series" "$top")
 
@@ -33,11 +34,16 @@ case $veth in
 *)	cp "$veth" "$root/" ;;
 esac
 make -s -C "$top/tools/timelyctl" OUT="$root/bin"
-# timelyctl needs the shared libmnl, because Debian has no static one.
-ldd "$root/bin/timelyctl" | grep -o '/[^ ]*' | while read -r library; do
+cp "$(command -v perf)" "$(command -v bpftrace)" "$root/bin/"
+# Programs with shared libraries.
+ldd "$root/bin/timelyctl" "$root/bin/perf" "$root/bin/bpftrace" | sed -n 's,^\t[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u |
+while read -r library; do
 	mkdir -p "$root${library%/*}"
 	cp -L "$library" "$root$library"
 done
+# The commands of the operations manual that look at trace events, for three seconds instead of ten.
+sed -n 's/^    \(\(perf\|bpftrace\) .*\)/\1/p' "$top/Documentation/operations.md" |
+	sed 's/sleep 10/sleep 3/; s/i:s:10/i:s:3/' >"$root/commands"
 gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/qdisc" "$here/qdisc.c"
 cp "$here/smoke-init.sh" "$root/init"
 chmod +x "$root/init"
@@ -49,7 +55,7 @@ chmod +x "$root/init"
 set -- -accel tcg,thread=single
 ! grep -qwE 'svm|vmx' /proc/cpuinfo || set -- -accel kvm "$@"
 
-timeout 600 qemu-system-x86_64 "$@" -cpu max -smp 2 -m 512 \
+timeout 600 qemu-system-x86_64 "$@" -cpu max -smp 2 -m 1024 \
 	-kernel "$(find "$image/boot" -name 'vmlinuz-*')" -initrd "$work/initrd" \
 	-append "console=ttyS0 panic=-1 quiet" -nographic -no-reboot \
 	</dev/null >"$work/log" 2>&1 || :
