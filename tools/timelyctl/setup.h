@@ -154,4 +154,25 @@ void route_congctl(const struct route *route, char *name, size_t size);
 bool route_same(const struct route *route, const struct route *other);
 int route_set(struct talk *talk, const struct route *route, const char *congctl);
 
+/* ---- trial_cgroup.c: control groups ---- */
+
+/**
+ * struct group - a control group whose new connections use timely
+ * @path: its directory
+ * @id: its identifier: the inode number of the directory
+ * @program: identifier of the BPF program
+ * @file: the program, from group_load() on
+ */
+struct group {
+	char *path;
+	__u64 id;
+	__u32 program;
+	int file;
+};
+
+bool group_find(const char *path, struct group *group);
+int group_load(struct group *group);
+int group_attach(const struct group *group);
+int group_detach(const struct group *group);
+
 #endif /* SETUP_H */

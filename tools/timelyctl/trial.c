@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `timelyctl trial` gives a route the congestion control timely for a limited time.
+ * `timelyctl trial` lets the new connections of a route, or of a control group, use timely for a
+ * limited time.
  *
- * The route of before is saved in a state file. A process in the background restores the route when
- * the time is over, unless `trial confirm` or `trial revert` has removed the state file by then.
- * The process does not depend on the terminal. It keeps a lock on the state file, by which
- * `trial status` sees that the process is alive.
+ * What is needed to undo the trial is saved in a state file: the route of before, or which program
+ * was attached to the control group. A process in the background undoes the trial when the time is
+ * over, unless `trial confirm` or `trial revert` has removed the state file by then. The process
+ * does not depend on the terminal. It keeps a lock on the state file, by which `trial status` sees
+ * that the process is alive.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -32,17 +34,19 @@
 
 /**
  * struct trial - a trial
- * @prefix: destination of the route
  * @until: its end, seconds of CLOCK_BOOTTIME, which also counts while the host is suspended
+ * @prefix: destination of the route
  * @route: the route of before
+ * @group: the control group; its path is NULL if the trial is that of a route
  * @state: name of the state file
  * @dir: directory of state files; negative for none
  * @active: there is a trial
  */
 struct trial {
-	struct prefix prefix;
 	__s64 until;
+	struct prefix prefix;
 	struct route route;
+	struct group group;
 	char state[STATE_NAME];
 	int dir;
 	bool active;
@@ -56,41 +60,91 @@ static __s64 boot_seconds(void)
 	return now.tv_sec;
 }
 
+/* What the trial is of, for messages. */
+#define TRIAL_TEXT 160
+
+static const char *trial_text(char *text, const struct trial *trial)
+{
+	char prefix[PREFIX_TEXT];
+
+	if (trial->group.path)
+		snprintf(text, TRIAL_TEXT, "the control group %s", plain(trial->group.path));
+	else
+		snprintf(text, TRIAL_TEXT, "the route %s", prefix_text(prefix, &trial->prefix));
+	return text;
+}
+
 /* ---- the state file ---- */
+
+static const char route_title[] = "timelyctl trial 1";
+static const char group_title[] = "timelyctl trial cgroup 1";
 
 static int save_trial(const struct trial *trial)
 {
-	char prefix[PREFIX_TEXT], *route, *text;
+	const struct group *group = &trial->group;
+	const char *path = group->path;
+	char prefix[PREFIX_TEXT], *hex, *text;
 	int err;
 
-	route = hex_text((unsigned char *)trial->route.message, trial->route.bytes);
-	if (asprintf(&text, "timelyctl trial 1\n%lld\n%s\n%s\n", (long long)trial->until,
-		     prefix_text(prefix, &trial->prefix), route) < 0)
+	if (path) {
+		/* A path may have any characters. */
+		hex = hex_text((const unsigned char *)path, strlen(path) + 1);
+		err = asprintf(&text, "%s\n%lld\n%llu\n%s\n%u\n", group_title,
+			       (long long)trial->until, (unsigned long long)group->id, hex,
+			       group->program);
+	} else {
+		hex = hex_text((unsigned char *)trial->route.message, trial->route.bytes);
+		err = asprintf(&text, "%s\n%lld\n%s\n%s\n", route_title,
+			       (long long)trial->until, prefix_text(prefix, &trial->prefix), hex);
+	}
+	if (err < 0)
 		out_of_memory();
 	err = state_write(trial->dir, trial->state, text);
-	free(route);
+	free(hex);
 	free(text);
 	return err;
 }
 
-static bool load_lines(struct trial *trial, char *text)
+static bool load_route(struct trial *trial, char **line)
 {
 	unsigned char *message = NULL;
-	char *line[4];
 
-	for (size_t i = 0; i < ARRAY_SIZE(line); i++) {
-		line[i] = strsep(&text, "\n");
-		/* The last line has an end, too: otherwise the file is not complete. */
-		if (!text)
-			return false;
-	}
-	if (strcmp(line[0], "timelyctl trial 1") != 0 ||
-	    !parse_number(line[1], 0, INT64_MAX, &trial->until) ||
-	    !parse_prefix(line[2], &trial->prefix) ||
-	    !parse_hex(line[3], &message, &trial->route.bytes))
+	if (!parse_prefix(line[0], &trial->prefix) ||
+	    !parse_hex(line[1], &message, &trial->route.bytes))
 		return false;
 	trial->route.message = (struct nlmsghdr *)message;
 	return route_is_valid(&trial->route);
+}
+
+static bool load_group(struct trial *trial, char **line)
+{
+	unsigned char *path = NULL;
+	__s64 id, program;
+	size_t bytes;
+
+	if (!parse_number(line[0], 1, INT64_MAX, &id) || !parse_hex(line[1], &path, &bytes))
+		return false;
+	trial->group.path = (char *)path;
+	if (!bytes || path[bytes - 1] || !parse_number(line[2], 1, UINT32_MAX, &program))
+		return false;
+	trial->group.id = id;
+	trial->group.program = program;
+	return true;
+}
+
+static bool load_lines(struct trial *trial, char *text)
+{
+	size_t count = 0;
+	char *line[5];
+
+	/* The last line has an end, too: otherwise the file is not complete. */
+	while (count < ARRAY_SIZE(line) && strchr(text, '\n'))
+		line[count++] = strsep(&text, "\n");
+	if (count < 4 || *text || !parse_number(line[1], 0, INT64_MAX, &trial->until))
+		return false;
+	if (count == 4)
+		return strcmp(line[0], route_title) == 0 && load_route(trial, line + 2);
+	return strcmp(line[0], group_title) == 0 && load_group(trial, line + 2);
 }
 
 /* Read the state file, if there is one. Prints an error if the file is not valid. */
@@ -113,7 +167,7 @@ static bool trial_open(struct trial *trial, bool create)
 	trial->active = text && load_lines(trial, text);
 	free(text);
 	if (!trial->active)
-		tell_err("the state file /run/timely/%s cannot be read: restore the route with ip route, and delete the file",
+		tell_err("the state file /run/timely/%s cannot be read: restore the route with ip route, or the control group with bpftool cgroup, and delete the file",
 			 trial->state);
 	return trial->active;
 }
@@ -121,6 +175,7 @@ static bool trial_open(struct trial *trial, bool create)
 static void trial_close(struct trial *trial)
 {
 	route_free(&trial->route);
+	free(trial->group.path);
 	if (trial->dir >= 0)
 		close(trial->dir);
 }
@@ -130,17 +185,29 @@ static void trial_close(struct trial *trial)
 /* What revert() has done. */
 enum reverted {
 	REVERTED,
-	REVERTED_GONE,		/* the route does not exist any more */
+	REVERTED_GONE,		/* the route or the control group does not exist any more */
 	REVERTED_CHANGED,	/* the route was changed meanwhile */
 	REVERTED_ERROR,
+	REVERTED_COUNT,
 };
 
-static const char * const reverted_text[] = {
+static const char * const route_reverted[REVERTED_COUNT] = {
 	[REVERTED] = "the route of before is restored",
 	[REVERTED_GONE] = "the route does not exist any more: nothing to restore",
 	[REVERTED_CHANGED] = "the route was changed during the trial: it stays as it is",
 	[REVERTED_ERROR] = "the route of before cannot be restored",
 };
+
+static const char * const group_reverted[REVERTED_COUNT] = {
+	[REVERTED] = "new connections of the control group do not use timely by it any more",
+	[REVERTED_GONE] = "the control group, or its program, does not exist any more",
+	[REVERTED_ERROR] = "the program cannot be detached from the control group",
+};
+
+static const char *reverted_text(const struct trial *trial, enum reverted result)
+{
+	return (trial->group.path ? group_reverted : route_reverted)[result];
+}
 
 /* Restore the route, unless somebody has changed it meanwhile. @err is set for REVERTED_ERROR. */
 static enum reverted revert_route(const struct trial *trial, int *err)
@@ -170,9 +237,18 @@ static enum reverted revert_route(const struct trial *trial, int *err)
 	return result;
 }
 
+static enum reverted revert_group(const struct trial *trial, int *err)
+{
+	*err = group_detach(&trial->group);
+	if (*err == -ENOENT)
+		return REVERTED_GONE;
+	return *err ? REVERTED_ERROR : REVERTED;
+}
+
 static enum reverted revert(const struct trial *trial, int *err)
 {
-	enum reverted result = revert_route(trial, err);
+	enum reverted result = trial->group.path ? revert_group(trial, err) :
+						   revert_route(trial, err);
 
 	if (result != REVERTED_ERROR)
 		state_remove(trial->dir, trial->state);
@@ -211,17 +287,17 @@ static void wait_for_end(__s64 until, int file)
 
 [[gnu::noreturn]] static void watch(__s64 until, int file)
 {
-	char prefix[PREFIX_TEXT];
-	struct trial trial;
 	enum reverted result;
+	char text[TRIAL_TEXT];
+	struct trial trial;
 	int err;
 
 	wait_for_end(until, file);
 	if (!is_over(file) && trial_open(&trial, false)) {
 		if (trial.active && !is_over(file)) {
 			result = revert(&trial, &err);
-			syslog(LOG_DAEMON | LOG_NOTICE, "the trial of the route %s is over: %s%s%s",
-			       prefix_text(prefix, &trial.prefix), reverted_text[result],
+			syslog(LOG_DAEMON | LOG_NOTICE, "the trial of %s is over: %s%s%s",
+			       trial_text(text, &trial), reverted_text(&trial, result),
 			       result == REVERTED_ERROR ? ": " : "",
 			       result == REVERTED_ERROR ? error_text(err) : "");
 		}
@@ -286,6 +362,61 @@ static bool is_watched(const struct trial *trial)
 	return watched;
 }
 
+/* ---- the start of a trial ---- */
+
+/* The only trial of the network namespace. Prints an error if there is another one. */
+static bool trial_is_new(const struct trial *trial)
+{
+	char text[TRIAL_TEXT];
+
+	if (trial->active)
+		tell_err("there is a trial of %s: end it first, with timelyctl trial confirm or timelyctl trial revert",
+			 trial_text(text, trial));
+	return !trial->active;
+}
+
+/*
+ * Save what undoes the trial, then start the process in the background: the caller starts the trial
+ * after that. Prints errors.
+ */
+static bool prepare(struct trial *trial, unsigned int minutes)
+{
+	int err;
+
+	trial->until = boot_seconds() + minutes * 60;
+	err = save_trial(trial);
+	if (err) {
+		tell_err("the state file cannot be written, and nothing was changed: %s",
+			 error_text(err));
+		return false;
+	}
+	err = start_watch(trial);
+	if (!err)
+		return true;
+	state_remove(trial->dir, trial->state);
+	tell_err("no process can be started that ends the trial, and nothing was changed: %s",
+		 error_text(err));
+	return false;
+}
+
+/* Parse the words that follow what the trial is of. Prints errors; returns an exit status. */
+static int parse_minutes(const char *verb, char **words, int count, __s64 *minutes)
+{
+	*minutes = MINUTES_DEFAULT;
+	if (!count)
+		return STATUS_OK;
+	if (strcmp(words[0], "minutes") != 0)
+		return usage_err("trial %s: unexpected word \"%s\"", verb, plain(words[0]));
+	if (count == 1)
+		return usage_err("minutes: a value is missing");
+	if (count > 2)
+		return usage_err("trial %s: unexpected word \"%s\"", verb, plain(words[2]));
+	if (!parse_number(words[1], 1, MINUTES_MAX, minutes))
+		return usage_err("minutes: 1 to %d are allowed, not \"%s\"", MINUTES_MAX,
+				 plain(words[1]));
+	return STATUS_OK;
+}
+
 /* ---- trial route ---- */
 
 static int tell_no_route(const struct prefix *prefix, int err)
@@ -321,32 +452,14 @@ static bool may_try(const struct trial *trial)
 	return false;
 }
 
-/* Save the route, start the process in the background, and change the route, in this order. */
-static int start(struct trial *trial, struct talk *talk)
+static void tell_route_refused(const struct talk *talk, int err)
 {
-	int err = save_trial(trial);
-
-	if (err) {
-		tell_err("the route cannot be saved in a file, and was not changed: %s",
-			 error_text(err));
-		return STATUS_FAILED;
-	}
-	err = start_watch(trial);
-	if (err)
-		tell_err("no process can be started that ends the trial, and the route was not changed: %s",
-			 error_text(err));
-	else
-		err = route_set(talk, &trial->route, "timely");
-	if (!err)
-		return STATUS_OK;
-	state_remove(trial->dir, trial->state);
 	if (err == -EPERM)
 		tell_err("trial route needs root (CAP_NET_ADMIN)");
 	else if (talk->why[0])
 		tell_err("the kernel does not change the route: %s", talk->why);
 	else
 		tell_err("the route was not changed: %s", error_text(err));
-	return STATUS_FAILED;
 }
 
 static int try_route(struct trial *trial, struct talk *talk, const struct prefix *prefix,
@@ -355,18 +468,18 @@ static int try_route(struct trial *trial, struct talk *talk, const struct prefix
 	char text[PREFIX_TEXT];
 	int err;
 
-	if (trial->active) {
-		tell_err("there is a trial of the route %s: end it first, with timelyctl trial confirm or timelyctl trial revert",
-			 prefix_text(text, &trial->prefix));
-		return STATUS_FAILED;
-	}
 	trial->prefix = *prefix;
-	trial->until = boot_seconds() + minutes * 60;
 	err = route_get(talk, prefix, &trial->route);
 	if (err)
 		return tell_no_route(prefix, err);
-	if (!may_try(trial) || start(trial, talk))
+	if (!may_try(trial) || !prepare(trial, minutes))
 		return STATUS_FAILED;
+	err = route_set(talk, &trial->route, "timely");
+	if (err) {
+		state_remove(trial->dir, trial->state);
+		tell_route_refused(talk, err);
+		return STATUS_FAILED;
+	}
 	tell_info("New connections to %s use timely. In %u minute%s the route of before is restored.",
 		  prefix_text(text, prefix), minutes, minutes == 1 ? "" : "s");
 	tell_info("timelyctl trial confirm keeps timely until the next reboot; timelyctl trial revert restores the route now.");
@@ -375,11 +488,11 @@ static int try_route(struct trial *trial, struct talk *talk, const struct prefix
 
 static int command_route(char **words, int count)
 {
-	__s64 minutes = MINUTES_DEFAULT;
 	int status = STATUS_FAILED;
 	struct prefix prefix;
 	struct trial trial;
 	struct talk talk;
+	__s64 minutes;
 	int err;
 
 	if (!count)
@@ -389,24 +502,96 @@ static int command_route(char **words, int count)
 				 plain(words[0]));
 	if (prefix_has_host_bits(&prefix))
 		return usage_err("%s: the bits after the prefix length must be 0", plain(words[0]));
-	if (count > 1 && strcmp(words[1], "minutes") != 0)
-		return usage_err("trial route: unexpected word \"%s\"", plain(words[1]));
-	if (count == 2)
-		return usage_err("minutes: a value is missing");
-	if (count > 3)
-		return usage_err("trial route: unexpected word \"%s\"", plain(words[3]));
-	if (count == 3 && !parse_number(words[2], 1, MINUTES_MAX, &minutes))
-		return usage_err("minutes: 1 to %d are allowed, not \"%s\"", MINUTES_MAX,
-				 plain(words[2]));
+	if (parse_minutes("route", words + 1, count - 1, &minutes))
+		return STATUS_USAGE;
 	err = talk_open(&talk, NETLINK_ROUTE);
 	if (err) {
 		tell_err("a netlink request to the kernel failed: %s", error_text(err));
 		return STATUS_FAILED;
 	}
-	if (trial_open(&trial, true))
+	if (trial_open(&trial, true) && trial_is_new(&trial))
 		status = try_route(&trial, &talk, &prefix, minutes);
 	trial_close(&trial);
 	talk_close(&talk);
+	return status;
+}
+
+/* ---- trial cgroup ---- */
+
+/* The reason why the program cannot be loaded or attached. */
+static int tell_group_refused(int err)
+{
+	/* Only kernels with bpf(2) have this setting of it. */
+	if (access("/proc/sys/kernel/unprivileged_bpf_disabled", F_OK)) {
+		tell_err("this kernel has no BPF programs (CONFIG_BPF_SYSCALL): a trial of a route is possible");
+		return STATUS_FAILED;
+	}
+	switch (err) {
+	case -EINVAL:
+		tell_err("this kernel has no BPF programs of control groups (CONFIG_CGROUP_BPF), or refuses this one: a trial of a route is possible");
+		break;
+	case -EPERM:
+		tell_err("trial cgroup needs root (CAP_SYS_ADMIN); as root: a program that is attached to this control group, or to one above it, allows no other one");
+		break;
+	case -ENOENT:
+		tell_err("the control group does not exist any more");
+		break;
+	default:
+		tell_err("the kernel refuses the BPF program: %s", error_text(err));
+	}
+	return STATUS_FAILED;
+}
+
+/* The program cannot load the module. */
+static bool has_timely(void)
+{
+	char list[512], words[sizeof(list) + 2];
+
+	if (!read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", list, sizeof(list)))
+		list[0] = 0;
+	snprintf(words, sizeof(words), " %s ", list);
+	if (strstr(words, " timely "))
+		return true;
+	tell_err("module tcp_timely is not loaded: modprobe tcp_timely");
+	return false;
+}
+
+static int try_group(struct trial *trial, const char *path, unsigned int minutes)
+{
+	char text[TRIAL_TEXT];
+	int err;
+
+	if (!group_find(path, &trial->group) || !has_timely())
+		return STATUS_FAILED;
+	err = group_load(&trial->group);
+	if (err)
+		return tell_group_refused(err);
+	if (!prepare(trial, minutes))
+		return STATUS_FAILED;
+	err = group_attach(&trial->group);
+	if (err) {
+		state_remove(trial->dir, trial->state);
+		return tell_group_refused(err);
+	}
+	tell_info("New connections of %s use timely, for %u minute%s.", trial_text(text, trial),
+		  minutes, minutes == 1 ? "" : "s");
+	tell_info("timelyctl trial confirm keeps timely until the next reboot; timelyctl trial revert ends the trial now.");
+	return STATUS_OK;
+}
+
+static int command_group(char **words, int count)
+{
+	int status = STATUS_FAILED;
+	struct trial trial;
+	__s64 minutes;
+
+	if (!count)
+		return usage_err("trial cgroup: the directory of the control group is missing");
+	if (parse_minutes("cgroup", words + 1, count - 1, &minutes))
+		return STATUS_USAGE;
+	if (trial_open(&trial, true) && trial_is_new(&trial))
+		status = try_group(&trial, words[0], minutes);
+	trial_close(&trial);
 	return status;
 }
 
@@ -420,7 +605,11 @@ static int confirm(const struct trial *trial)
 		tell_err("the trial cannot be confirmed: %s", error_text(err));
 		return STATUS_FAILED;
 	}
-	tell_info("The route keeps congctl timely until the next reboot. Add congctl timely to the route in the network configuration to keep it longer.");
+	if (trial->group.path)
+		tell_info("New connections of the control group use timely until the next reboot. To end that earlier: bpftool cgroup detach %s sock_ops id %u",
+			  plain(trial->group.path), trial->group.program);
+	else
+		tell_info("The route keeps congctl timely until the next reboot. Add congctl timely to the route in the network configuration to keep it longer.");
 	return STATUS_OK;
 }
 
@@ -430,39 +619,52 @@ static int revert_now(const struct trial *trial)
 	enum reverted result = revert(trial, &err);
 
 	if (result == REVERTED_ERROR) {
-		tell_err("%s: %s", reverted_text[result], error_text(err));
+		tell_err("%s: %s", reverted_text(trial, result), error_text(err));
 		return STATUS_FAILED;
 	}
-	tell_info("The trial is over: %s.", reverted_text[result]);
+	tell_info("The trial is over: %s.", reverted_text(trial, result));
 	tell_info("Connections that use timely keep it until they end.");
 	return STATUS_OK;
 }
 
-static int show(const struct trial *trial, bool json)
+static void show_json(const struct trial *trial, __s64 left)
 {
 	char text[PREFIX_TEXT];
-	__s64 left = trial->until - boot_seconds();
 
-	prefix_text(text, &trial->prefix);
-	if (json) {
-		json_open(NULL, '{');
-		json_bool("active", trial->active);
-		if (trial->active) {
-			json_string("route", text);
-			json_signed("seconds_left", left < 0 ? 0 : left);
-			json_bool("reverts", is_watched(trial));
-		}
-		json_close('}');
-		json_end();
-	} else if (!trial->active) {
-		tell_info("There is no trial.");
-	} else if (!is_watched(trial)) {
-		tell_info("Trial of the route %s. WARNING: the process that would end it was killed: timelyctl trial revert",
-			  text);
-	} else {
-		tell_info("Trial of the route %s: the route of before is restored in %lld s.", text,
-			  (long long)(left < 0 ? 0 : left));
+	json_open(NULL, '{');
+	json_bool("active", trial->active);
+	if (trial->active) {
+		if (trial->group.path)
+			json_string("cgroup", trial->group.path);
+		else
+			json_string("route", prefix_text(text, &trial->prefix));
+		json_signed("seconds_left", left);
+		json_bool("reverts", is_watched(trial));
 	}
+	json_close('}');
+	json_end();
+}
+
+static int show(const struct trial *trial, bool json)
+{
+	__s64 left = trial->until - boot_seconds();
+	char text[TRIAL_TEXT];
+
+	if (left < 0)
+		left = 0;
+	trial_text(text, trial);
+	if (json)
+		show_json(trial, left);
+	else if (!trial->active)
+		tell_info("There is no trial.");
+	else if (!is_watched(trial))
+		tell_info("Trial of %s. WARNING: the process that would end it was killed: timelyctl trial revert",
+			  text);
+	else if (trial->group.path)
+		tell_info("Trial of %s: it ends in %lld s.", text, (long long)left);
+	else
+		tell_info("Trial of %s: the route of before is restored in %lld s.", text,
+			  (long long)left);
 	return STATUS_OK;
 }
 
@@ -478,9 +680,11 @@ int command_trial(char **words, int count, bool json)
 				 plain(verb));
 	if (strcmp(verb, "route") == 0)
 		return command_route(words + 1, count - 1);
+	if (strcmp(verb, "cgroup") == 0)
+		return command_group(words + 1, count - 1);
 	if (!is_status && !is_confirm && strcmp(verb, "revert") != 0)
-		return usage_err("trial: allowed are route, confirm, revert and status, not \"%s\"",
-				 plain(verb));
+		return usage_err("trial: allowed are %s, not \"%s\"",
+				 "route, cgroup, confirm, revert and status", plain(verb));
 	if (count > 1)
 		return usage_err("trial %s: unexpected word \"%s\"", verb, plain(words[1]));
 	if (!trial_open(&trial, false))

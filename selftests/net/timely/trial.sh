@@ -105,6 +105,40 @@ each_kind_of_route() {
 	done
 }
 
+# tools/lab/vm/smoke.sh tests trials of control groups: the guest's kernel has no BPF programs.
+control_groups() {
+	must mkdir "$work/cgroup"
+	ctl 1 trial cgroup "$work/cgroup"
+	says 'is no directory of a control group'
+	ctl 1 trial cgroup "$work/nothing"
+	says 'No such file or directory'
+	must mount -t cgroup2 none "$work/cgroup"
+	ctl 1 trial cgroup "$work/cgroup"
+	says 'this kernel has no BPF programs'
+	must umount "$work/cgroup"
+	ctl 0 trial route 10.9.1.0/24
+	ctl 1 trial cgroup "$work/cgroup"
+	says 'there is a trial of the route 10.9.1.0/24'
+	# A state file of a trial of a control group that does not exist, and damaged ones.
+	file=$state/$(ls $state)
+	cp "$file" "$work/route"
+	printf 'timelyctl trial cgroup 1\n9\n77\n2f6e6f00\n5\n' >"$work/group"
+	for edit in '1s/1$/2/' '2s/^/x/' '3s/^/-/' '4s/00$//' '4s/0/g/' '5s/^/x/' '5d' '$a6'; do
+		sed "$edit" "$work/group" >"$file"
+		ctl 1 trial revert
+		says 'cannot be read'
+	done
+	cp "$work/group" "$file"
+	ctl 0 trial status
+	says 'Trial of the control group /no'
+	ctl 1 trial revert
+	says 'the program cannot be detached from the control group'
+	cp "$work/route" "$file"
+	ctl 0 trial revert
+	expect_restored
+	nothing_left
+}
+
 # The kernel uses the route with the lowest metric.
 lowest_metric() {
 	ctl 0 trial route 10.9.5.0/24
@@ -259,5 +293,5 @@ bad_input_changes_nothing() {
 	nothing_left
 }
 
-run_cases hosts each_kind_of_route lowest_metric connections_use_timely ends_without_the_terminal \
+run_cases hosts each_kind_of_route control_groups lowest_metric connections_use_timely ends_without_the_terminal \
 	confirmed_trial_stays changed_route_stays process_is_killed bad_input_changes_nothing

@@ -249,6 +249,36 @@ onramp_under_load() {
 	[ $rounds -ge 2 ]
 }
 
+# ---- a trial of a control group ----
+
+group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial; }
+
+# ends_by_timely COUNT: this many ends of connections use timely
+ends_by_timely() { [ "$(timelyctl -j flows | grep -o '"from"' | wc -l)" -eq "$1" ]; }
+
+# group_uses GROUP COUNT: of a new connection between two processes of the control group, this many ends use timely
+group_uses() {
+	# shellcheck disable=SC2016 # for the inner shell
+	sh -c 'echo 0 >"$0/cgroup.procs" && { nc -l -p 5000 <>/open >/dev/null & } && sleep 1 &&
+		exec nc 127.0.0.1 5000 <>/open >/dev/null' "$1" &
+	client=$!
+	sleep 2
+	soon grep -q ' 0100007F:1388 01 ' /proc/net/tcp && ends_by_timely "$2"
+	status=$?
+	timelyctl flows
+	kill $client
+	wait $client
+	soon no_established && return $status
+}
+
+no_established() { ! grep -E '^ *[0-9]+: [^ ]+ [^ ]+ 0[^6A]' /proc/net/tcp /proc/net/tcp6 -h; }
+
+# The group of a trial is deleted.
+group_is_deleted() {
+	timelyctl trial cgroup /group/trial && rmdir /group/trial &&
+		timelyctl trial revert | grep 'the control group, or its program, does not exist any more'
+}
+
 log_is_clean() { ! dmesg | grep -E 'BUG|WARNING|Oops|Call Trace'; }
 
 echo "TAP version 13"
@@ -301,6 +331,18 @@ test_that "unload sch_timely with On-Ramp" rmmod sch_timely
 test_that "unload timely_acker" rmmod timely_acker
 test_that "delete the namespace" far_down
 test_that "choose another congestion control" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
+test_that "a control group" group_up
+test_that "its connections do not use timely" group_uses /group/trial 0
+test_that "a trial of the control group" timelyctl trial cgroup /group/trial minutes 5
+test_that "both ends of its connections use timely" group_uses /group/trial 2
+test_that "those of other control groups do not" group_uses /group 0
+test_that "a second trial is refused" refused timelyctl trial cgroup /group
+test_that "trial status names the group" sh -c 'timelyctl trial status | grep "/group/trial: it ends in 2"'
+test_that "the trial is reverted" timelyctl trial revert
+test_that "and new connections do not use timely" group_uses /group/trial 0
+test_that "a trial that is confirmed" sh -c 'timelyctl trial cgroup /group/trial && timelyctl trial confirm'
+test_that "stays" group_uses /group/trial 2
+test_that "the control group of a trial is deleted" group_is_deleted
 test_that "unload tcp_timely" unloaded tcp_timely
 test_that "unload timely" rmmod timely
 test_that "the kernel's log is clean" log_is_clean

@@ -85,7 +85,7 @@ command_line() {
 	usage "metrics output: the file's name is missing" metrics output
 	usage 'metrics: unexpected word "x"' metrics all output "$work/metrics" x
 	usage 'metrics: -j is not possible' -j metrics
-	usage 'trial: allowed are route, confirm, revert and status, not "stop"' trial stop
+	usage 'trial: allowed are route, cgroup, confirm, revert and status, not "stop"' trial stop
 	usage 'trial confirm: unexpected word "x"' trial confirm x
 	usage 'trial revert: -j is only for commands that show something' -j trial revert
 	usage 'trial route: the prefix is missing' trial route
@@ -95,6 +95,9 @@ command_line() {
 	usage 'minutes: a value is missing' trial route 10.1.0.0/16 minutes
 	usage 'minutes: 1 to 1440 are allowed, not "1441"' trial route default minutes 1441
 	usage 'trial route: unexpected word "x"' trial route default minutes 5 x
+	usage 'trial cgroup: the directory of the control group is missing' trial cgroup
+	usage 'trial cgroup: unexpected word "for"' trial cgroup /sys/fs/cgroup for 5
+	usage 'minutes: 1 to 1440 are allowed, not "0"' trial cgroup /sys/fs/cgroup minutes 0
 	usage 'doctor: give one device, not "b" as well' doctor a b
 	usage 'unrecognized option' --jason nic
 	usage "setup: the device's name is missing" setup --dry-run
@@ -981,6 +984,7 @@ completion() {
 	offers "all from to port cgroup sort limit interval duration" timelyctl record file ''
 	offers "nic rtt flows top watch record metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
+	offers "route cgroup confirm revert status" timelyctl trial ''
 	offers "on off" timelyctl onramp unauthenticated ''
 	offers "list add use del generate" timelyctl key ''
 	offers "none" timelyctl key use ''
