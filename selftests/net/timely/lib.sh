@@ -17,8 +17,11 @@ set -u
 
 here=$(cd "$(dirname "$0")" && pwd)
 theme=$(basename "$0" .sh)
-modules=${TIMELY_MODULES:?must be the directory with timely.ko and tcp_timely.ko; run.sh sets it}
 work=${TIMELY_WORK:-$(mktemp -d)}
+# run.sh sets TIMELY_MODULES. Without run.sh the installed modules are tested.
+modules=${TIMELY_MODULES:-$work/modules}
+[ "${TIMELY_MODULES-}" ] || sh "$here/installed.sh" "$modules" || exit $?
+export TIMELY_MODULES="$modules"
 # run.sh sets the indentation: KTAP nests the results of a file below those of run.sh.
 indent=${TIMELY_INDENT:-}
 python=/usr/bin/python3

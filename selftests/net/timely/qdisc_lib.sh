@@ -7,8 +7,9 @@
 . "$(dirname "$0")/lib.sh"
 
 need_tools insmod rmmod ip tc ethtool
-# run-in-guest.sh puts tc's plugin into the directory of the modules.
-export TC_LIB_DIR="$modules"
+# run-in-guest.sh puts tc's plugin into the directory of the modules. Without the plugin tc itself must
+# know the qdisc.
+[ ! -e "$modules/q_timely.so" ] || export TC_LIB_DIR="$modules"
 
 load_qdisc() {
 	is_loaded timely || must insmod "$modules/timely.ko"
