@@ -132,7 +132,7 @@ TMPDIR=$memdir TIMELY_SEED=$seed LD_PRELOAD=$work/seed.so \
 	timeout -k 10 "$limit" "$kernel/linux" mem="$mem" \
 	rootfstype=hostfs rw init=$work_name/init time-travel=inf-cpu time-travel-start=$start_ns \
 	uml_dir=$work_name/ umid=guest con=null con0=null,fd:1 panic=-1 quiet $arguments \
-	<&- >"$work/console" 2>&1 &
+	</dev/null >"$work/console" 2>&1 &
 uml=$!
 rc=0
 wait "$uml" || rc=$?
