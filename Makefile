@@ -84,6 +84,12 @@ demo:
 check check-fast check-full:
 	@tools/check.sh $(@:check-%=%) $(CHECKS)
 
+# A patch series for the kernel source in the directory KERNEL.
+OUT ?= build/export
+export:
+	@test "$(KERNEL)" || { echo "Name the directory of a kernel's source: make export KERNEL=DIR" >&2; exit 1; }
+	@tools/export/export.py "$(KERNEL)" "$(OUT)"
+
 coverage:
 	@tools/coverage.sh $(TESTS)
 
@@ -160,10 +166,13 @@ help:
 	@echo '  docs             write the parts of documents that are generated from other files'
 	@echo '  docs-check       fail if these parts are not up to date'
 	@echo ''
+	@echo 'For the kernel tree:'
+	@echo '  export           write a patch series for the source of a kernel, KERNEL=DIR, into OUT=build/export'
+	@echo ''
 	@echo 'Other:'
 	@echo '  setup            install the Debian packages that demo and check need'
 	@echo '  distclean        clean, and remove build/'
 	@echo 'Test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all modules modules_install tools tools-dependencies install install-modules install-tools uninstall deb rpm clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
+.PHONY: all export modules modules_install tools tools-dependencies install install-modules install-tools uninstall deb rpm clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
 	docs docs-check distclean help
