@@ -48,6 +48,8 @@ jobs="
 	check	selftests-qdisc
 	check	selftests-tenant
 	full	tdc-debug
+	full	export-7.3
+	full	export-6.12
 	check	tdc
 	check	upstream-tdc
 	full	figures-all
@@ -64,6 +66,7 @@ jobs="
 	check	monitoring
 	fast	kunit
 	fast	style-c
+	check	export
 	fast	fuzz
 	fast	library
 	fast	cycles
@@ -323,6 +326,9 @@ run_job() {
 	headers)		headers ;;
 	modules)		modules ;;
 	style-c)		style_c ;;
+	export)			tools/export/check.sh export-check 6.12 builtin ;;
+	export-*)		tools/export/check.sh "$job" "${job#export-}" each modules kunit \
+					kselftest=cap.sh,qdisc_pacing.sh,onramp_host.sh tdc ;;
 	style-sh)		style_sh ;;
 	style-python)		style_python ;;
 	spelling)		spelling ;;

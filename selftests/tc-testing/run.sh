@@ -8,8 +8,8 @@
 #
 # Without IDs all cases run. The guest runs the lab's base or debug kernel, or the kernel built
 # in DIRECTORY. Environment: TIMELY_MODULES, a directory of modules, built from this checkout
-# by default; TIMELY_TC, the tc program, /sbin/tc by default. selftests/upstream/run.sh runs
-# "--inside" with another file of cases, CASES.
+# by default; TIMELY_TC, the tc program, /sbin/tc by default; TIMELY_TDC, the directory of tdc.py.
+# selftests/upstream/run.sh runs "--inside" with another file of cases, CASES.
 #
 # Prints TAP. The exit status is 0 only if all cases have passed; a case that tdc skips counts as
 # failed. Needs Debian's python3-pyroute2.
@@ -40,7 +40,7 @@ outside() {
 	kernel=${1:-base}
 	[ $# -eq 0 ] || shift
 	modules=${TIMELY_MODULES:-$("$top/tools/lab/modules.sh" "$kernel")}
-	tdc=$(find_tdc)
+	tdc=${TIMELY_TDC:-$(find_tdc)}
 	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/uml/build.sh gets it"
 	[ -n "$(find "$modules" -name sch_timely.ko)" ] || bail "no sch_timely.ko in $modules"
 	plugin=$(mktemp -d)
