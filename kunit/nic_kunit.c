@@ -85,6 +85,19 @@ static void before_free(void)
 	bench.late = NULL;
 }
 
+/* A NAPI instance gets its ID when it is added; on newer kernels, when it is enabled. */
+static void napi_up(struct napi_struct *napi)
+{
+	netif_napi_add(bench.dev, napi, NULL);
+	napi_enable(napi);
+}
+
+static void napi_down(struct napi_struct *napi)
+{
+	napi_disable(napi);
+	netif_napi_del(napi);
+}
+
 static struct timely_nic *add_nic(struct kunit *test)
 {
 	struct timely_nic *nic;
@@ -163,8 +176,8 @@ static void napi__new_ids_are_found(struct kunit *test)
 	rtnl_lock();
 	nic = add_nic(test);
 	timely_nic_note_napis(nic);
-	netif_napi_del(&bench.napis[0]);
-	netif_napi_add(bench.dev, &bench.napis[0], NULL);
+	napi_down(&bench.napis[0]);
+	napi_up(&bench.napis[0]);
 	rtnl_unlock();
 	id = bench.napis[0].napi_id;
 	rcu_read_lock();
@@ -191,10 +204,17 @@ static int phc_gettime64(struct ptp_clock_info *info, struct timespec64 *time)
 	return 0;
 }
 
+/* Newer kernels register no clock without this function. */
+static int phc_settime64(struct ptp_clock_info *info, const struct timespec64 *time)
+{
+	return -EOPNOTSUPP;
+}
+
 static struct ptp_clock_info phc_info = {
 	.owner = THIS_MODULE,
 	.name = "timely_nic_kunit",
 	.gettime64 = phc_gettime64,
+	.settime64 = phc_settime64,
 };
 
 /* Guards what phc.c assumes of the kernel: a PTP clock is found beside a network device by its
@@ -270,7 +290,7 @@ static int nic_suite_init(struct kunit *test)
 		return -ENOMEM;
 	}
 	for (i = 0; i < NAPIS; i++)
-		netif_napi_add(bench.dev, &bench.napis[i], NULL);
+		napi_up(&bench.napis[i]);
 	return 0;
 }
 
@@ -282,7 +302,7 @@ static void nic_suite_exit(struct kunit *test)
 	if (IS_ERR_OR_NULL(bench.dev))
 		return;
 	for (i = 0; i < NAPIS; i++)
-		netif_napi_del(&bench.napis[i]);
+		napi_down(&bench.napis[i]);
 	free_netdev(bench.dev);
 	root_device_unregister(bench.parent);
 }
