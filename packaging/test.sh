@@ -157,21 +157,6 @@ fi
 
 # ---- outside of it ----
 
-in_overlay() {
-	mount -t tmpfs tmpfs "$work/overlay" && cd "$work/overlay" && mkdir upper work root || return 1
-	mount -t overlay overlay -o lowerdir=/,upperdir=upper,workdir=work root || return 1
-	mount -t proc proc root/proc && mount --rbind /dev root/dev && mount --rbind /sys root/sys || return 1
-	# Installed packages start no services.
-	printf '#!/bin/sh\nexit 101\n' >root/usr/sbin/policy-rc.d
-	chmod +x root/usr/sbin/policy-rc.d
-	chroot root "$here/test.sh" --in-overlay
-}
-
-if [ "${1-}" = --overlay ]; then
-	in_overlay
-	exit
-fi
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' HUP INT TERM
@@ -182,6 +167,5 @@ kernel2=${headers2##*/linux-headers-}
 export work version headers headers2 kernel kernel2
 
 cases same_bytes lintian_is_clean rpmlint_is_clean newer_version || exit 1
-mkdir "$work/overlay"
 touch "$work/started"
-unshare -m "$here/test.sh" --overlay
+"$top/tools/overlay.sh" "$here/test.sh" --in-overlay
