@@ -64,6 +64,7 @@ jobs="
 	check	install
 	check	examples
 	check	monitoring
+	check	lab-hosts
 	fast	kunit
 	fast	style-c
 	check	export
@@ -352,6 +353,7 @@ run_job() {
 	monitoring)		packaging/monitoring/test.sh ;;
 	vectors)		kunit/reference.py --check ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
+	lab-hosts)		tools/lab/tests/machines.sh ;;
 	demo-page)		demo_page ;;
 	library)		library ;;
 	cycles)			tools/cycles.py "$(tools/lab/modules.sh base)" ;;

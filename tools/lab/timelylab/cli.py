@@ -6,6 +6,7 @@
     lab report DIR
     lab page DIR... [--out FILE]
     lab verify DIR
+    lab cell DIGEST [NUMBER]
 
 A cell is one congestion control with one seed. Each cell runs in a guest of its own, so that
 cells do not disturb each other. All tables and plots are made from raw results.
@@ -15,7 +16,9 @@ import os
 import signal
 import sys
 
+from .bundle import run_in_bundle
 from .common import LabError
+from .elsewhere import hosts_of, options_of
 from .page import load_run, write_page
 from .report import write_report
 from .run import Options, run_scenario
@@ -29,7 +32,8 @@ def run_command(args: argparse.Namespace) -> None:
     """lab run"""
     run_scenario(Options(args.scenario, args.cc, args.seeds, args.out, args.keep, args.keep_peers,
                          args.set, args.module_param, args.kernel, args.jobs, args.page,
-                         args.beside))
+                         args.beside, hosts_of(args.on) if args.on is not None else (),
+                         options_of(args.slurm) if args.slurm is not None else None))
 
 
 def list_command(_args: argparse.Namespace) -> None:
@@ -53,6 +57,10 @@ def parser() -> argparse.ArgumentParser:
     page.add_argument("dirs", nargs="+", metavar="DIR", help="the --out of a lab run")
     page.add_argument("--out", metavar="FILE", default="index.html",
                       help="the page (default index.html)")
+    cell = commands.add_parser("cell", help="on other machines lab run uses this command")
+    cell.set_defaults(call=lambda args: run_in_bundle(args.digest, args.number))
+    cell.add_argument("digest")
+    cell.add_argument("number", type=int, nargs="?")
     check = commands.add_parser("verify", help="compare a run with what its scenario expects")
     check.set_defaults(call=lambda args: verify(args.dir))
     check.add_argument("dir")
@@ -76,8 +84,13 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--module-param", metavar="NAME=VALUE", action="append", default=[],
                      help="set a parameter of tcp_timely")
     run.add_argument("--kernel", default="base", help="base, debug, or a build directory")
-    run.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N",
-                     help="guests at a time (default: one per processor)")
+    run.add_argument("--jobs", type=int, metavar="N",
+                     help="guests at a time, on each host (default: one per processor)")
+    machines = run.add_mutually_exclusive_group()
+    machines.add_argument("--on", metavar="HOSTS",
+                          help="run the cells on these hosts, separated by commas, by ssh")
+    machines.add_argument("--slurm", metavar="OPTIONS", nargs="?", const="",
+                          help="run the cells as an array job, with these options of sbatch")
     run.add_argument("--page", metavar="FILE",
                      help="write an HTML page, again after each cell: see lab page")
     run.add_argument("--beside", metavar="DIR", action="append", default=[],

@@ -89,14 +89,19 @@ def run_cell(scenario: Scenario, cc: str, seed: int, out: str, tools: Tools,
     return figures(own, raw)
 
 
+def save_plan(scenario: Scenario, cc: str, seed: int, base: str) -> None:
+    """Write the plan of a cell. base: path without endings."""
+    with open(base + ".plan", "w", encoding="ascii") as file:
+        file.write(make_plan(scenario, cc, seed))
+
+
 def raw_result(scenario: Scenario, cc: str, seed: int, base: str, work: str, tools: Tools,
                guests: Guests) -> Raw:
     """Run a guest and collect the raw result. base: path of plan and log without endings."""
     script, result = os.path.join(work, "setup.sh"), os.path.join(work, "raw.json")
     with open(script, "w", encoding="ascii") as file:
         file.write(cell_script(scenario, cc, seed, tools.modules, tools.hwnic))
-    with open(base + ".plan", "w", encoding="ascii") as file:
-        file.write(make_plan(scenario, cc, seed))
+    save_plan(scenario, cc, seed, base)
     status = guests.call([os.path.join(LAB, "guest.sh"), "-k", tools.kernel, "-s", str(seed),
                           script, tools.traffic, os.path.realpath(base + ".plan"), result],
                          base + ".log")

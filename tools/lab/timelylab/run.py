@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """lab run: selects the cells of a scenario, runs several at a time, and writes the summary."""
 import concurrent.futures
+import contextlib
+import functools
 import os
 import re
 import shutil
@@ -11,6 +13,7 @@ from typing import NamedTuple
 
 from .cell import kernel_cc, module_files
 from .common import Figures, LabError, Scenario, ScenarioError
+from .elsewhere import Results, Start, by_slurm, by_ssh, check_programs, results_elsewhere
 from .guest import Guests, Tools, prepare, run_cell
 from .onramp import base_of
 from .onramp import settings as onramp_settings
@@ -18,11 +21,8 @@ from .page import load_run, write_page
 from .pagerun import Run
 from .results import compare
 from .scenario import load_scenario, scenario_path
-from .store import cells_dir, raw_path, save_summary
+from .store import Cell, cells_dir, raw_path, save_summary
 from .tables import one_line
-
-# Congestion control or variant, and seed.
-Cell = tuple[str, int]
 
 
 class Options(NamedTuple):
@@ -37,9 +37,11 @@ class Options(NamedTuple):
     settings: Sequence[str]
     params: Sequence[str]
     kernel: str
-    jobs: int
+    jobs: int | None
     page: str | None
     beside: Sequence[str]
+    hosts: Sequence[str] = ()
+    slurm: Sequence[str] | None = None      # options of sbatch
 
 
 class Progress:
@@ -100,29 +102,54 @@ def cells_of(scenario: Scenario, cc_list: str | None, seed_list: str | None) -> 
                          else run.get("peer_seeds", run["seeds"]))]
 
 
-def run_cells(progress: Progress, tools: Tools, jobs: int) -> None:
-    """Run the cells that wait."""
-    run, guests = progress.run, Guests()
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(run_cell, run.scenario, cc, seed, run.out, tools, guests): (cc, seed)
-                   for cc, seed in run.waiting}
+def results_here(run: Run, cells: Sequence[Cell], tools: Tools, jobs: int | None) -> Results:
+    """Run cells in guests on this machine; the results are in the order in which the cells end."""
+    guests = Guests()
+    with concurrent.futures.ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
+        futures = {pool.submit(run_cell, run.scenario, *cell, run.out, tools, guests): cell
+                   for cell in cells}
         try:
             for future in concurrent.futures.as_completed(futures):
-                cc, seed = futures[future]
+                result: Figures | LabError
                 try:
-                    fig = future.result()
+                    result = future.result()
                 except ScenarioError:
                     raise
                 except LabError as error:
-                    print(f"lab: {error}", file=sys.stderr, flush=True)
-                    progress.ended((cc, seed), error)
-                    continue
-                progress.ended((cc, seed), fig)
-                print(f"{cc:>8} seed {seed}: {one_line(fig)}", flush=True)
-        except KeyboardInterrupt:
+                    result = error
+                yield futures[future], result
+        except (KeyboardInterrupt, GeneratorExit):
             pool.shutdown(wait=False, cancel_futures=True)
             guests.stop()
             raise
+
+
+def results_of(run: Run, tools: Tools, options: Options) -> Results:
+    """Run the cells that wait, here or on other machines. A raw result that exists is used."""
+    cells = list(run.waiting)
+    start: Start
+    if options.hosts:
+        start = functools.partial(by_ssh, options.hosts, options.jobs)
+    elif options.slurm is not None:
+        start = functools.partial(by_slurm, options.slurm, options.jobs)
+    else:
+        yield from results_here(run, cells, tools, options.jobs)
+        return
+    kept = [cell for cell in cells if os.path.exists(raw_path(run.out, *cell))]
+    yield from results_here(run, kept, tools, options.jobs)
+    if rest := [cell for cell in cells if cell not in kept]:
+        yield from results_elsewhere(run.scenario, rest, run.out, tools, start)
+
+
+def run_cells(progress: Progress, tools: Tools, options: Options) -> None:
+    """Run the cells that wait, and report each when it ends."""
+    with contextlib.closing(results_of(progress.run, tools, options)) as results:
+        for cell, result in results:
+            progress.ended(cell, result)
+            if isinstance(result, LabError):
+                print(f"lab: {result}", file=sys.stderr, flush=True)
+            else:
+                print(f"{cell[0]:>8} seed {cell[1]}: {one_line(result)}", flush=True)
 
 
 def drop_project_cells(scenario: Scenario, cells: Sequence[Cell], out: str) -> None:
@@ -147,8 +174,19 @@ def clear(scenario: Scenario, cells: Sequence[Cell], out: str, options: Options)
         shutil.rmtree(out)
 
 
+def check_options(options: Options) -> None:
+    """Refuse options with which no cell could run, before an earlier run is removed."""
+    if options.jobs is not None and options.jobs < 1:
+        raise LabError(f"--jobs needs a number above 0, not {options.jobs}")
+    if options.hosts:
+        check_programs("--on", "parallel rsync ssh", "parallel rsync openssh-client")
+    if options.slurm is not None:
+        check_programs("--slurm", "sbatch scancel", "slurm-client")
+
+
 def run_scenario(options: Options) -> None:
     """Run the cells of a scenario."""
+    check_options(options)
     scenario = load_scenario(options.scenario, options.settings, options.params)
     cells = cells_of(scenario, options.cc, options.seeds)
     name = os.path.splitext(os.path.basename(scenario_path(options.scenario)))[0]
@@ -160,7 +198,7 @@ def run_scenario(options: Options) -> None:
     try:
         tools = prepare(options.kernel, scenario, [cc for cc, _ in cells])
         started = time.monotonic()
-        run_cells(progress, tools, options.jobs)
+        run_cells(progress, tools, options)
         wall_s = time.monotonic() - started
         save_summary(out, name, scenario, os.path.basename(tools.kernel), round(wall_s, 1),
                      run.failures, run.cells)

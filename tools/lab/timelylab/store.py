@@ -11,8 +11,12 @@ import os
 
 from .common import Figures, LabError, Raw, Scenario
 
+# A cell: congestion control or variant, and seed.
+Cell = tuple[str, int]
 # A cell that failed: congestion control, seed, and the reason.
 Failure = tuple[str, int, str]
+# The endings of the files that running a cell makes; with the last, the raw result, it is complete.
+PARTS = (".log", ".json.gz")
 
 
 def cells_dir(out: str) -> str:
@@ -43,6 +47,13 @@ def save_raw(out: str, raw: Raw) -> None:
     with gzip.open(new, "wt", encoding="ascii", compresslevel=6) as file:
         json.dump(raw, file, separators=(",", ":"))
     os.rename(new, raw_path(out, raw["cc"], raw["seed"]))
+
+
+def save_part(path: str, data: bytes) -> None:
+    """Write a file of a cell in one step."""
+    with open(path + ".new", "wb") as file:
+        file.write(data)
+    os.rename(path + ".new", path)
 
 
 def last_line(path: str) -> str:
