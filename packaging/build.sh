@@ -11,6 +11,7 @@
 # Environment:
 #	TIMELY_MAINTAINER="NAME <ADDRESS>"	the packages' maintainer
 #	TIMELY_PACKAGES=DIR			put the packages there
+#	TIMELY_VERSION=VERSION			give the packages this version, to test upgrades
 
 set -eu
 umask 022
@@ -18,7 +19,8 @@ export LC_ALL=C TZ=UTC
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=${TIMELY_PACKAGES:-$top/build/packages}
-version=$(sed -n 's/^#define TIMELY_VERSION "\(.*\)"$/\1/p' "$top/include/uapi/linux/timely_version.h")
+header=include/uapi/linux/timely_version.h
+version=${TIMELY_VERSION:-$(sed -n 's/^#define TIMELY_VERSION "\(.*\)"$/\1/p' "$top/$header")}
 maintainer=${TIMELY_MAINTAINER:-TIMELY for Linux <timely@invalid.invalid>}
 
 say() { echo "packages: $*" >&2; }
@@ -36,7 +38,7 @@ rpm)	needs rpmbuild "rpm (Debian) or rpm-build" ;;
 	exit 2 ;;
 esac
 make -s -C "$top" tools-dependencies
-[ -n "$version" ] || die "there is no version in include/uapi/linux/timely_version.h"
+[ -n "$version" ] || die "there is no version in $header"
 [ -n "${SOURCE_DATE_EPOCH-}" ] ||
 	SOURCE_DATE_EPOCH=$({ [ -e "$top/.git" ] && git -C "$top" log -1 --format=%ct; } ||
 		stat -c %Y "$top/CHANGELOG.md")
@@ -54,6 +56,7 @@ cd "$top"
 find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/tc tools/timelyctl -type f \
 	! -name '*.o' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.d' ! -name '*~' |
 	LC_ALL=C sort | tar -cf - -T - | tar -C "$source" -xf -
+sed -i "s/^#define TIMELY_VERSION .*/#define TIMELY_VERSION \"$version\"/" "$source/$header"
 # dpkg-deb replaces only times of files that are later than SOURCE_DATE_EPOCH.
 find "$source" -exec touch -d "@$SOURCE_DATE_EPOCH" {} +
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Build the packages twice and compare them, check them by lintian and rpmlint, and install, upgrade and purge the
-# Debian packages with DKMS and Debian's kernels 6.12 and 6.1; install and remove the RPM packages. That happens in an overlay over this machine's
-# root directory, so that the machine does not change. Prints TAP. Needs root.
+# Debian packages with DKMS and Debian's kernels 6.12 and 6.1; install, upgrade and remove the RPM packages. That
+# happens in an overlay over this machine's root directory, so that the machine does not change. Prints TAP. Needs root.
 
 set -u
 
@@ -61,8 +61,9 @@ rpmlint_is_clean() {
 
 # Packages of a newer version, for the upgrade.
 newer_version() {
-	sed -i "s/\"$version\"/\"$version.1\"/" "$work/some where/include/uapi/linux/timely_version.h"
-	TIMELY_PACKAGES=$work/newer "$work/some where/packaging/build.sh" deb || fail "build.sh"
+	for kind in deb rpm; do
+		TIMELY_VERSION=$version.1 TIMELY_PACKAGES=$work/newer "$here/build.sh" "$kind" || fail "build.sh $kind"
+	done
 }
 
 # ---- in the overlay ----
@@ -139,19 +140,32 @@ nothing_is_left() {
 	[ -z "$left" ] || fail "left: $left"
 }
 
-# This machine has no RPM packages that the project's could depend on. The running kernel has no headers.
-rpm_packages() {
-	rpm --dbpath /root/rpm -i --nodeps "$work"/packages/*.rpm >log 2>&1 || fail "$(cat log)"
+# rpm ARGUMENT...: this machine has no RPM packages that the project's could depend on.
+rpm() { command rpm --dbpath /root/rpm --nodeps "$@" >log 2>&1 || fail "$(cat log)"; }
+
+# The running kernel has no headers, so that DKMS knows the modules, but does not build them.
+rpm_installation() {
+	rpm -i "$work"/packages/*.rpm
 	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
-	dkms status | grep "^timely/$version: added" || fail "unknown to DKMS: $(cat log)"
-	rpm --dbpath /root/rpm -e --nodeps timely-dkms timely-tools >log 2>&1 || fail "$(cat log)"
+	[ "$(dkms status)" = "timely/$version: added" ] || fail "DKMS knows: $(dkms status)"
+}
+
+rpm_upgrade() {
+	rpm -U "$work"/newer/*.rpm
+	[ "$(dkms status)" = "timely/$version.1: added" ] || fail "DKMS knows: $(dkms status)"
+	[ ! -e "/usr/src/timely-$version" ] || fail "the old sources are left"
+	timelyctl --version | grep -F "$version.1" || fail "version of timelyctl"
+}
+
+rpm_removal() {
+	rpm -e timely-dkms timely-tools
 	[ -z "$(dkms status)" ] || fail "DKMS still knows: $(dkms status)"
 	nothing_is_left
 }
 
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
-	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_packages
+	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_installation rpm_upgrade rpm_removal
 	exit
 fi
 
