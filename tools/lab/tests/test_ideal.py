@@ -43,7 +43,7 @@ class Alone(unittest.TestCase):
         self.assertEqual(ideal.alone_ns(net, SIZE), 2 * 1074 + 66 + WORK + 1000)
 
     def test_stored(self) -> None:
-        """On the bed of NICs a frame has 90 bytes of headers, and its switch stores each frame."""
+        """On the testbed of NICs frames have 90 bytes of headers, and the switch stores each."""
         net = NET._replace(headers=38, stored=True)
         for size, wire in ((1, 2 * 91), (1448, 2 * 1538), (1449, 2 * 1538 + 91)):
             self.assertEqual(ideal.alone_ns(net, size), wire + 1000)

@@ -112,7 +112,7 @@ class Script(unittest.TestCase):
             self.assertGreater(text.index(network.RUN_ENGINE), text.rindex("\nip "))
 
     def test_nics(self) -> None:
-        """On the bed of NICs clocks are drawn with the seed."""
+        """On the testbed of NICs clocks are drawn with the seed."""
         own: Scenario = scenario() | {"nic": {}}
         self.assertIn("insmod /hwnic/hwnic.ko", script(own))
         self.assertEqual(script(own, seed=2), script(own, seed=2))

@@ -122,7 +122,7 @@ class Rest(unittest.TestCase):
             self.assertEqual(own_plan.count(f"net/ipv4/tcp_ecn value={int(cc == 'dctcp')}"), 3)
 
     def test_samples(self) -> None:
-        """The port to the server is sampled, on the bed of NICs by its ring if that is the buffer."""
+        """The port to the server is sampled, with NICs by its ring if that is the buffer."""
         self.assertEqual(lines_of(scenario(), "queue"),
                          [{"ns": "sw", "dev": "s1", "handle": "1", "every": "50000"}])
         queue, = lines_of(scenario() | {"nic": {}}, "queue")

@@ -93,7 +93,7 @@ class Check(unittest.TestCase):
                 path_settings(own | {"path": {key: 1}})
 
     def test_clos_of_nics(self) -> None:
-        """The bed of NICs has no Clos."""
+        """The testbed of NICs has no Clos."""
         bad: Scenario = scenarios.load_scenario("clos") | {"nic": {}}
         with self.assertRaisesRegex(LabError, "has one switch"):
             scenarios.check(bad)

@@ -37,7 +37,7 @@ def scenario_of(scenario: Scenario, cc: str) -> Scenario:
 
 
 def nic_of(scenario: Scenario, cc: str) -> Table | None:
-    """The settings of the bed of test NICs; None on the bed of veth devices."""
+    """The settings of the testbed of test NICs; None on the testbed of veth devices."""
     if "nic" not in scenario:
         return None
     settings: Table = nicbed.DEFAULTS | scenario["nic"] | variant(scenario, cc).get("nic", {})

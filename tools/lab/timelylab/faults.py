@@ -25,10 +25,10 @@ DEFAULTS: Table = {
     "police_burst_bytes": 65_536,
     "gro_us": 0,                # receivers merge packets that arrive within this time
     "ack_dscp": 0,              # ports send packets with this DSCP before all others
-    "pause_us": 0,              # on the bed of NICs: how long ports to servers stop sending
+    "pause_us": 0,              # on the testbed of NICs: how long ports to servers stop sending
     "pause_every_us": 1_000,    # time between the beginnings of two pauses
 }
-# The keys of [path] for the bed of NICs, which has no tc on the path.
+# The keys of [path] for the testbed of NICs, which has no tc on the path.
 NIC_KEYS = ("pause_us", "pause_every_us")
 # Parameters of tcp_timely for tests: how far the hosts' real-time clocks are apart, and how many
 # such clocks there are.
@@ -165,7 +165,7 @@ def clock_lines(scenario: Scenario) -> list[str]:
 
 
 def path_lines(scenario: Scenario) -> list[str]:
-    """Lines of the plan that change links, or on the bed of NICs stop ports."""
+    """Lines of the plan that change links, or on the testbed of NICs stop ports."""
     path = settings(scenario)
     if "nic" not in scenario:
         return [f"run file=/run/change-{i} at={int(at * MS)}"

@@ -18,7 +18,7 @@ TCP with timestamps. netem rounds the time of each frame down to a ns, as wire_n
 takes the same time again. A message on a new connection (pool = 0) first waits for the handshake:
 a SYN one way and a SYN-ACK back, of 74 bytes each, and data leaves behind the handshake's last ACK.
 
-On the bed of NICs (see nicbed.py) a frame has 24 more bytes on the wire, and the switch sends a
+On the testbed of NICs (see nicbed.py) a frame has 24 more bytes on the wire, and the switch sends a
 frame on only when it has the whole frame. So the last byte arrives later by the time of the
 message's largest frame.
 

@@ -30,7 +30,7 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
 
 
 def setup_script(scenario: Scenario, cc: str, seed: int, modules: str) -> str:
-    """The script of a cell on the bed of veth devices."""
+    """The script of a cell on the testbed of veth devices."""
     topo = scenario["topology"]
     names = [end.name for end in ends(topo)]
     settings = onramp.settings(scenario, cc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The bed of NICs: hosts, servers and the switch have links between pairs of test NICs.
+"""The testbed of NICs: hosts, servers and the switch have links between pairs of test NICs.
 
     h1 eth0 ===== sw:h1 -> routing -> sw:s1 ===== eth0 s1
 

@@ -141,7 +141,7 @@ def check(scenario: Scenario) -> None:
     if "workload" in scenario:
         workload.settings(scenario)
     if "nic" in scenario and clos.is_clos(scenario["topology"]):
-        raise LabError('the bed of [nic] has one switch: fabric = "clos" needs a scenario without it')
+        raise LabError('a scenario with [nic] has one switch: fabric = "clos" is not possible')
     sample, run = scenario["sample"], scenario["run"]
     for key in ("warmup_ms", "measure_ms"):
         if run[key] % sample["flows_ms"]:

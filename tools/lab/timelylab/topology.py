@@ -66,7 +66,7 @@ def payload_bytes(topo: Table) -> int:
 def link_headers(scenario: Scenario) -> int:
     """Bytes of a frame besides the IP packet, as the rates of links count them.
 
-    On the bed of veth devices tc counts frames; on the bed of NICs everything on the wire counts.
+    On the testbed of veth devices tc counts frames, on the testbed of NICs all bytes on the wire.
     """
     return ETHERNET + (WIRE_BYTES if "nic" in scenario else 0)
 
