@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * `timelyctl doctor`: looks for what makes timely work badly or not at all on this host, and says
- * how it was seen and what to do. It changes nothing.
+ * `timelyctl doctor`: looks for what makes timely work badly or not at all on this host, and prints
+ * the evidence and the remedy. Doctor changes nothing.
  *
  * doctor_read.c reads the state of the host; each check is a function in another file doctor_*.c,
  * which looks at that state.
@@ -15,7 +15,7 @@
 
 #include "doctor.h"
 
-/* A check looks at the host, or at one device after the other. */
+/* A check has one function: for the host, or for each device. */
 static const struct check {
 	const char *name;
 	void (*host)(struct host *host);
@@ -196,7 +196,7 @@ static void print_host(struct host *host)
 	tell_info("errors: %u, warnings: %u, notes: %u", count_findings(host, SEVERITY_ERROR),
 		  count_findings(host, SEVERITY_WARNING), count_findings(host, SEVERITY_NOTE));
 	if (host->everywhere.count)
-		tell_info("timely is used by %zu connections of this network namespace, and %zu of %zu namespaces in all",
+		tell_info("connections that use timely: %zu in this network namespace, %zu in all (%zu namespaces)",
 			  host->connections.count, host->everywhere.count,
 			  count_namespaces(&host->everywhere));
 }

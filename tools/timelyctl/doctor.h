@@ -11,14 +11,14 @@
 enum severity {
 	SEVERITY_ERROR,		/* a part of timely does not work */
 	SEVERITY_WARNING,	/* timely works worse than it could */
-	SEVERITY_NOTE,		/* a choice that may be intended */
+	SEVERITY_NOTE,		/* may be intended, or is a limit of the hardware */
 };
 
 /**
  * struct finding - what a check has found
  * @check: name of the check
- * @severity: how bad it is
- * @ifname: the device; NULL if the finding is not about one
+ * @severity: error, warning or note
+ * @ifname: the device; NULL if the finding is not about a device
  * @evidence: what was seen
  * @remedy: what to do
  */
@@ -40,7 +40,7 @@ extern const char * const module_names[MODULES];
  * @hw: what its driver reports
  * @report: what module timely reports; NULL if the module does not know the NIC
  * @use: whether RTTs end with its hardware timestamps
- * @nic: it is a NIC, as `timelyctl nic` decides
+ * @nic: `timelyctl nic` shows the device without being given its name
  * @root: its root qdisc; NULL for none
  * @queues: qdiscs that packets wait in: one for each transmit queue under mq, else 1
  * @timely: how many of @queues are of the kind timely
@@ -174,8 +174,8 @@ struct host {
 /* ---- doctor.c ---- */
 
 /*
- * found_*() report what the running check has found, as an error, a warning or a note.
- * remedy_info(), which has to follow, adds what to do.
+ * found_*() report a finding of the running check: an error, a warning or a note. The next call
+ * must be remedy_info(), which adds the remedy.
  */
 [[gnu::format(printf, 3, 4)]] void found(struct host *host, enum severity severity,
 					 const char *format, ...);
@@ -187,7 +187,7 @@ struct host {
 
 /* ---- doctor_read.c ---- */
 
-/* Reads all of struct host; @ifname is the only device to check, or NULL. */
+/* Reads all of struct host; @only is the only device to check, or NULL for all. */
 void host_read(struct host *host, const struct link *only);
 void host_free(struct host *host);
 bool is_loaded(const struct host *host, int module);
@@ -197,7 +197,7 @@ bool is_timely(const char *control);
 /* ---- doctor_sockets.c ---- */
 
 int sockets_get(struct tcp_sockets *sockets, const struct links *links);
-/* Finds the connections that use timely among all connections. */
+/* Sets @timely of each socket whose connection is in @connections. */
 void sockets_join(struct tcp_sockets *sockets, const struct connections *connections);
 
 /* ---- doctor_host.c: the host and TCP ---- */

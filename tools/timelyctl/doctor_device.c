@@ -33,9 +33,9 @@ void check_qdisc_mixed(struct host *host, const struct device *device)
 {
 	if (!device->timely || device->timely == device->queues)
 		return;
-	found_warn(host, "%u of %u transmit queues have the qdisc timely, the others have another one",
+	found_warn(host, "%u of %u transmit queues have the qdisc timely, the others have another qdisc",
 		   device->timely, device->queues);
-	remedy_info(host, "tc qdisc show dev %s, then for each other queue: tc qdisc replace dev %s parent HANDLE:QUEUE timely",
+	remedy_info(host, "timelyctl setup %s; to give options: tc qdisc replace dev %s parent HANDLE:QUEUE timely OPTIONS",
 		    plain(device->link->name), plain(device->link->name));
 }
 
@@ -48,11 +48,10 @@ void check_qdisc_root(struct host *host, const struct device *device)
 		return;
 	found_warn(host, "one qdisc timely serves %u transmit queues, so all CPUs wait for its lock",
 		   queues);
-	remedy_info(host, "sysctl -w net.core.default_qdisc=timely; tc qdisc replace dev %s root mq",
-		    name);
+	remedy_info(host, "timelyctl setup %s", name);
 }
 
-/* Whether a qdisc that paces is anywhere on the device, as below a shaper. */
+/* Whether any qdisc of the device paces, for example one below a shaper. */
 static bool has_pacing(const struct host *host, const struct device *device)
 {
 	for (size_t i = 0; i < host->qdiscs.count; i++) {
@@ -71,7 +70,7 @@ void check_qdisc_unpaced(struct host *host, const struct device *device)
 
 	if (!device->root || !device->nic || !is_used(host) || has_pacing(host, device))
 		return;
-	found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets in the queue",
+	found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
 		   plain(device->root->kind));
 	remedy_info(host, "modprobe sch_timely; %stc qdisc replace dev %s root %s",
 		    device->queues > 1 ? "sysctl -w net.core.default_qdisc=timely; " : "", name,
@@ -108,7 +107,7 @@ void check_link_rate_set(struct host *host, const struct device *device)
 	if (!speed_kbps)
 		return;
 	if (override_kbps && override_kbps != speed_kbps) {
-		found_warn(host, "the driver reports %s, but the link rate was set to %s (nic set)",
+		found_warn(host, "the driver reports %s, but the link rate was set to %s (timelyctl nic set)",
 			   speed, rate_text(set, sizeof(set), override_kbps));
 		remedy_info(host, "timelyctl nic set %s link-rate auto", plain(device->link->name));
 	} else if (device->nic && kbps && kbps != speed_kbps && kbps != override_kbps) {
@@ -127,13 +126,13 @@ void check_timestamps(struct host *host, const struct device *device)
 	if (!device->nic)
 		return;
 	if (device->use == USE_NOT_ENABLED) {
-		found_warn(host, "the NIC can timestamp all packets, but does not: delays of this host count as delay of the network");
+		found_warn(host, "the NIC can timestamp all packets, but does not: delays of this host count as queueing delay");
 		remedy_info(host, "timelyctl nic enable %s", name);
 	} else if (device->use == USE_OFF) {
-		found_warn(host, "the NIC's hardware timestamps are not used (nic set hardware off)");
+		found_warn(host, "the NIC's hardware timestamps are not used (timelyctl nic set hardware off)");
 		remedy_info(host, "timelyctl nic set %s hardware on", name);
 	} else if (device->use == USE_CANNOT) {
-		found_info(host, "the NIC timestamps %s, so delays of this host count as delay of the network",
+		found_info(host, "the NIC timestamps %s, so delays of this host count as queueing delay",
 			   device->hw.can_stamp == CAN_STAMP_PTP ? "PTP packets only" :
 			   "no packets in hardware");
 		remedy_info(host, "keep interrupt coalescing short, or use a NIC that timestamps all packets");
@@ -155,7 +154,7 @@ void check_nic_clock(struct host *host, const struct device *device)
 		return;
 	found_warn(host, "the mapping of the NIC's clock is not sure after %llu timestamp pairs, so hardware timestamps are not used",
 		   (unsigned long long)device->report->pairs);
-	remedy_info(host, "check whether programs (ptp4l, phc2sys, chrony) change the speed of the NIC's or the host's clock often; keep cross_timestamps=1 of module timely");
+	remedy_info(host, "check whether programs (ptp4l, phc2sys, chrony) change the speed of the NIC's or the host's clock often; keep the parameter cross_timestamps=1 of module timely");
 }
 
 void check_nic_clock_steps(struct host *host, const struct device *device)
@@ -177,7 +176,7 @@ void check_coalescing(struct host *host, const struct device *device)
 		return;
 	found_warn(host, "interrupts are delayed by %u us%s, and ACKs with them%s",
 		   hw->rx_usecs, hw->adaptive_rx ? " at present (adaptive)" : "",
-		   device->use == USE_IN_USE ? "" : ", which counts as delay of the network");
+		   device->use == USE_IN_USE ? "" : ", which counts as queueing delay");
 	remedy_info(host, "ethtool -C %s adaptive-rx off rx-usecs 5", plain(device->link->name));
 }
 

@@ -34,11 +34,11 @@ void check_limits(struct host *host)
 				   (unsigned long long)limit->used, (unsigned long long)limit->max,
 				   plain(limit->name), (unsigned long long)limit->refused);
 		else if (limit->refused)
-			found_info(host, "%llu %s were refused earlier, as many as allowed were in use; now %llu of %llu are",
+			found_info(host, "%llu %s were refused earlier, because the limit was reached; now %llu of %llu are in use",
 				   (unsigned long long)limit->refused, plain(limit->name),
 				   (unsigned long long)limit->used, (unsigned long long)limit->max);
 		if (is_near || limit->refused)
-			remedy_info(host, "on the host: echo NUMBER >/sys/module/timely/parameters/max_%s",
+			remedy_info(host, "to raise the limit, on the host: echo NUMBER >/sys/module/timely/parameters/max_%s",
 				    plain(limit->name));
 	}
 }
@@ -52,7 +52,7 @@ static const char *peer_text(char *text, size_t size, const struct tcp_socket *s
 			ntohs(socket->key.dport));
 }
 
-/* Count the connections by timely that are as @is says; @first is one of them. */
+/* Count the connections that use timely and for which @is returns true; @first is one of them. */
 static size_t count_connections(const struct host *host,
 				bool (*is)(const struct tcp_socket *socket),
 				const struct tcp_socket **first)
@@ -92,14 +92,14 @@ void check_filled_queue(struct host *host)
 
 	if (!count)
 		return;
-	found_warn(host, "the queue on the path of %zu connections is never empty, such as the one to %s: the shortest RTT is %s now, and was %s. Other traffic fills the queue, most likely by loss-based congestion control",
+	found_warn(host, "the queue on the path of %zu connections, such as the one to %s, is never empty: the base RTT is %s now, and the shortest RTT of the last minutes %s. Other traffic fills the queue, probably with a loss-based congestion control",
 		   count, peer_text(peer, sizeof(peer), first),
 		   time_text(base, sizeof(base), first->timely->base_rtt_ns),
 		   time_text(shortest, sizeof(shortest), first->min_rtt_ns));
 	remedy_info(host, "use timely on all hosts that share the queue, or give the other traffic another queue (DSCP) in the switches");
 }
 
-/* The rate is the minimum rate, or changes just above it. */
+/* Whether the rate is the minimum rate, or changes just above the minimum rate. */
 static bool is_at_minimum(const struct tcp_socket *socket)
 {
 	const struct timely_connection *timely = socket->timely;
@@ -109,7 +109,7 @@ static bool is_at_minimum(const struct tcp_socket *socket)
 		timely->rate_Bps / 125 < timely->link_kbps / LOW_RATE_SHARE);
 }
 
-/* Why the rate of a connection is low, by the most frequent cause to reduce it at once. */
+/* Why the rate of a connection is low: the most frequent cause to reduce the rate at once. */
 static const char *minimum_reason(const struct timely_connection *timely)
 {
 	static const char * const reasons[] = {
@@ -123,7 +123,7 @@ static const char *minimum_reason(const struct timely_connection *timely)
 	for (int i = 1; i < TIMELY_CUTS; i++)
 		if (timely->cuts[i] > timely->cuts[most])
 			most = i;
-	return timely->cuts[most] ? reasons[most] : "RTTs are above the target";
+	return timely->cuts[most] ? reasons[most] : "queueing delays are above the target delay";
 }
 
 void check_minimum_rate(struct host *host)
@@ -134,11 +134,11 @@ void check_minimum_rate(struct host *host)
 
 	if (!count)
 		return;
-	found_warn(host, "%zu connections send at the minimum rate, such as the one to %s: %s; its RTT is %s, its base RTT %s",
+	found_warn(host, "%zu connections send at the minimum rate or little above, such as the one to %s, because %s; its RTT is %s, its base RTT %s",
 		   count, peer_text(peer, sizeof(peer), first), minimum_reason(first->timely),
 		   time_text(rtt, sizeof(rtt), first->timely->rtt_ns),
 		   time_text(base, sizeof(base), first->timely->base_rtt_ns));
-	remedy_info(host, "timelyctl flows sort rate shows them; look for other traffic, lost packets or slow hosts on the path");
+	remedy_info(host, "timelyctl flows sort rate lists them; look for other traffic, lost packets or slow hosts on the path");
 }
 
 static bool is_apart(const struct tcp_socket *socket)
@@ -154,9 +154,9 @@ void check_probes_apart(struct host *host)
 
 	if (!count)
 		return;
-	found_warn(host, "RTTs of %zu connections, such as the one to %s, do not fall in base-RTT probes: the real-time clocks of the hosts that share the path differ",
+	found_warn(host, "RTTs of %zu connections, such as the one to %s, do not fall during base-RTT probes: the real-time clocks of the hosts that share the path differ",
 		   count, peer_text(peer, sizeof(peer), first));
-	remedy_info(host, "synchronise the clocks of all hosts to 0.5 ms (chronyc tracking), or give the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
+	remedy_info(host, "synchronise the clocks of all hosts to 0.5 ms (chronyc tracking), or set the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
 }
 
 static bool is_long(const struct tcp_socket *socket)
@@ -172,15 +172,15 @@ void check_long_path(struct host *host)
 
 	if (!count)
 		return;
-	found_warn(host, "%zu connections use timely on long paths, such as the one to %s, whose shortest RTT is %s; timely is for paths within a datacenter",
+	found_warn(host, "%zu connections use timely on long paths, such as the one to %s, whose shortest RTT is %s; timely is for paths within a datacentre",
 		   count, peer_text(peer, sizeof(peer), first),
 		   time_text(shortest, sizeof(shortest), first->min_rtt_ns));
-	remedy_info(host, "ip route replace PREFIX ... congctl cubic for destinations outside");
+	remedy_info(host, "for destinations outside the datacentre: ip route replace PREFIX ... congctl cubic");
 }
 
 /* ---- all TCP connections ---- */
 
-/* Whether a busy connection is neither by timely nor by DCTCP, which keeps queues short too. */
+/* Whether a busy connection uses neither timely nor DCTCP, which keeps queues short, too. */
 static bool fills_queues(const struct tcp_socket *socket)
 {
 	return socket->busy && !is_timely(socket->control) &&
@@ -208,9 +208,9 @@ void check_other_traffic(struct host *host)
 	}
 	if (!timely || !other)
 		return;
-	found_warn(host, "this host sends to %s by %s and by timely: the queue of the one makes the other slow",
+	found_warn(host, "this host sends to %s with %s as well as with timely: the queue of the former slows timely down",
 		   address_text(text, other->key.daddr, other->key.bytes), plain(other->control));
-	remedy_info(host, "ss -ti dst %s shows these connections; let all of them use timely",
+	remedy_info(host, "ss -ti dst %s shows these connections; let all of them use timely, or none",
 		    text);
 }
 
@@ -224,7 +224,7 @@ void check_mtu(struct host *host)
 
 		if (!is_timely(socket->control) || !socket->mss || packet >= socket->mtu)
 			continue;
-		found_warn(host, "packets to %s have at most %u bytes, the MTU of this host's device is %u: a device on the path or the other host has a smaller MTU",
+		found_warn(host, "packets to %s have at most %u bytes, but the MTU of this host's device is %u: a device on the path or the other host has a smaller MTU",
 			   address_text(text, socket->key.daddr, socket->key.bytes), packet,
 			   socket->mtu);
 		remedy_info(host, "set the same MTU on all hosts and switches: ip link set IFACE mtu BYTES");

@@ -17,7 +17,7 @@
  */
 #define LEAST_RTO_MIN_MS 25
 
-/* ACKs that gave an RTT or did not, below which their shares say nothing. */
+/* With fewer ACKs than this, the share of ACKs that gave no RTT says nothing. */
 #define FEW_ACKS 1000
 
 /* ---- modules ---- */
@@ -70,9 +70,9 @@ void check_module_version(struct host *host)
 	for (int i = 0; i < MODULES; i++) {
 		if (!is_loaded(host, i) || strcmp(host->versions[i], TIMELY_VERSION) == 0)
 			continue;
-		found_warn(host, "module %s is loaded in version %s, timelyctl is of version %s",
+		found_warn(host, "module %s has version %s, but timelyctl has version %s",
 			   module_names[i], host->versions[i], TIMELY_VERSION);
-		remedy_info(host, "install modules and timelyctl of the same version; unload all modules and load them again, or reboot");
+		remedy_info(host, "install modules and timelyctl of the same version; then timely-switch reload, or reboot");
 		return;
 	}
 }
@@ -90,17 +90,17 @@ void check_kernel_version(struct host *host)
 	if ((major == 6 && (minor == 1 || minor == 12)) || (major == 7 && minor == 3))
 		return;
 	if (major < 6 || (major == 6 && minor < 1)) {
-		found_err(host, "kernels before 6.1 are not supported, this is %s",
+		found_err(host, "kernels before 6.1 are not supported, and this kernel is %s",
 			  release);
 		remedy_info(host, "use kernel 6.1, 6.12 or 7.3");
 		return;
 	}
-	found_info(host, "the modules were tested with the kernels 6.1, 6.12 and 7.3, this is %s",
+	found_info(host, "the modules were tested with the kernels 6.1, 6.12 and 7.3, but this kernel is %s",
 		   release);
 	remedy_info(host, "test your load before you rely on the modules, or use one of these kernels");
 }
 
-/* Taints after which the kernel may work wrongly. Out-of-tree modules taint too, without harm. */
+/* Taints after which the kernel may malfunction. The taint by out-of-tree modules is harmless. */
 static const struct {
 	unsigned int bit;
 	const char *what;
@@ -130,7 +130,7 @@ void check_kernel_taint(struct host *host)
 	}
 }
 
-/* ---- who uses timely ---- */
+/* ---- use of timely ---- */
 
 void check_unused(struct host *host)
 {
@@ -230,7 +230,7 @@ static bool is_local(const char *name)
 
 /*
  * Find a parameter whose value in this network namespace is not the one that the module was loaded
- * with. Writes "NAME is VALUE, was VALUE" to @text and returns true if there is one.
+ * with. Writes "NAME is VALUE, not VALUE" to @text and returns true if there is one.
  */
 static bool changed_parameter(char *text, size_t size)
 {
@@ -247,7 +247,7 @@ static bool changed_parameter(char *text, size_t size)
 			continue;
 		snprintf(path, sizeof(path), "/sys/module/tcp_timely/parameters/%s", name);
 		is_changed = read_line(path, loaded, sizeof(loaded)) && strcmp(now, loaded) != 0;
-		snprintf(text, size, "%s is %s, was %s", plain(name), now, loaded);
+		snprintf(text, size, "%s is %s, not %s", plain(name), now, loaded);
 	}
 	if (dir)
 		closedir(dir);
@@ -277,11 +277,11 @@ void check_rto_min(struct host *host)
 		return;
 	if (read_number("/proc/sys/net/ipv4/tcp_rto_min_us", &least_us) &&
 	    least_us < 1000 * LEAST_RTO_MIN_MS) {
-		found_warn(host, "net.ipv4.tcp_rto_min_us is %lld: receivers delay ACKs for longer, so TCP repeats packets that were not lost",
+		found_warn(host, "net.ipv4.tcp_rto_min_us is %lld: receivers may delay ACKs for longer, and TCP then retransmits packets that were not lost",
 			   (long long)least_us);
 		remedy_info(host, "sysctl -w net.ipv4.tcp_rto_min_us=%u", 1000 * LEAST_RTO_MIN_MS);
 	} else if (host->routes.rto_min_ms && host->routes.rto_min_ms < LEAST_RTO_MIN_MS) {
-		found_warn(host, "a route has rto_min %u ms: receivers delay ACKs for longer, so TCP repeats packets that were not lost",
+		found_warn(host, "a route has rto_min %u ms: receivers may delay ACKs for longer, and TCP then retransmits packets that were not lost",
 			   host->routes.rto_min_ms);
 		remedy_info(host, "ip route show | grep rto_min shows the route; replace it with rto_min %ums",
 			    LEAST_RTO_MIN_MS);
@@ -298,7 +298,7 @@ void check_clock(struct host *host)
 	    strcmp(base_rtt, "auto") != 0)
 		return;
 	found_warn(host, "no program keeps the real-time clock synchronised, but base RTTs are measured at times that all hosts must agree on to 0.5 ms");
-	remedy_info(host, "run chrony or a PTP program on all hosts, and look at chronyc tracking; or give the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
+	remedy_info(host, "run chrony or a PTP program on all hosts, and look at chronyc tracking; or set the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
 }
 
 /* Queues get the default qdisc whenever mq is set up, or their number changes. */
@@ -314,7 +314,7 @@ void check_default_qdisc(struct host *host)
 
 		if (!device->timely || device->queues < 2)
 			continue;
-		found_info(host, "queues of %s have the qdisc timely, but new ones will have %s (net.core.default_qdisc)",
+		found_info(host, "queues of %s have the qdisc timely, but new queues will have %s (net.core.default_qdisc)",
 			   plain(device->link->name), kind);
 		remedy_info(host, "sysctl -w net.core.default_qdisc=timely, if timely needs no options");
 		return;
@@ -344,7 +344,7 @@ void check_rejected_rtts(struct host *host)
 		return;
 	found_warn(host, "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted",
 		   (unsigned long long)bad, (unsigned long long)good);
-	remedy_info(host, "timelyctl rtt shows the reasons; compare with timelyctl nic set IFACE hardware off");
+	remedy_info(host, "timelyctl rtt shows the reasons; if fewer RTTs are rejected after timelyctl nic set IFACE hardware off, the NIC's timestamps are wrong");
 }
 
 void check_late_rtts(struct host *host)

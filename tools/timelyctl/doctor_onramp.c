@@ -15,13 +15,13 @@
 /* Packets below this mean length, bytes, are mostly pure ACKs, which no OR-ACK answers. */
 #define SHORT_PACKETS 500
 
-/* Packets that were sent, and OR-ACKs or signals, below which nothing can be said. */
+/* With fewer sent packets, or fewer OR-ACKs or signals than this, the checks say nothing. */
 #define FEW_PACKETS 1000
 #define FEW_SIGNALS 100
 
 /* ---- the sender ---- */
 
-/* A qdisc that needs OR-ACKs: with On-Ramp, and not by RTTs. NULL if there is none. */
+/* A qdisc with On-Ramp that needs OR-ACKs, because its delays are not RTTs; NULL for none. */
 static const struct qdisc *find_sender(const struct host *host)
 {
 	for (size_t i = 0; i < host->qdiscs.count; i++) {
@@ -96,7 +96,7 @@ static bool is_port_taken(const char *path, unsigned int port)
 	return taken;
 }
 
-/* The first qdisc with On-Ramp binds the port; if there is none, somebody else has. */
+/* The first qdisc with On-Ramp binds the port; without such a qdisc another program has it. */
 void check_onramp_port(struct host *host)
 {
 	unsigned int port = host->onramp.port;
@@ -143,8 +143,8 @@ void check_onramp_silent(struct host *host)
 }
 
 /*
- * Why OR-ACKs had no effect. Above a hundredth of the OR-ACKs a reason is a warning, above half an
- * error. Reasons of normal operation (@normal) count only above half.
+ * Why OR-ACKs had no effect. A reason for more than a hundredth of the OR-ACKs is a warning, for
+ * more than half of them an error. Reasons of normal operation (@normal) are only an error.
  */
 static const struct {
 	const char *counter;
@@ -163,9 +163,9 @@ static const struct {
 	{ "no_flow", false, "match no flow that OR-ACKs can pause",
 	  "set up On-Ramp on all devices that send data, or limit the rules of the receivers" },
 	{ "bad_time", false, "report impossible times",
-	  "find out which program steps the clocks of the receivers; use owd relative" },
+	  "find out which program steps the clocks of the receivers; or use owd relative" },
 	{ "out_of_step", false, "report delays that contradict the RTTs",
-	  "synchronise the clocks of all hosts; use owd relative" },
+	  "synchronise the clocks of all hosts; or use owd relative" },
 	{ "not_in_flight", true, "match no packet in flight",
 	  "find out why OR-ACKs arrive late: firewalls, busy hosts" },
 	{ "old", true, "were replayed or reordered",
@@ -196,9 +196,9 @@ void check_onramp_threshold(struct host *host)
 
 	if (signals < FEW_SIGNALS || pauses <= signals / 2)
 		return;
-	found_warn(host, "%llu of %llu signals of On-Ramp have paused a flow: the threshold is too low, or the path always overloaded",
+	found_warn(host, "%llu of %llu signals of On-Ramp have paused a flow: the threshold is too low, or the path is always overloaded",
 		   pauses, signals);
-	remedy_info(host, "tc -s qdisc shows the delays (onramp delays): choose a threshold above nearly all of those without load");
+	remedy_info(host, "choose a threshold above nearly all delays that tc -s qdisc shows (onramp delays) while the network is idle");
 }
 
 void check_onramp_split(struct host *host)
@@ -234,8 +234,8 @@ void check_onramp_queues(struct host *host, const struct device *device)
 			first = qdisc;
 		if (is_same_onramp(first, qdisc))
 			continue;
-		found_warn(host, "the qdiscs of this device have On-Ramp with different thresholds or delays, or only some have it");
-		remedy_info(host, "tc qdisc show dev %s; tc qdisc change with the same onramp and owd for each queue",
+		found_warn(host, "the qdiscs of this device have different thresholds or kinds of delay (owd), or only some have On-Ramp");
+		remedy_info(host, "tc qdisc show dev %s shows the options; give each queue the same onramp and owd with tc qdisc change",
 			    plain(device->link->name));
 		return;
 	}
@@ -289,7 +289,7 @@ void check_acker_clock(struct host *host)
 	remedy_info(host, "timelyctl acker set test-clock-offset 0 test-clock-drift 0");
 }
 
-/* Whether so few OR-ACKs could not be sent that it does not matter. */
+/* Whether @count, OR-ACKs that were not sent, is too small to matter. */
 static bool is_rare(__u64 count, __u64 sent)
 {
 	return count + sent < FEW_SIGNALS || count <= sent / 100;
@@ -314,7 +314,7 @@ void check_acker_limited(struct host *host)
 
 	if (is_rare(limited, sent))
 		return;
-	found_warn(host, "%llu OR-ACKs were not sent because of a limit, %llu were sent; at most %u a second go to each peer",
+	found_warn(host, "%llu OR-ACKs were not sent because of the rate limit, %llu were sent; the limit is %u per second to each peer",
 		   (unsigned long long)limited, (unsigned long long)sent, host->acker.rate);
 	remedy_info(host, "timelyctl acker set rate NUMBER, or answer less data: timelyctl acker set every BYTES");
 }

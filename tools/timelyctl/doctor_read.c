@@ -211,7 +211,7 @@ static void incomplete(struct host *host, const char *what, int err)
 	} else if (err == -EOPNOTSUPP) {
 		found_warn(host, "the module timely that is loaded does not report %s: it is older than timelyctl",
 			   what);
-		remedy_info(host, "unload the modules, then load those that were installed with timelyctl");
+		remedy_info(host, "timely-switch reload replaces the loaded modules by those that are installed");
 	} else if (err) {
 		found_warn(host, "%s cannot be read, so some checks are left out: %s", what,
 			   error_text(err));

@@ -68,7 +68,7 @@ healthy() {
 module_version() {
 	instead /sys/module/sch_timely/version 0.8.7
 	finds 4 module-version
-	json '"sch_timely is loaded in version 0.8.7" in all["findings"][0]["evidence"]'
+	json '"sch_timely has version 0.8.7" in all["findings"][0]["evidence"]'
 }
 
 kernel_version() {
