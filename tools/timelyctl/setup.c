@@ -21,7 +21,7 @@
 
 /* ---- which devices ---- */
 
-/* Packets wait in the devices below a bridge, except those to containers and guests. */
+/* Whether the device is a port of a bridge that leads to a container or a guest. */
 static bool leads_inside(const struct setup *setup, const struct link *link)
 {
 	for (size_t i = 0; i < setup->links.count; i++) {
@@ -59,7 +59,7 @@ static bool add_lower(struct setup *setup, const struct link *upper)
 	size_t count = link_leaves(&setup->links, upper, leaves, ARRAY_SIZE(leaves));
 
 	if (count == ARRAY_SIZE(leaves)) {
-		tell_err("%s has too many devices below it: name them one by one",
+		tell_err("%s has too many devices below it: set them up one by one",
 			 plain(upper->name));
 		return false;
 	}
@@ -218,7 +218,7 @@ static bool may_set_up(struct setup *setup, const struct device *device)
 	const struct node *root = tree_root(&device->now);
 	const char *kind = device->link->kind;
 
-	/* The virtual devices that have a qdisc only if somebody installs one. */
+	/* veth and dummy devices can have a qdisc, although they have none by default. */
 	if (root && !root->handle && strcmp(root->kind, "noqueue") == 0 &&
 	    strcmp(kind, "veth") != 0 && strcmp(kind, "dummy") != 0) {
 		tell_err("%s%s%s has no queue of its own (noqueue); set up the device that sends its packets to the network instead",
@@ -231,7 +231,7 @@ static bool may_set_up(struct setup *setup, const struct device *device)
 	return true;
 }
 
-/* ---- setup: what defeats it ---- */
+/* ---- setup: what works against timely ---- */
 
 /* Print advice. The output of --dry-run is a script, where advice is a comment. */
 static void advise(const struct setup *setup)
@@ -244,24 +244,24 @@ static void advise(const struct setup *setup)
 			  plain(value));
 	if (read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", value, sizeof(value)) &&
 	    !strstr(value, "timely"))
-		tell_info("# programs without privilege and other network namespaces may not choose timely: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
+		tell_info("# programs without privilege and other network namespaces may not choose timely; to allow that: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
 			  plain(value));
 	if (read_line("/proc/sys/net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) &&
 	    atoi(value) < 100)
-		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
+		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; to change that: sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
 			  plain(value));
 	if (read_line("/proc/sys/net/core/default_qdisc", value, sizeof(value)) &&
 	    strcmp(value, "timely") != 0)
 		for (size_t i = 0; i < setup->count; i++)
 			if (setup->device[i].queues > 1)
-				tell_info("# %s: queues that ethtool -L adds later get the qdisc %s: then run timelyctl setup again, or sysctl -w net.core.default_qdisc=timely before",
+				tell_info("# %s: queues that ethtool -L adds later get the qdisc %s: run timelyctl setup again after ethtool -L, or sysctl -w net.core.default_qdisc=timely before",
 					  setup->device[i].name, plain(value));
 	for (size_t i = 0; fd >= 0 && i < setup->count; i++) {
 		struct hardware hw;
 
 		hardware_get(fd, setup->device[i].link->name, &hw);
 		if (hw.lro == 1)
-			tell_info("# %s: LRO merges packets and loses their timestamps: ethtool -K %s lro off",
+			tell_info("# %s: LRO merges packets and loses their timestamps; to turn LRO off: ethtool -K %s lro off",
 				  setup->device[i].name, setup->device[i].name);
 	}
 	if (fd >= 0)
@@ -312,7 +312,7 @@ static int set_up_device(struct setup *setup, struct device *device)
 	return err;
 }
 
-/* Give all devices that this program has changed their qdiscs back. */
+/* Restore the qdiscs of all devices that this program has changed. */
 static void undo(struct setup *setup)
 {
 	for (size_t i = 0; i < setup->count; i++) {

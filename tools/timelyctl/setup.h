@@ -86,7 +86,7 @@ bool parse_hex(const char *text, unsigned char **bytes, size_t *count);
  * @before: its qdiscs before the setup, from the state file
  * @congctl: the default congestion control before the setup, if the setup changed it; else ""
  * @saved: there is a state file
- * @created: this program has written the state file first
+ * @created: this program has created the state file
  * @changed: this program has changed the qdiscs
  */
 struct device {
@@ -110,7 +110,7 @@ struct device {
  * @count: number of these devices
  * @dir: directory of state files; negative for none
  * @congctl: make timely the default congestion control, too
- * @dry: change nothing
+ * @dry: print the commands, and change nothing
  * @force: replace qdiscs that an administrator has configured
  */
 struct setup {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * One device of `timelyctl setup` and `teardown`: single changes, which are printed as commands of
- * tc and sysctl; the state file, which has the qdiscs of before; and restoring them.
+ * tc and sysctl; the state file, which has the former qdiscs; and restoring these.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -38,7 +38,7 @@ static void tell_put(const struct device *device, const struct node *node)
 	       node->parent == TC_H_ROOT ? "" : "parent ", class_text(parent, node->parent));
 	if (node->handle)
 		printf(" handle %s", class_text(handle, node->handle));
-	tell_info(" %s%s", node->kind, node->bytes ? "	# with the options of before" : "");
+	tell_info(" %s%s", node->kind, node->bytes ? "	# with its former options" : "");
 }
 
 void tell_kernel(const struct setup *setup, const struct device *device, const char *what, int err)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timelyctl: shows with which timestamps the RTTs of TIMELY end, turns a NIC's hardware timestamps
- * on, and manages On-Ramp's keys and receiver. timelyctl(8) is the manual.
+ * timelyctl: sets up, checks and shows TIMELY on a host, and manages hardware timestamps and
+ * On-Ramp's keys and receiver. timelyctl(8) is the manual.
  *
  * This file has the command line and the commands that change a NIC; timelyctl.h lists the other
  * files.
@@ -55,10 +55,10 @@ static int show_help(FILE *to)
 	      "             hardware: whether its timestamps are used (root, module timely)\n"
 	      "rtt          show how many RTTs ended with each kind of timestamp, and how many ACKs\n"
 	      "             gave no RTT, by reason (module timely)\n"
-	      "flows        list the connections that use timely, the worst first: rate, RTT, base RTT,\n"
-	      "             queueing delay, target delay, states and counters (root); all: of all\n"
-	      "             network namespaces\n"
-	      "top          sum up the connections by destination, the worst first (root); prefix: by\n"
+	      "flows        list the connections that use timely, the longest queueing delay first: rate,\n"
+	      "             RTT, base RTT, queueing delay, target delay, states and counters (root);\n"
+	      "             all: of all network namespaces\n"
+	      "top          sum up the connections by destination (root); prefix: by\n"
 	      "             prefixes of this length\n"
 	      "watch        as flows, again and again until a key is pressed (root)\n"
 	      "record       write the connections to a new CSV file at each interval, until the duration\n"
@@ -191,10 +191,10 @@ static int tell_refused(const struct target *target, const char *verb, int err)
 static int cannot_stamp(const struct target *target, const struct hardware *hw)
 {
 	if (hw->can_stamp == CAN_STAMP_PTP)
-		tell_err("%s timestamps PTP packets only, not all: hardware RTTs are not possible with it. Nothing was changed; RTTs end with software timestamps.",
+		tell_err("%s timestamps PTP packets only, not all: hardware RTTs are not possible with it. Nothing was changed; RTTs end with driver timestamps.",
 			 target->name);
 	else
-		tell_err("%s does not timestamp received packets in hardware: hardware RTTs are not possible with it. RTTs end with software timestamps.",
+		tell_err("%s does not timestamp received packets in hardware: hardware RTTs are not possible with it. RTTs end with driver timestamps.",
 			 target->name);
 	return STATUS_CANNOT;
 }

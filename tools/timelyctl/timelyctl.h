@@ -586,7 +586,7 @@ int command_doctor(char **words, int count, bool json);
 
 /*
  * Coalescing of interrupts for as long as this, us, gets a hint. The project's choice: 10 us is a
- * large part of the RTTs of a datacenter, and an ACK that waits delays TIMELY's reaction.
+ * large part of the RTTs of a datacentre, and an ACK that waits delays TIMELY's reaction.
  */
 #define LONG_COALESCING_US 10
 

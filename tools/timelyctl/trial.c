@@ -3,7 +3,7 @@
  * `timelyctl trial` lets the new connections of a route, or of a control group, use timely for a
  * limited time.
  *
- * What is needed to undo the trial is saved in a state file: the route of before, or which program
+ * What is needed to undo the trial is saved in a state file: the former route, or which program
  * was attached to the control group. A process in the background undoes the trial when the time is
  * over, unless `trial confirm` or `trial revert` has removed the state file by then. The process
  * does not depend on the terminal. It keeps a lock on the state file, by which `trial status` sees
@@ -36,7 +36,7 @@
  * struct trial - a trial
  * @until: its end, seconds of CLOCK_BOOTTIME, which also counts while the host is suspended
  * @prefix: destination of the route
- * @route: the route of before
+ * @route: the former route
  * @group: the control group; its path is NULL if the trial is that of a route
  * @state: name of the state file
  * @dir: directory of state files; negative for none
@@ -192,10 +192,10 @@ enum reverted {
 };
 
 static const char * const route_reverted[REVERTED_COUNT] = {
-	[REVERTED] = "the route of before is restored",
+	[REVERTED] = "the former route is restored",
 	[REVERTED_GONE] = "the route does not exist any more: nothing to restore",
 	[REVERTED_CHANGED] = "the route was changed during the trial: it stays as it is",
-	[REVERTED_ERROR] = "the route of before cannot be restored",
+	[REVERTED_ERROR] = "the former route cannot be restored",
 };
 
 static const char * const group_reverted[REVERTED_COUNT] = {
@@ -480,7 +480,7 @@ static int try_route(struct trial *trial, struct talk *talk, const struct prefix
 		tell_route_refused(talk, err);
 		return STATUS_FAILED;
 	}
-	tell_info("New connections to %s use timely. In %u minute%s the route of before is restored.",
+	tell_info("New connections to %s use timely. In %u minute%s the former route is restored.",
 		  prefix_text(text, prefix), minutes, minutes == 1 ? "" : "s");
 	tell_info("timelyctl trial confirm keeps timely until the next reboot; timelyctl trial revert restores the route now.");
 	return STATUS_OK;
@@ -663,7 +663,7 @@ static int show(const struct trial *trial, bool json)
 	else if (trial->group.path)
 		tell_info("Trial of %s: it ends in %lld s.", text, (long long)left);
 	else
-		tell_info("Trial of %s: the route of before is restored in %lld s.", text,
+		tell_info("Trial of %s: the former route is restored in %lld s.", text,
 			  (long long)left);
 	return STATUS_OK;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # timelyctl trial: a route gets congctl timely for a limited time. Its other attributes stay, and
-# exactly the route of before comes back: at the end of the time, also without the terminal, or at
+# exactly the former route comes back: at the end of the time, also without the terminal, or at
 # once; unless the trial is confirmed, or somebody has changed the route meanwhile.
 # The guest's kernel has no IPv4 routes with several nexthops.
 # Topology: h1 -- mid -- h2, see lib.sh; other routes of h1 lead nowhere.
@@ -97,9 +97,9 @@ each_kind_of_route() {
 		shown=${prefix#::/0}
 		expect_congctl "${shown:-default}"
 		ctl 0 trial status
-		says 'the route of before is restored in [56]'
+		says 'the former route is restored in [56]'
 		ctl 0 trial revert
-		says 'the route of before is restored'
+		says 'the former route is restored'
 		expect_restored
 		nothing_left
 	done
