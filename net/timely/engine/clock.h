@@ -5,12 +5,13 @@
  *
  * Each packet with a hardware timestamp gives a timestamp pair ("pair" for short): the hardware
  * timestamp and the time at which the host handled the packet. The height of a pair is the host's
- * time minus the hardware timestamp, converted by the mapping.
+ * time minus the hardware timestamp that the mapping has converted to the host's clock. The code
+ * calls the height of a single packet's pair its residual.
  *
  * For each packet, a CPU checks the hardware timestamp with a copy of the mapping, and adds the
- * pair to the CPU's own batch. These functions are inline and take no lock. Batches that are due
- * and cross-timestamps are passed to the engine under a lock of the caller. Time is an argument,
- * and nothing is allocated.
+ * pair to the CPU's own batch. The functions for this are inline and take no lock. The caller
+ * passes batches that are due, and cross-timestamps, to the engine under a lock. Time is an
+ * argument, and nothing is allocated.
  */
 #ifndef _TIMELY_ENGINE_CLOCK_H
 #define _TIMELY_ENGINE_CLOCK_H
@@ -46,10 +47,10 @@ enum timely_clock_state {
 /**
  * enum timely_clock_verdict - whether a hardware timestamp is usable
  * @TIMELY_TSTAMP_GOOD: the timestamp can be converted to the host's clock
- * @TIMELY_TSTAMP_UNSURE: the mapping is not sure, or it is unreliable and the timestamp contradicts
- *	it: use a driver timestamp
- * @TIMELY_TSTAMP_DOUBTFUL: the timestamp contradicts a sure and reliable mapping: use no timestamp
- *	of this packet
+ * @TIMELY_TSTAMP_UNSURE: the mapping is not sure, or the mapping is unreliable and the timestamp
+ *	contradicts it: use a driver timestamp
+ * @TIMELY_TSTAMP_DOUBTFUL: the timestamp contradicts a sure and reliable mapping, or the mapping is
+ *	in doubt and reliable: use no timestamp of this packet
  */
 enum timely_clock_verdict {
 	TIMELY_TSTAMP_GOOD,
@@ -63,8 +64,10 @@ enum timely_clock_verdict {
  * @host_ns: the reference point by the host's clock, CLOCK_MONOTONIC, ns
  * @drift_q32: host nanoseconds per NIC nanosecond, minus one, Q32
  * @sure_ns: the mapping is sure until this long after @host_ns
- * @below_ns: a packet handled more than @below_ns before its converted timestamp is doubtful
- * @gate_ns: a packet handled more than @gate_ns after its converted timestamp is doubtful
+ * @below_ns: a timestamp contradicts the mapping if the packet was handled more than @below_ns
+ *	before the converted timestamp
+ * @gate_ns: a timestamp contradicts the mapping if the packet was handled more than @gate_ns after
+ *	the converted timestamp
  * @spread_ns: 31 of 32 packets are handled within this time after their converted timestamps
  * @high_ns: a batch is due if it has TIMELY_CLOCK_HIGH_PAIRS or more pairs, all higher than this
  * @batch_ns: a batch is due when its pairs have been collected for this long
@@ -74,8 +77,8 @@ enum timely_clock_verdict {
  * @batch_pairs: a batch is due when it has this many pairs
  * @epoch: changes when the engine starts another mapping; batches with an older epoch are discarded
  * @state: enum timely_clock_state
- * @unreliable: pairs have shown again and again that the mapping was wrong, so a timestamp that
- *	contradicts it does not show that the host handles packets late
+ * @unreliable: pairs have shown again and again that the mapping was wrong, so the reason why a
+ *	timestamp contradicts the mapping need not be that the host handles packets late
  *
  * The structure fits in one cache line of 64 bytes. The caller publishes copies of it under a
  * sequence count.
@@ -179,18 +182,19 @@ struct timely_clock_track {
  * @min_handling_ns: minimum handling delay: height of the lowest pairs above the mapping, measured
  *	with cross-timestamps; 0 if not known
  * @anchored: the mapping was made from a cross-timestamp, and @min_handling_ns is not known yet
- * @cross_nic_ns: the cross-timestamp kept to compute a drift: time by the NIC's clock
- * @cross_host_ns: the kept cross-timestamp: middle of the interval by the host's clock
- * @cross_width_ns: the kept cross-timestamp: length of the interval plus 1; 0: none is kept
+ * @cross_nic_ns: the cross-timestamp that is kept to compute a drift: time by the NIC's clock
+ * @cross_host_ns: the kept cross-timestamp: middle of its interval, by the host's clock
+ * @cross_width_ns: the kept cross-timestamp: length of its interval plus 1, ns; 0: none is kept
  * @stepped: a clock or its drift was stepped; cleared by two cross-timestamps or a sure mapping
  * @wrongs: how often doubts have ended with another mapping, each within two seconds of the one
  *	before; at most 3
- * @wrong_ns: when that last happened, by the host's clock
+ * @wrong_ns: when a doubt last ended with another mapping, by the host's clock
  * @steps: number of detected steps of the NIC's or the host's clock
  * @doubts: number of doubts that ended without a clock step
  * @restarts: how often the mapping was started again
  * @pairs: number of pairs received
- * @cross_timestamps: number of cross-timestamps, without those too long or before the first pair
+ * @cross_timestamps: number of cross-timestamps, except for those whose interval was too long or
+ *	that came before the first pair
  * @blocks: number of attempts to fit the mapping; most are made when a block is opened
  * @tracks: @tracks[@track] has the pairs that the mapping is fitted to, the other track the pairs
  *	since the doubt started
@@ -249,7 +253,7 @@ void timely_clock_forget(struct timely_clock *clock);
 u32 timely_clock_uncertainty_ns(const struct timely_clock_map *map, u64 now_ns);
 
 /**
- * timely_clock_residual() - get how much later than its timestamp a packet was handled
+ * timely_clock_residual() - compute the height of a timestamp pair
  * @map: the mapping
  * @nic_ns: hardware timestamp of the packet
  * @host_ns: when the host handled the packet
@@ -275,7 +279,7 @@ static inline s64 timely_clock_residual(const struct timely_clock_map *map,
 /**
  * timely_clock_verdict() - judge a hardware timestamp with a known residual
  * @map: a copy of the published mapping
- * @residual_ns: result of timely_clock_residual() for the timestamp
+ * @residual_ns: height of the timestamp pair, from timely_clock_residual()
  * @host_ns: when the host handled the packet; if the mapping is not sure at this time, the
  *	verdict is TIMELY_TSTAMP_UNSURE
  * @arrived_ns: set to the packet's time of arrival by the host's clock if the verdict is
@@ -321,7 +325,7 @@ timely_clock_judge(const struct timely_clock_map *map, u64 nic_ns,
  * timely_clock_batch_note() - add a timestamp pair with a known residual to a batch
  * @batch: this CPU's batch
  * @map: a copy of the published mapping
- * @residual_ns: result of timely_clock_residual() for the pair
+ * @residual_ns: height of the pair, from timely_clock_residual()
  * @nic_ns: hardware timestamp of a packet
  * @host_ns: when the host handled the packet
  *
