@@ -208,7 +208,8 @@ void check_allowed_control(struct host *host)
 {
 	char list[512], words[sizeof(list) + 2];
 
-	if (!is_loaded(host, MODULE_TCP) ||
+	/* Connections by a route with congctl timely need no permission. */
+	if (!is_loaded(host, MODULE_TCP) || host->routes.timely ||
 	    !read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", list, sizeof(list)))
 		return;
 	snprintf(words, sizeof(words), " %s ", list);
