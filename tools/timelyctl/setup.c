@@ -286,6 +286,19 @@ static bool is_set_up(const struct device *device, const struct node *root, bool
 	return true;
 }
 
+/* Put timely on one queue. It gets the options of @root, the former root qdisc, if that is timely. */
+static int put_timely(struct setup *setup, struct device *device, __u32 parent,
+		      const struct node *root)
+{
+	struct node node = { .parent = parent, .kind = "timely" };
+
+	if (is_timely(root)) {
+		node.options = root->options;
+		node.bytes = root->bytes;
+	}
+	return put(setup, device, &node);
+}
+
 static int set_up_device(struct setup *setup, struct device *device)
 {
 	const struct node *root = tree_root(&device->now);
@@ -307,7 +320,7 @@ static int set_up_device(struct setup *setup, struct device *device)
 	}
 	for (unsigned int queue = 1; queue <= device->queues && !err; queue++) {
 		if (!has_mq || !is_timely(tree_find(&device->now, handle | queue)))
-			err = put_kind(setup, device, handle | queue, 0, "timely");
+			err = put_timely(setup, device, handle | queue, root);
 	}
 	return err;
 }

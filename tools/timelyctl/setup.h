@@ -124,6 +124,7 @@ struct setup {
 	bool force;
 };
 
+int put(struct setup *setup, struct device *device, const struct node *node);
 int put_kind(struct setup *setup, struct device *device, __u32 parent, __u32 handle,
 	     const char *kind);
 int set_congctl(const struct setup *setup, const char *value);

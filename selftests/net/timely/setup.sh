@@ -106,6 +106,10 @@ several_queues() {
 	there_and_back four 4
 	qdisc four handle 1: timely limit 555 split 16k ack_dscp CS6
 	there_and_back four 4
+	ctl 0 setup four
+	kept=$(tc -n h1 qdisc show dev four | grep '^qdisc timely .* limit 555p ' | grep -c ' split 16') || :
+	expect kept -eq 4 "queues with the options of the former root"
+	ctl 0 teardown four
 	no_qdisc four
 	there_and_back v4 4
 }
