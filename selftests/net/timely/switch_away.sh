@@ -176,10 +176,10 @@ changed_between() {
 	hosts_up "rate 1gbit delay 10us"
 }
 
-# A new version is installed: install_version DIGIT.
-install_version() {
+# install FIELD DIGIT: install modules that differ in the field version or srcversion of modinfo.
+install() {
 	for module in timely tcp_timely sch_timely timely_acker; do
-		sed "s/srcversion=./srcversion=$1/" "$modules/$module.ko" >"$installed/$module.ko"
+		sed -i "s/\<$1=./$1=$2/" "$installed/$module.ko"
 	done
 	must depmod -b "$work/root"
 }
@@ -189,7 +189,7 @@ reload_under_traffic() {
 	must ip netns exec h1 sh -c "echo 123456 >$sysctls/ipv4/timely/min_rtt_ns"
 	must ip netns exec h2 sh -c "echo cubic >$sysctls/ipv4/tcp_congestion_control"
 	h1_qdisc timely limit 4321
-	install_version F
+	install srcversion F
 	traffic <<-EOF
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=cubic cap=100000 verify=1
 		0.05	run $here/../../../packaging/timely-switch reload
@@ -204,9 +204,10 @@ reload_under_traffic() {
 	must ip netns exec h1 grep -x 123456 $sysctls/ipv4/timely/min_rtt_ns
 }
 
-# Modules in use are not replaced, and everything is as before.
+# Modules in use are not replaced, and everything is as before. The kernel computes srcversion from some of the source
+# files only, so that two versions may have the same.
 reload_refused() {
-	install_version E
+	install version 8
 	settings >"$work/before"
 	look() {
 		run 1 reload
@@ -222,7 +223,7 @@ reload_refused() {
 		say_lines <"$work/diff"
 		fail "not as before"
 	}
-	grep -q ^F /sys/module/tcp_timely/srcversion || fail "replaced"
+	! grep -q ^8 /sys/module/tcp_timely/version || fail "replaced"
 }
 
 # lost TEXT: reload is refused because of a setting that the new modules would not have.
@@ -255,7 +256,7 @@ reload_would_lose_settings() {
 	must rmmod hwnic
 	run 0 reload
 	for module in timely tcp_timely sch_timely timely_acker; do
-		grep -q ^E /sys/module/$module/srcversion || fail "$module was not replaced"
+		grep -q ^8 /sys/module/$module/version || fail "$module was not replaced"
 	done
 }
 
