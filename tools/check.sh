@@ -81,6 +81,8 @@ jobs="
 	full	soak-cfi
 	full	soak-kcsan
 	full	soak-rt
+	full	walk-bookworm
+	full	walk-trixie
 	full	mutate
 	check	noipv6
 	quick	smoke
@@ -347,6 +349,7 @@ run_job() {
 	build-*)		build_debian "${job#build-}" ;;
 	vm-*)			tools/lab/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
+	walk-*)			tools/setup.sh mmdebstrap debhelper dh-dkms && tools/lab/vm/walk.sh "${job#walk-}" ;;
 	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
 				packaging/test.sh ;;
 	examples)		packaging/examples/test.sh ;;

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# Make a disk image with a Debian system that QEMU can boot, in $TIMELY_CACHE. Print its directory, which
+# has the disk (a file system without partitions), the kernel vmlinuz and its initrd. All other output goes
+# to standard error. An image that is in the cache is used again. Needs root.
+#
+#   disk.sh bookworm|trixie
+#
+# The system has DKMS, the headers of its kernel, and the packages with which apt can upgrade the kernel
+# to that of backports without a network. At boot it mounts the directory that QEMU shares under the name
+# "share" as /share, and runs /share/run. A device with the MAC address 52:54:00:00:00:0N gets the IPv4
+# address 10.9.0.N.
+
+set -eu
+umask 022
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=debian.sh
+. "$here/debian.sh"
+
+suite=${1:?usage: disk.sh bookworm|trixie}
+# One line each for the kernel and DKMS, for timely's packages, for the walk-through.
+packages="
+	linux-image-amd64 linux-headers-amd64 dkms zstd
+	libmnl0 mokutil openssl python3
+	ccache curl prometheus-node-exporter socat
+"
+dir=$cache/disk-$suite-$(sha256sum <"$0" | cut -c1-12)
+
+mkdir -p "$cache"
+exec 9>"$cache/lock-disk-$suite"
+flock 9
+if [ -e "$dir" ]; then
+	echo "$dir"
+	exit 0
+fi
+
+debian=$(mirror Debian) && security=$(mirror Debian-Security) || exit 1
+tmp=$(mktemp -d -p "$cache")
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 1' HUP INT TERM
+root=$tmp/root
+
+# What runs in the new system's root directory.
+in_root() { DEBIAN_FRONTEND=noninteractive chroot "$root" "$@" >>"$tmp/log" 2>&1 || { tail -n 20 "$tmp/log" >&2; die "failed: $*"; }; }
+
+say "making a disk image of $suite (minutes)"
+# shellcheck disable=SC2086 # a list of packages
+mmdebstrap --mode=root --variant=important --include="$(echo $packages | tr ' ' ',')" --keyring="$keyring" \
+	--aptopt='Acquire::Languages "none"' "$suite" "$root" "deb $debian $suite main" \
+	"deb $security $suite-security main" "deb $debian $suite-backports main" >"$tmp/log" 2>&1 9>&- ||
+	{ tail -n 20 "$tmp/log" >&2; die "mmdebstrap failed, see above"; }
+in_root apt-get update
+in_root apt-get -y --no-install-recommends --download-only -t "$suite-backports" install \
+	linux-image-amd64 linux-headers-amd64
+
+cat >"$root/etc/fstab" <<-END
+	/dev/vda / ext4 defaults 0 1
+	share /share 9p trans=virtio,version=9p2000.L,msize=262144 0 0
+END
+for host in 1 2; do
+	cat >"$root/etc/systemd/network/wire$host.network" <<-END
+		[Match]
+		MACAddress=52:54:00:00:00:0$host
+		[Network]
+		Address=10.9.0.$host/24
+	END
+done
+# A service of the type oneshot would be part of the boot, which then would not end before /share/run.
+cat >"$root/etc/systemd/system/run-shared.service" <<-END
+	[Unit]
+	Description=Run the script that the host shares
+	After=multi-user.target
+	RequiresMountsFor=/share
+	[Service]
+	ExecStart=/bin/sh /share/run
+	[Install]
+	WantedBy=multi-user.target
+END
+mkdir "$root/share"
+echo walk >"$root/etc/hostname"
+rm -f "$root/etc/resolv.conf"
+# The timers of apt would lock dpkg's database.
+in_root systemctl mask apt-daily.timer apt-daily-upgrade.timer
+in_root systemctl enable run-shared.service systemd-networkd.service
+
+mkdir "$tmp/new"
+cp -L "$root/vmlinuz" "$tmp/new/vmlinuz"
+cp -L "$root/initrd.img" "$tmp/new/initrd"
+mke2fs -q -t ext4 -d "$root" "$tmp/new/disk" 8G >&2 || die "mke2fs failed, see above"
+mv "$tmp/new" "$dir"
+say "the disk image is in $dir"
+echo "$dir"
