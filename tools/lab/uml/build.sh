@@ -4,9 +4,10 @@
 # Build the lab's User Mode Linux (UML) kernel once, from Debian's kernel source. Print its
 # build directory; all other output goes to standard error.
 #
-#   build.sh [base|debug|source] [6.12]
+#   build.sh [base|debug|selftests|source] [SERIES]
 #
-# "source" only fetches the source, for which no compiler is needed.
+# "selftests" has what the kernel's own tests need. "source" only fetches the source, for which no
+# compiler is needed. SERIES is the source's version, by default 7.3 for "selftests", else 6.12.
 # The build directory is in $TIMELY_CACHE (default ~/.cache/timely). Its name depends on the
 # version of the source, the configuration, the compiler and this script's changes of
 # the source: the size of the processor's extended registers, and the resolution of the clock
@@ -15,7 +16,8 @@
 set -eu
 
 flavour=${1:-base}
-series=${2:-6.12}
+series=6.12
+hz=
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
 
@@ -25,9 +27,15 @@ die() { say "$*"; exit 1; }
 case $flavour in
 base)	fragments=$here/base.config ;;
 debug)	fragments="$here/base.config $here/debug.config" ;;
+selftests)
+	fragments="$here/base.config $here/selftests.config"
+	series=7.3
+	# The kernel's tests expect that timers expire in the right millisecond.
+	hz=1000 ;;
 source)	fragments= ;;
-*)	die "unknown flavour '$flavour': base, debug or source" ;;
+*)	die "unknown flavour '$flavour': base, debug, selftests or source" ;;
 esac
+series=${2:-$series}
 
 # These variables of the caller's environment must not affect the build.
 unset KCONFIG_CONFIG KBUILD_OUTPUT MAKEFLAGS MFLAGS ARCH CROSS_COMPILE
@@ -68,7 +76,7 @@ find_source() {
 find_build() {
 	[ "$fragments" ] && find_source || return 1
 	# shellcheck disable=SC2086 # a list of files
-	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock $timer"; } | sha256sum | cut -c1-12)
+	key=$({ cat $fragments; ${CC:-gcc} -dumpfullversion; echo "$xstate $clock $timer${hz:+ $hz}"; } | sha256sum | cut -c1-12)
 	out=$cache/uml-${src##*/linux-source-}-$flavour-$key
 	[ -e "$out/.timely-built" ] && echo "$out"
 }
@@ -91,6 +99,8 @@ run() { "$@" >>"$log" 2>&1 || { tail -n 30 "$log" >&2; die "failed: $*"; }; }
 sed -i "s/\(HOST_FP_SIZE\), [0-9][0-9]*)/\1, $xstate)/" "$src/arch/x86/um/user-offsets.c"
 sed -i "$clock" "$src/arch/um/kernel/time.c"
 sed -i "$timer" "$src/arch/um/include/linux/time-internal.h"
+# UML's frequency of timer interrupts is a constant.
+sed -i "/^config HZ\$/,/default/ s/default .*/default ${hz:-100}/" "$src/arch/um/Kconfig"
 run make -C "$src" O="$out" ARCH=um defconfig
 cd "$out"
 # shellcheck disable=SC2086 # a list of files
