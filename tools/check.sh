@@ -28,6 +28,7 @@ JOBS=${JOBS:-$(nproc)}
 preparations="
 	fast	kernel-base
 	check	kernel-debug
+	check	kernel-selftests
 	check	headers
 	fast	modules
 "
@@ -51,6 +52,11 @@ jobs="
 	full	export-7.3
 	full	export-6.12
 	check	tdc
+	check	upstream-mptcp-sockopt
+	full	upstream-tls
+	full	upstream-packetdrill
+	check	upstream-packetdrill-ipv4
+	check	upstream-tls-short
 	check	upstream-tdc
 	full	figures-all
 	check	figures
@@ -159,9 +165,9 @@ style_python() {
 
 spelling() {
 	# These words look misspelt, but are right: of modinfo (parm), man (bu), sysfs (inflight), tc (iif),
-	# ECN (ect), networks (clos).
+	# ECN (ect), networks (clos), TCP Fast Open (fo).
 	# shellcheck disable=SC2046
-	codespell -q 3 -L parm,bu,inflight,iif,ect,clos $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.1' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
+	codespell -q 3 -L parm,bu,inflight,iif,ect,clos,fo $(sources '*.c' '*.h' '*.sh' '*.py' '*.md' '*.1' '*.7' '*.8' '*.toml' '*.json' Makefile Kbuild)
 }
 
 spdx() {
@@ -326,6 +332,7 @@ run_job() {
 	case $job in
 	kernel-base)		tools/lab/uml/build.sh base ;;
 	kernel-debug)		tools/lab/uml/build.sh debug ;;
+	kernel-selftests)	tools/lab/uml/build.sh selftests ;;
 	headers)		headers ;;
 	modules)		modules ;;
 	style-c)		style_c ;;
@@ -380,6 +387,14 @@ run_job() {
 	tdc)			selftests/tc-testing/run.sh base ;;
 	tdc-debug)		selftests/tc-testing/run.sh debug ;;
 	upstream-tdc)		tools/setup.sh python3-scapy && selftests/upstream/run.sh tdc ;;
+	upstream-packetdrill-ipv4)
+				selftests/upstream/run.sh packetdrill -i ipv4 ;;
+	upstream-tls-short)	selftests/upstream/run.sh tls -T mutliproc_even -T mutliproc_readers \
+					-T mutliproc_writers -T mutliproc_sendpage_even \
+					-T mutliproc_sendpage_readers -T mutliproc_sendpage_writers ;;
+	upstream-mptcp-sockopt)	tools/setup.sh iptables iputils-ping &&
+					selftests/upstream/run.sh mptcp mptcp_sockopt ;;
+	upstream-*)		selftests/upstream/run.sh "${job#upstream-}" ;;
 	figures)		figures --seeds 1 ;;
 	figures-all)		figures ;;
 	hostile)		hostile loss:timely-1,bbr-1 limited:app ack-path:timely-agg-50 \
