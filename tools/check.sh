@@ -53,6 +53,7 @@ jobs="
 	full	export-6.12
 	check	tdc
 	check	upstream-mptcp-sockopt
+	full	upstream-mptcp
 	full	upstream-tls
 	full	upstream-packetdrill
 	check	upstream-packetdrill-ipv4
@@ -392,6 +393,7 @@ run_job() {
 	upstream-tls-short)	selftests/upstream/run.sh tls -T mutliproc_even -T mutliproc_readers \
 					-T mutliproc_writers -T mutliproc_sendpage_even \
 					-T mutliproc_sendpage_readers -T mutliproc_sendpage_writers ;;
+	upstream-mptcp)		tools/setup.sh iptables iputils-ping && selftests/upstream/run.sh mptcp ;;
 	upstream-mptcp-sockopt)	tools/setup.sh iptables iputils-ping &&
 					selftests/upstream/run.sh mptcp mptcp_sockopt ;;
 	upstream-*)		selftests/upstream/run.sh "${job#upstream-}" ;;

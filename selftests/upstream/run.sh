@@ -111,10 +111,10 @@ run_packetdrill() {
 	NSTAT_HISTORY=$TIMELY_WORK/nstat "$here/packetdrill.py" "$@" "$TIMELY_WORK"/scripts/*.pkt
 }
 
-# run_mptcp CC [SCRIPT]...: without names, the scripts whose results depend on subflows' data.
+# run_mptcp CC [SCRIPT]...: without names, the scripts that test whether data arrive.
 run_mptcp() {
 	shift
-	[ $# -gt 0 ] || set -- mptcp_connect mptcp_sockopt simult_flows diag
+	[ $# -gt 0 ] || set -- mptcp_connect mptcp_sockopt
 	rm -rf "$TIMELY_WORK/net"
 	mkdir "$TIMELY_WORK/net"
 	cp -r "$tests/net/lib.sh" "$tests/net/lib" "$tests/net/mptcp" "$TIMELY_WORK/net"
