@@ -387,15 +387,12 @@ run_job() {
 	selftests-*)		selftests base "@${job#selftests-}" ;;
 	tdc)			selftests/tc-testing/run.sh base ;;
 	tdc-debug)		selftests/tc-testing/run.sh debug ;;
-	upstream-tdc)		tools/setup.sh python3-scapy && selftests/upstream/run.sh tdc ;;
 	upstream-packetdrill-ipv4)
 				selftests/upstream/run.sh packetdrill -i ipv4 ;;
 	upstream-tls-short)	selftests/upstream/run.sh tls -T mutliproc_even -T mutliproc_readers \
 					-T mutliproc_writers -T mutliproc_sendpage_even \
 					-T mutliproc_sendpage_readers -T mutliproc_sendpage_writers ;;
-	upstream-mptcp)		tools/setup.sh iptables iputils-ping && selftests/upstream/run.sh mptcp ;;
-	upstream-mptcp-sockopt)	tools/setup.sh iptables iputils-ping &&
-					selftests/upstream/run.sh mptcp mptcp_sockopt ;;
+	upstream-mptcp-sockopt)	selftests/upstream/run.sh mptcp mptcp_sockopt ;;
 	upstream-*)		selftests/upstream/run.sh "${job#upstream-}" ;;
 	figures)		figures --seeds 1 ;;
 	figures-all)		figures ;;

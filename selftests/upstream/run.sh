@@ -35,9 +35,15 @@ bail() {
 # Compile a program of the kernel's tests against the headers of that kernel.
 compile() {
 	headers=$cache/uapi-${source##*/linux-source-}
-	[ -e "$headers/done" ] || {
-		make -s -C "$source" O="$headers" ARCH=x86_64 headers_install >&2 && touch "$headers/done"
-	} || bail "cannot install the kernel's headers in $headers"
+	mkdir -p "$headers"
+	# Another job may need the headers at the same time.
+	(
+		flock 9
+		[ -e "$headers/done" ] || {
+			make -s -C "$source" O="$headers" ARCH=x86_64 headers_install >&2 &&
+				touch "$headers/done"
+		}
+	) 9>"$headers/.lock" || bail "cannot install the kernel's headers in $headers"
 	program=$1
 	shift
 	${CC:-gcc} -O2 -w -D_GNU_SOURCE= -I "$headers/usr/include" -I "$tests" \
