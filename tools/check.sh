@@ -28,7 +28,6 @@ JOBS=${JOBS:-$(nproc)}
 preparations="
 	fast	kernel-base
 	check	kernel-debug
-	check	kernel-selftests
 	check	headers
 	fast	modules
 "
@@ -52,12 +51,9 @@ jobs="
 	full	export-7.3
 	full	export-6.12
 	check	tdc
-	check	upstream-mptcp-sockopt
 	full	upstream-mptcp
 	full	upstream-tls
 	full	upstream-packetdrill
-	check	upstream-packetdrill-ipv4
-	check	upstream-tls-short
 	check	upstream-tdc
 	full	figures-all
 	check	figures
@@ -109,6 +105,9 @@ jobs="
 # is four times slower than on others. In `check` these jobs start only in the first $LATE_S
 # seconds; later they are reported as skipped.
 late="
+	check	upstream-packetdrill-ipv4
+	check	upstream-tls-short
+	check	upstream-mptcp-sockopt
 	check	selftests-clock
 	check	selftests-long
 	check	selftests-debug-rest
@@ -333,7 +332,6 @@ run_job() {
 	case $job in
 	kernel-base)		tools/lab/uml/build.sh base ;;
 	kernel-debug)		tools/lab/uml/build.sh debug ;;
-	kernel-selftests)	tools/lab/uml/build.sh selftests ;;
 	headers)		headers ;;
 	modules)		modules ;;
 	style-c)		style_c ;;
