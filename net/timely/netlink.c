@@ -533,10 +533,12 @@ struct tn_flows {
  * struct tn_flow_message - argument of tn_dump_flow() and tn_dump_connection()
  * @skb: the message that the flows or connections are put into
  * @cb: netlink's state of the dump
+ * @choice: the connections that the request asks for
  */
 struct tn_flow_message {
 	struct sk_buff *skb;
 	struct netlink_callback *cb;
+	struct timely_choice choice;
 };
 
 static int tn_put_tuple(struct sk_buff *skb, const struct timely_tuple *tuple)
@@ -604,26 +606,61 @@ static int tn_flow_dump_done(struct netlink_callback *cb)
 	return 0;
 }
 
+/* Gets the choice of a request, without a choice all connections. */
+static void tn_get_choice(const struct netlink_callback *cb, struct timely_choice *choice)
+{
+	const struct nlattr *attr = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, TIMELY_A_CHOICE);
+
+	memset(choice, 0, sizeof(*choice));
+	if (attr)
+		nla_memcpy(choice, attr, sizeof(*choice));
+}
+
 /* Flows and connections that begin or end during a dump may be missed or listed twice. */
 static int tn_flow_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 	struct tn_flow_message to = { .skb = skb, .cb = cb };
 
+	tn_get_choice(cb, &to.choice);
 	timely_walk(flows->walk, flows->report, &to);
 	return skb->len;
 }
 
 static const struct nla_policy tn_connection_policy[] = {
 	[TIMELY_A_ALL_NETS] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TIMELY_A_CHOICE] = NLA_POLICY_EXACT_LEN(sizeof(struct timely_choice)),
 };
+
+/* Returns whether the first @bits bits of two addresses are the same. */
+static bool tn_same_bits(const u8 *a, const u8 *b, u8 bits)
+{
+	u8 bytes = bits / 8, rest = bits % 8;
+
+	return !memcmp(a, b, bytes) && (!rest || !((a[bytes] ^ b[bytes]) >> (8 - rest)));
+}
+
+static bool tn_is_chosen(const struct timely_choice *choice,
+			 const struct timely_connection *connection)
+{
+	if (choice->family && (choice->family != connection->family ||
+			       !tn_same_bits(choice->saddr, connection->saddr, choice->slen) ||
+			       !tn_same_bits(choice->daddr, connection->daddr, choice->dlen)))
+		return false;
+	if (choice->port && choice->port != connection->sport && choice->port != connection->dport)
+		return false;
+	return !choice->cgroup || choice->cgroup == connection->cgroup;
+}
 
 /* Puts one connection of a dump, as tn_dump_flow() a flow. */
 static int tn_dump_connection(const void *connection, void *arg)
 {
 	struct tn_flow_message *to = arg;
-	void *header = tn_put_header(to->skb, to->cb, TIMELY_CMD_CONNECTION_GET);
+	void *header;
 
+	if (!tn_is_chosen(&to->choice, connection))
+		return 0;
+	header = tn_put_header(to->skb, to->cb, TIMELY_CMD_CONNECTION_GET);
 	if (!header)
 		return -EMSGSIZE;
 	if (nla_put(to->skb, TIMELY_A_CONNECTION, sizeof(struct timely_connection), connection)) {
@@ -634,12 +671,30 @@ static int tn_dump_connection(const void *connection, void *arg)
 	return 0;
 }
 
+static int tn_check_choice(struct netlink_callback *cb)
+{
+	struct timely_choice choice;
+	u8 bits;
+
+	tn_get_choice(cb, &choice);
+	bits = choice.family == AF_INET ? 32 : choice.family == AF_INET6 ? 128 : 0;
+	if ((!choice.family || bits) && choice.slen <= bits && choice.dlen <= bits &&
+	    !choice.reserved)
+		return 0;
+	NL_SET_ERR_MSG(cb->extack,
+		       "timely: CHOICE: allowed are AF_INET with lengths up to 32 and AF_INET6 with lengths up to 128");
+	return -EINVAL;
+}
+
 static int tn_connection_dump_start(struct netlink_callback *cb)
 {
 	const struct nlattr *all = nlmsg_find_attr(cb->nlh, GENL_HDRLEN, TIMELY_A_ALL_NETS);
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
 	const struct net *net = sock_net(cb->skb->sk);
+	int err = tn_check_choice(cb);
 
+	if (err)
+		return err;
 	if (all && nla_get_u8(all)) {
 		if (!netlink_capable(cb->skb, CAP_NET_ADMIN)) {
 			NL_SET_ERR_MSG_ATTR(cb->extack, all,

@@ -300,6 +300,26 @@ static void read_connection(const struct nlmsghdr *message, void *data)
 	}
 }
 
+/* Let the module choose the connections, so that it reports fewer. */
+static void put_choice(struct nlmsghdr *request, const struct choice *choice)
+{
+	const struct prefix *any = choice->from.bytes ? &choice->from : &choice->to;
+	struct timely_choice wanted = { .cgroup = choice->cgroup, .port = htons(choice->port) };
+
+	if (any->bytes)
+		wanted.family = any->bytes == 16 ? AF_INET6 : AF_INET;
+	if (choice->from.bytes == any->bytes) {
+		memcpy(wanted.saddr, choice->from.address, sizeof(wanted.saddr));
+		wanted.slen = choice->from.length;
+	}
+	if (choice->to.bytes == any->bytes) {
+		memcpy(wanted.daddr, choice->to.address, sizeof(wanted.daddr));
+		wanted.dlen = choice->to.length;
+	}
+	if (any->bytes || choice->port || choice->cgroup)
+		mnl_attr_put(request, TIMELY_A_CHOICE, sizeof(wanted), &wanted);
+}
+
 /*
  * Read the connections that a command asks for, without its limit, and call @each for each of them.
  * @each is first called with NULL, and again if the dump was interrupted and starts again.
@@ -311,10 +331,20 @@ int connections_each(struct family *family, const struct choice *choice, connect
 	struct nlmsghdr *request = family_request(family, buffer, NLM_F_DUMP,
 						  TIMELY_CMD_CONNECTION_GET);
 	struct reading reading = { .choice = choice, .each = each, .data = data };
+	__u32 bytes;
+	int err;
 
 	if (choice->all)
 		mnl_attr_put_u8(request, TIMELY_A_ALL_NETS, 1);
-	return talk_ask(&family->talk, request, read_connection, &reading);
+	bytes = request->nlmsg_len;
+	put_choice(request, choice);
+	err = talk_ask(&family->talk, request, read_connection, &reading);
+	/* An older module refuses a choice: read_connection() chooses from all. */
+	if (err == -EINVAL && request->nlmsg_len != bytes) {
+		request->nlmsg_len = bytes;
+		err = talk_ask(&family->talk, request, read_connection, &reading);
+	}
+	return err;
 }
 
 /**

@@ -209,7 +209,7 @@ enum {
 	TIMELY_CMD_RULE_ADD,	/* RULE_*: send OR-ACKs for matching data */
 	TIMELY_CMD_RULE_DEL,	/* RULE_*: remove the rule with the same values */
 	TIMELY_CMD_LIMITS_GET,	/* -> LIMIT: budgets of the namespace */
-	TIMELY_CMD_CONNECTION_GET,	/* dump; ALL_NETS -> CONNECTION: connections with timely */
+	TIMELY_CMD_CONNECTION_GET,	/* dump; ALL_NETS, CHOICE -> CONNECTION: those by timely */
 
 	__TIMELY_CMD_MAX
 };
@@ -300,6 +300,7 @@ enum {
 	TIMELY_A_CONNECTION,		/* struct timely_connection */
 	TIMELY_A_ALL_NETS,		/* u8 (flag): 1: connections of all network namespaces; */
 					/* needs CAP_NET_ADMIN in the initial user namespace */
+	TIMELY_A_CHOICE,		/* struct timely_choice */
 
 	__TIMELY_A_MAX
 };
@@ -402,6 +403,28 @@ struct timely_connection {
 	__u32 rejected[TIMELY_REJECTIONS];
 	char control[16];
 	__u32 reserved;
+};
+
+/**
+ * struct timely_choice - which connections a request lists: those that match all members
+ * @cgroup: identifier of the socket's control group; 0: any
+ * @saddr: local address, of which the first @slen bits count; an IPv4 address has the first 4 bytes
+ * @daddr: remote address, of which the first @dlen bits count, likewise
+ * @family: AF_INET or AF_INET6; 0: any, then @slen and @dlen are 0
+ * @port: local or remote port, network byte order; 0: any
+ * @slen: see @saddr
+ * @dlen: see @daddr
+ * @reserved: 0
+ */
+struct timely_choice {
+	__u64 cgroup;
+	__u8 saddr[16];
+	__u8 daddr[16];
+	__u16 family;
+	__be16 port;
+	__u8 slen;
+	__u8 dlen;
+	__u16 reserved;
 };
 
 #endif /* _UAPI_LINUX_TIMELY_H */

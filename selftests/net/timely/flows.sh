@@ -82,6 +82,12 @@ one_connection() {
 	EOF
 }
 
+# chosen PREFIX/LENGTH PORT COUNT: the module lists this many connections in h1
+chosen() {
+	count=$($in_h1 "$python" -I "$here/timelyctl_genl.py" chosen "$1" "$2") || fail "the request failed"
+	expect count -eq "$3"
+}
+
 filters() {
 	look() {
 		where=$in_h1
@@ -99,11 +105,17 @@ filters() {
 		json 'all == []'
 		ctl 0 -j flows limit 2
 		json 'len(all) == 2'
-		ctl 0 -j flows
+		ctl 0 -j flows to $h2_v4
 		port=$("$python" -I -c 'import json, sys
 print(json.load(open(sys.argv[1]))[0]["to_port"])' "$work/out")
 		ctl 0 -j flows port "$port"
 		json 'len(all) == 1'
+		# The module itself chooses, and timelyctl again.
+		chosen 10.7.2.0/24 0 4
+		chosen 10.7.2.0/31 0 0
+		chosen fd07:2::/32 0 2
+		chosen 0.0.0.0/0 "$port" 1
+		chosen ::/0 "$port" 0
 		for key in delay rate cuts pauses; do
 			ctl 0 -j flows sort $key
 			json 'len(all) == 6'

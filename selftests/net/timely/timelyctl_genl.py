@@ -9,6 +9,9 @@
     timelyctl_genl.py refusals IFINDEX        requests that must be refused, with their messages
     timelyctl_genl.py fuzz SEED MESSAGES IFINDEX may|may-not
     timelyctl_genl.py ask SECONDS             queries, while the modules may come and go
+    timelyctl_genl.py chosen PREFIX/LENGTH PORT
+                                              print how many connections a CHOICE of this range of
+                                              remote addresses and this port lists; port 0 is any
 
 fuzz sends valid and malformed messages: unknown commands, and attributes of any type, length and
 content, truncated, repeated and nested. A refused message changes nothing, and accepted values are
@@ -31,7 +34,8 @@ REQUEST, MULTI, ACK, DUMP = 1, 2, 4, 0x300
 CAPPED, TLVS = 0x100, 0x200
 NIC_GET, NIC_SET, RTT_GET = 1, 2, 3
 IFINDEX, IFNAME, STATE, USE, KBPS, OVERRIDE = 1, 2, 3, 4, 5, 6
-COUNTER = 16
+CONNECTION_GET = 14
+COUNTER, CHOICE = 16, 55
 MAX_KBPS = 1000000000
 
 
@@ -176,6 +180,16 @@ def refusals(index):
             print(f"{name}: {errno.errorcode.get(got, got)} \"{said}\",",
                   f"expected {errno.errorcode[error]} \"{words}\"")
             bad += 1
+    for name, data, error, words in (
+            ("33 bits of IPv4", choice(socket.AF_INET, 33), errno.EINVAL, "CHOICE: allowed are"),
+            ("another family", choice(9, 0), errno.EINVAL, "CHOICE: allowed are"),
+            ("no family", choice(0, 1), errno.EINVAL, "CHOICE: allowed are"),
+            ("a short choice", bytes(8), errno.ERANGE, ""),
+            ("a long choice", bytes(56), errno.ERANGE, "")):
+        got, said, _ = family.ask(CONNECTION_GET, attr(CHOICE, data), REQUEST | DUMP)
+        if got != error or words not in said:
+            print(f"{name}: errno {got} \"{said}\"")
+            bad += 1
     got, said, _ = family.ask(NIC_GET, here, REQUEST | DUMP)
     if got != errno.EINVAL:
         print(f"a dump with an index: errno {got} \"{said}\"")
@@ -261,6 +275,20 @@ def fuzz(seed, count, index, right):
     assert refused and (changed > 0) == may, (refused, changed, may)
 
 
+def choice(family, bits, remote=b"", port=0):
+    """struct timely_choice"""
+    return struct.pack("=8x16x16sH2sBBH", remote, family, struct.pack("!H", port), 0, bits, 0)
+
+
+def chosen(prefix, port):
+    address, _, bits = prefix.partition("/")
+    kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+    data = choice(kind, int(bits), socket.inet_pton(kind, address), int(port))
+    error, words, answers = Family().ask(CONNECTION_GET, attr(CHOICE, data), REQUEST | DUMP)
+    assert not error, (error, words)
+    print(len(answers))
+
+
 def ask_on(seconds):
     """Send queries for this time. Without the module they fail; answers must be complete."""
     until = time.monotonic() + float(seconds)
@@ -294,7 +322,7 @@ def main(verb, *args):
     elif verb == "dump":
         dump()
     else:
-        {"refusals": refusals, "fuzz": fuzz, "ask": ask_on}[verb](*args)
+        {"refusals": refusals, "fuzz": fuzz, "ask": ask_on, "chosen": chosen}[verb](*args)
 
 
 if __name__ == "__main__":

@@ -51,6 +51,7 @@ static struct {
 	{ "send_errors", 0 },	/* OR-ACKs not sent */
 	{ "flows", 0 },		/* number of flows; every other flow is IPv6 */
 	{ "interrupted", 0 },	/* number of dumps that change meanwhile, before a complete one */
+	{ "chooses", 0 },	/* 1: the module accepts TIMELY_A_CHOICE, and ignores it */
 	{ "connections", 0 },	/* number of connections; every other one is IPv6 */
 	{ "nics", 0 },		/* number of NICs, from interface index 1 on */
 	{ "qdiscs", 0 },	/* number of qdiscs, attached to the classes of an mq */
@@ -525,6 +526,16 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 	end_dump(request, portid);
 }
 
+static bool has_choice(const struct nlmsghdr *request)
+{
+	const struct nlattr *attr;
+
+	mnl_attr_for_each(attr, request, sizeof(struct genlmsghdr))
+		if (mnl_attr_get_type(attr) == TIMELY_A_CHOICE)
+			return true;
+	return false;
+}
+
 /*
  * Writes the answer to a request. Returns 0 or a negative errno, with which the caller has to end
  * the answer; 1 if the answer has its end already.
@@ -566,6 +577,8 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 		answer_dump(request, portid, *knob("flows"), put_flow);
 		return 1;
 	case TIMELY_CMD_CONNECTION_GET:
+		if (has_choice(request) && !*knob("chooses"))
+			return -EINVAL;
 		if (*knob("alike"))
 			answer_dump(request, portid, *knob("alike"), put_alike);
 		else

@@ -442,6 +442,7 @@ connections() {
 	onramp_json "connections=200" '[f["from_port"] for f in n] == [1008, 1006]' flows to 172.0.0.0/24 limit 2
 	onramp_json "connections=200 interrupted=2" '[f["from_port"] for f in n] == list(range(1199, 1099, -1))' flows limit 100
 	onramp_json "connections=200" 'len(n) == 200' flows limit 300
+	onramp_json "connections=30 chooses=1" '[f["from_port"] for f in n] == [1009]' flows port 1009
 
 	usage 'top: unknown word "x"' top x y
 	usage 'top prefix: allowed are 1 to 128, not "0"' top prefix 0
