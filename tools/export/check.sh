@@ -16,8 +16,8 @@
 #				run_kselftest.sh; kselftest=all runs all
 #	tdc			the cases of tc-testing in a guest, with the modules of kselftest
 #
-# The guest runs the lab's kernel base of the same version, or the kernel in the directory
-# $TIMELY_KERNEL. Its configuration is also that of the other steps.
+# The guest runs the lab's kernel of the same version, base for 6.12 and selftests for 7.3, or the
+# kernel in the directory $TIMELY_KERNEL. Its configuration is also that of the other steps.
 #
 # The directory build/NAME gets the mails (patches), the tree with the patches (linux), and build
 # directories.
@@ -201,7 +201,9 @@ tdc() {
 
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE KBUILD_OUTPUT KCONFIG_CONFIG MAKEFLAGS MFLAGS MAKELEVEL
 unset ARCH CROSS_COMPILE
-kernel=${TIMELY_KERNEL:-$("$top/tools/lab/uml/build.sh" base "$series")}
+flavour=base
+[ "$series" = 6.12 ] || flavour=selftests
+kernel=${TIMELY_KERNEL:-$("$top/tools/lab/uml/build.sh" $flavour "$series")}
 source=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
 rm -rf "$work"
 mkdir -p "$work"
