@@ -107,7 +107,7 @@ each_kind_of_route() {
 
 # tools/lab/vm/smoke.sh tests trials of control groups: the guest's kernel has no BPF programs.
 control_groups() {
-	must mkdir "$work/cgroup"
+	must mkdir -p "$work/cgroup"
 	ctl 1 trial cgroup "$work/cgroup"
 	says 'is no directory of a control group'
 	ctl 1 trial cgroup "$work/nothing"
@@ -123,7 +123,7 @@ control_groups() {
 	file=$state/$(ls $state)
 	cp "$file" "$work/route"
 	printf 'timelyctl trial cgroup 1\n9\n77\n2f6e6f00\n5\n' >"$work/group"
-	for edit in '1s/1$/2/' '2s/^/x/' '3s/^/-/' '4s/00$//' '4s/0/g/' '5s/^/x/' '5d' '$a6'; do
+	for edit in '1s/1$/2/' '2s/^/x/' '3s/^/-/' '4s/00$//' '4s/0/g/' '5s/^/x/' '5d' '5a6'; do
 		sed "$edit" "$work/group" >"$file"
 		ctl 1 trial revert
 		says 'cannot be read'
