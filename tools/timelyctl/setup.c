@@ -286,7 +286,7 @@ static bool is_set_up(const struct device *device, const struct node *root, bool
 	return true;
 }
 
-/* Put timely on one queue. It gets the options of @root, the former root qdisc, if that is timely. */
+/* Put timely on one queue, with the options of @root, the former root qdisc, if that is timely. */
 static int put_timely(struct setup *setup, struct device *device, __u32 parent,
 		      const struct node *root)
 {

@@ -53,7 +53,7 @@ void tell_kernel(const struct setup *setup, const struct device *device, const c
 
 /* ---- single changes ---- */
 
-/* Install a qdisc, or with --dry-run only print the command. Prints errors; returns 0 or an errno. */
+/* Install a qdisc, or with --dry-run print the command. Prints errors; returns 0 or an errno. */
 int put(struct setup *setup, struct device *device, const struct node *node)
 {
 	char what[64];
