@@ -48,13 +48,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Remove variables that a calling make passes on.
-unset OUT MAKEFLAGS MFLAGS
-kernel=$(bench_kernel "$kernel") || exit 1
-# Compile modules with the flags that kernel.sh compiled the kernel with.
-KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
-export KCFLAGS
-[ -n "$modules" ] || modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+bench_build
 make -s -C "$top/tools/tc" || die "cannot build the plugin for tc, see above"
 
 build=$top/build/ack-module/$(basename "$kernel")

@@ -25,6 +25,7 @@ modes=paced,unpaced,shuffled
 repeats=5
 profile=
 kernel=native
+modules=
 
 say() { echo "bench: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -46,13 +47,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Remove variables that a calling make passes on.
-unset OUT MAKEFLAGS MFLAGS
-kernel=$(bench_kernel "$kernel") || exit 1
-# Compile modules with the flags that kernel.sh compiled the kernel with.
-KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
-export KCFLAGS
-modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+bench_build
 
 build=$top/build/bench-module/$(basename "$kernel")
 mkdir -p "$out"

@@ -14,6 +14,18 @@ bench_kernel() {
 	esac || die "cannot build the kernel, see above"
 }
 
+# bench_build: build the kernel $kernel, as for bench_kernel, and the project's modules for it, if
+# $modules is empty. Sets kernel and modules to the directories.
+bench_build() {
+	# Remove variables that a calling make passes on.
+	unset OUT MAKEFLAGS MFLAGS
+	kernel=$(bench_kernel "$kernel") || exit 1
+	# Compile modules with the flags that kernel.sh compiled the kernel with.
+	KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
+	export KCFLAGS
+	[ -n "$modules" ] || modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+}
+
 # bench_module NAME KERNEL BUILD: build the module NAME in the directory BUILD
 bench_module() {
 	mkdir -p "$3"

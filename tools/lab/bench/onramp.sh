@@ -21,6 +21,7 @@ out=${OUT:-$top/build/bench-onramp}
 cases=one,polls,many,cold
 repeats=9
 kernel=native
+modules=
 
 say() { echo "onramp bench: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -41,13 +42,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Remove variables that a calling make passes on.
-unset OUT MAKEFLAGS MFLAGS
-kernel=$(bench_kernel "$kernel") || exit 1
-# Compile modules with the flags that kernel.sh compiled the kernel with.
-KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
-export KCFLAGS
-modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+bench_build
 make -s -C "$top/tools/tc" || die "cannot build the plugin for tc, see above"
 make -s -C "$top/tools/timelyctl" || die "cannot build timelyctl, see above"
 

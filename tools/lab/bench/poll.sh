@@ -20,6 +20,7 @@ connections=10000
 polls=200
 repeats=9
 kernel=native
+modules=
 
 say() { echo "poll bench: $*" >&2; }
 die() { say "$*"; exit 1; }
@@ -39,13 +40,7 @@ while [ $# -gt 0 ]; do
 	shift
 done
 
-# Remove variables that a calling make passes on.
-unset OUT MAKEFLAGS MFLAGS
-kernel=$(bench_kernel "$kernel") || exit 1
-# Compile modules with the flags that kernel.sh compiled the kernel with.
-KCFLAGS=$(cat "$kernel/.timely-kcflags" 2>/dev/null || :)
-export KCFLAGS
-modules=$("$lab/modules.sh" "$kernel") || die "cannot build the modules, see above"
+bench_build
 build=$top/build/poll-programs
 make -s -C "$top/tools/timelyctl" OUT="$build" || die "cannot build timelyctl, see above"
 make -s -C "$top/selftests/net/timely" OUT="$build" "$build/many_sockets" ||
