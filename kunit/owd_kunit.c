@@ -680,6 +680,142 @@ static void absolute__not_doubted_soon(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->owd.noticed, 1U);
 }
 
+/* ---- the offset that a clock daemon measured ---- */
+
+/* An offset of 2 s at 1000 s that grows by 50 ppm, with an error of 1 us that grows by 200 ppb. */
+static struct timely_sync measured_offset(void)
+{
+	struct timely_sync sync = {
+		.at_ns = 1000 * S,
+		.offset_ns = REAL_NS + 2 * S,
+		.valid_ns = 10 * S,
+		.bound_ns = US,
+	};
+
+	timely_sync_set(&sync, 50000, 200);
+	return sync;
+}
+
+static void sync_set__all_drifts(struct kunit *test)
+{
+	static const s32 drifts[] = { 0, 1, 7, 999, 1000000 };
+	struct timely_sync sync;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(drifts); i++) {
+		timely_sync_set(&sync, drifts[i], drifts[i]);
+		KUNIT_EXPECT_EQ(test, timely_sync_ppb(sync.drift_q32), drifts[i]);
+		KUNIT_EXPECT_EQ(test, timely_sync_ppb(sync.growth_q32), drifts[i]);
+		timely_sync_set(&sync, -drifts[i], 0);
+		KUNIT_EXPECT_EQ(test, timely_sync_ppb(sync.drift_q32), -drifts[i]);
+	}
+}
+
+static void sync_get__offset_and_error_grow(struct kunit *test)
+{
+	struct timely_sync sync = measured_offset();
+	s64 offset_ns;
+	u64 bound_ns;
+
+	KUNIT_EXPECT_TRUE(test, timely_sync_get(&sync, sync.at_ns, US, &offset_ns, &bound_ns));
+	KUNIT_EXPECT_EQ(test, offset_ns, (s64)REAL_NS + 2 * S);
+	KUNIT_EXPECT_EQ(test, bound_ns, (u64)US);
+	KUNIT_EXPECT_TRUE(test, timely_sync_get(&sync, sync.at_ns + 2 * S, 2 * US, &offset_ns,
+						&bound_ns));
+	KUNIT_EXPECT_LE(test, abs(offset_ns - (s64)(REAL_NS + 2 * S + 100 * US)), 1LL);
+	KUNIT_EXPECT_GE(test, bound_ns, (u64)(US + 400));
+	KUNIT_EXPECT_LE(test, bound_ns, (u64)(US + 401));
+	timely_sync_set(&sync, -50000, 200);
+	KUNIT_EXPECT_TRUE(test, timely_sync_get(&sync, sync.at_ns + 2 * S, 2 * US, &offset_ns,
+						&bound_ns));
+	KUNIT_EXPECT_LE(test, abs(offset_ns - (s64)(REAL_NS + 2 * S - 100 * US)), 1LL);
+}
+
+static void sync_get__not_valid(struct kunit *test)
+{
+	struct timely_sync sync = measured_offset(), none = {};
+	s64 offset_ns;
+	u64 bound_ns;
+
+	KUNIT_EXPECT_FALSE(test, timely_sync_get(&none, 1000 * S, U64_MAX, &offset_ns, &bound_ns));
+	/* Too old, or from the future */
+	KUNIT_EXPECT_TRUE(test, timely_sync_get(&sync, sync.at_ns + sync.valid_ns - 1, U64_MAX,
+						&offset_ns, &bound_ns));
+	KUNIT_EXPECT_FALSE(test, timely_sync_get(&sync, sync.at_ns + sync.valid_ns, U64_MAX,
+						 &offset_ns, &bound_ns));
+	KUNIT_EXPECT_FALSE(test, timely_sync_get(&sync, sync.at_ns - 1, U64_MAX, &offset_ns,
+						 &bound_ns));
+	/* The error is larger than the caller can use. */
+	KUNIT_EXPECT_FALSE(test, timely_sync_get(&sync, sync.at_ns, US - 1, &offset_ns, &bound_ns));
+	KUNIT_EXPECT_FALSE(test, timely_sync_get(&sync, sync.at_ns + S, US, &offset_ns, &bound_ns));
+}
+
+/* The largest values that timely_sync_set() accepts do not overflow. */
+static void sync_get__largest_values(struct kunit *test)
+{
+	struct timely_sync sync = {
+		.at_ns = 1,
+		.valid_ns = TIMELY_SYNC_VALID_MAX_NS,
+		.bound_ns = TIMELY_SYNC_BOUND_MAX_NS,
+	};
+	s64 offset_ns;
+	u64 bound_ns;
+
+	timely_sync_set(&sync, -TIMELY_SYNC_DRIFT_MAX_PPB, TIMELY_SYNC_DRIFT_MAX_PPB);
+	KUNIT_EXPECT_TRUE(test, timely_sync_get(&sync, TIMELY_SYNC_VALID_MAX_NS, U64_MAX,
+						&offset_ns, &bound_ns));
+	KUNIT_EXPECT_LE(test, abs(offset_ns + 100 * MS), 100LL);
+	KUNIT_EXPECT_GE(test, bound_ns, 1100ULL * MS - 100);
+	KUNIT_EXPECT_LE(test, bound_ns, 1100ULL * MS + 100);
+}
+
+/* With the offset of a clock that is 2 s ahead and 50 ppm fast, absolute delays are right. */
+static void absolute__with_an_offset(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	struct timely_sync sync = measured_offset();
+	u64 delay_ns, bound_ns;
+	s64 offset_ns;
+	u32 i;
+
+	sync.valid_ns = 20 * S;
+	p->drift_ppm = 50;
+	p->offset_ns = 2 * S;
+	p->now_ns = sync.at_ns;
+	for (i = 0; i < 1000; i++) {
+		p->queue_ns = i & 64 ? 300 * US : 0;
+		next(p, &delay_ns);
+		if (!timely_sync_get(&sync, p->signal.now_ns, 10 * US, &offset_ns, &bound_ns))
+			break;
+		p->signal.real_ns = offset_ns;
+		KUNIT_EXPECT_EQ(test, timely_owd_absolute(&p->owd, &p->timeline, &p->signal,
+							  bound_ns, threshold(p) + bound_ns,
+							  &delay_ns),
+				TIMELY_OWD_GOOD);
+		KUNIT_EXPECT_GE(test, delay_ns + bound_ns, (u64)(p->there_ns + p->queue_ns));
+		KUNIT_EXPECT_LE(test, delay_ns, p->there_ns + p->queue_ns + 3 * US + bound_ns);
+	}
+	KUNIT_EXPECT_EQ(test, i, 1000U);
+}
+
+/* A relative delay that replaces absolute ones, while there is a queue: the minimum RTT is known,
+ * so the delay contains the queue.
+ */
+static void relative__after_absolute(struct kunit *test)
+{
+	struct path *p = start(test, false, 120 * US);
+	u64 delay_ns;
+
+	run(p, 100 * MS);
+	p->queue_ns = 300 * US;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	p->relative = true;
+	p->owd.clock = &p->clock;
+	KUNIT_EXPECT_EQ(test, next(p, &delay_ns), TIMELY_OWD_GOOD);
+	KUNIT_EXPECT_GE(test, delay_ns, (u64)(296 * US));
+	KUNIT_EXPECT_LE(test, delay_ns, (u64)(305 * US));
+}
+
 /* Times that mean nothing: no overflow, no delay beyond the round trip. */
 static void hostile__numbers(struct kunit *test)
 {
@@ -734,6 +870,12 @@ static struct kunit_case owd_cases[] = {
 	KUNIT_CASE(absolute__clock_error),
 	KUNIT_CASE(absolute__a_queue_that_drains),
 	KUNIT_CASE(absolute__not_doubted_soon),
+	KUNIT_CASE(sync_set__all_drifts),
+	KUNIT_CASE(sync_get__offset_and_error_grow),
+	KUNIT_CASE(sync_get__not_valid),
+	KUNIT_CASE(sync_get__largest_values),
+	KUNIT_CASE(absolute__with_an_offset),
+	KUNIT_CASE(relative__after_absolute),
 	KUNIT_CASE(hostile__numbers),
 	{}
 };

@@ -16,6 +16,7 @@ struct sock;
 struct timely_departure;
 struct timely_flow;
 struct timely_onramp;
+struct timely_peer_clock;
 struct timely_walk;
 
 /* Default UDP port of OR-ACKs, the module parameter orack_port of timely: "OR" in ASCII. */
@@ -41,6 +42,7 @@ struct timely_walk;
 	X(rtt_lookups, "ACKs whose flow was looked up (owd rtt)") \
 	X(rtts, "RTTs accepted (owd rtt)")				\
 	X(out_of_step, "OR-ACKs whose delay was limited by the RTT: the hosts' clocks differ") \
+	X(no_offset, "OR-ACKs whose delay is relative, not absolute: no valid clock offset") \
 	X(clock_steps, "clock steps and unsynchronised clocks that flows detected")	\
 	X(peers_evicted, "peers removed early to make room for others") \
 	X(peers_refused, "flows without state of their peer: too many peers in use, or no memory")
@@ -121,5 +123,7 @@ int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_
 int timely_onramp_key_del(struct net *net, u8 number);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
 struct timely_walk *timely_onramp_walk_begin(const struct net *net);
+int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock *clock);
+struct timely_walk *timely_peer_walk_begin(const struct net *net);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

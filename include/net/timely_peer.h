@@ -43,10 +43,12 @@ struct timely_peer_key {
  * @left: when the last flow to the peer ended, jiffies
  * @joined_ns: when the newest flow to the peer was added, CLOCK_MONOTONIC
  * @budget: budget of the network namespace that the peer is counted in while it is in the table
- * @lock: guards @owd
+ * @lock: guards @owd and @sync
  * @delay_ns: delay of the last signal of any flow to the peer; written without a lock
+ * @error_ns: largest error of @delay_ns by the error of the clocks, ns; written without a lock
  * @signal_at_ns: when the signal of @delay_ns arrived, CLOCK_MONOTONIC; written without a lock
  * @owd: state of the computation of delays to the peer
+ * @sync: offset of the peer's clock, as a clock daemon measured it
  * @rcu: frees the peer after an RCU grace period
  *
  * The lock of @key.peers guards @list, @flows, @gone, @left, @joined_ns and @budget.
@@ -60,10 +62,12 @@ struct timely_peer {
 	unsigned long left;
 	u64 joined_ns;
 	struct timely_budget *budget;
-	spinlock_t lock; /* of @owd */
+	spinlock_t lock; /* of @owd and @sync */
 	u64 delay_ns;
+	u64 error_ns;
 	u64 signal_at_ns;
 	struct timely_owd owd;
+	struct timely_sync sync;
 	struct rcu_head rcu;
 };
 

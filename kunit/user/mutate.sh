@@ -460,6 +460,12 @@ faults_of_pause() {
 faults_of_owd() {
 	cat <<-'FAULTS'
 	the state is not set to zero|s/memset(owd, 0, sizeof(\*owd));//
+	an offset is never too old|s/age_ns >= sync->valid_ns/0/
+	the error of an offset does not grow|s/ + (age_ns \* sync->growth_q32 >> 32)//
+	an offset does not drift|s/(u64)((s64)age_ns \* sync->drift_q32 >> 32)/0/
+	an offset is never too inexact|s/return \*bound_ns <= bound_max_ns;/return true;/
+	the error of an offset is rounded down|s/ + NSEC_PER_SEC - 1, NSEC_PER_SEC)/, NSEC_PER_SEC)/
+	relative delays after absolute ones forget the minimum RTT|/if (owd->absolute_ns) {/,/}/s/owd->raw = owd->rtt;//
 	the minimum filter of round trips starts with 0|s/timely_min_filter_init(&owd->rtt);//
 	RTTs of TCP do not bound relative delays|s/^\ttimely_min_filter_add(&owd->rtt, now_ns, OWD_FILTER_HALF_NS, rtt_ns);//
 	RTTs of TCP do not enter the filter of one-way delays|s/^\ttimely_min_filter_add(&owd->raw, now_ns, OWD_FILTER_HALF_NS, rtt_ns);//

@@ -3,13 +3,13 @@
  * The generic netlink family "timely": shows and changes the state that module timely keeps.
  *
  * The state consists of NICs and their clock mappings, RTT counters, connections, On-Ramp's
- * settings, keys, counters and flows, and budgets of network namespaces. <linux/timely.h> describes
- * commands and attributes. This file keeps no state: it checks requests and converts between
- * messages and the functions of flow.c, nic.c, link.c, onramp*.c and tenant.c.
+ * settings, keys, counters, flows and peers, and budgets of network namespaces. <linux/timely.h>
+ * describes commands and attributes. This file keeps no state: it checks requests and converts
+ * between messages and the functions of flow.c, nic.c, link.c, onramp*.c, peer.c and tenant.c.
  *
  * A request concerns the network namespace of its sender only, except that the administrator of the
  * host may list the connections of all namespaces. Any user may read the state, except the lists of
- * flows and connections. The lists show which hosts communicate, so reading them needs
+ * flows, peers and connections. The lists show which hosts communicate, so reading them needs
  * CAP_NET_ADMIN in the user namespace that owns the network namespace. All changes need this
  * capability, too.
  *
@@ -516,7 +516,7 @@ static int tn_key_del(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
-/* ---- dumps of flows and connections ---- */
+/* ---- dumps of flows, peers and connections ---- */
 
 /**
  * struct tn_flows - position of a dump of flows or connections, kept in netlink_callback.ctx
@@ -585,14 +585,23 @@ static int tn_dump_flow(const void *status, void *arg)
 	return 0;
 }
 
+/* Refuses a dump request with attributes. */
+static int tn_check_whole(const struct netlink_callback *cb)
+{
+	if (!nlmsg_attrlen(cb->nlh, GENL_HDRLEN))
+		return 0;
+	NL_SET_ERR_MSG(cb->extack,
+		       "timely: a dump lists all flows or peers: remove the attributes");
+	return -EINVAL;
+}
+
 static int tn_flow_dump_start(struct netlink_callback *cb)
 {
 	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+	int err = tn_check_whole(cb);
 
-	if (nlmsg_attrlen(cb->nlh, GENL_HDRLEN)) {
-		NL_SET_ERR_MSG(cb->extack, "timely: a dump lists all flows: remove the attributes");
-		return -EINVAL;
-	}
+	if (err)
+		return err;
 	flows->report = tn_dump_flow;
 	flows->walk = timely_onramp_walk_begin(sock_net(cb->skb->sk));
 	return flows->walk ? 0 : -ENOMEM;
@@ -652,23 +661,30 @@ static bool tn_is_chosen(const struct timely_choice *choice,
 	return !choice->cgroup || choice->cgroup == connection->cgroup;
 }
 
-/* Puts one connection of a dump, as tn_dump_flow() a flow. */
-static int tn_dump_connection(const void *connection, void *arg)
+/* Puts one connection or peer of a dump, a structure, as tn_dump_flow() a flow. */
+static int tn_dump_struct(struct tn_flow_message *to, u8 command, int attr, const void *data,
+			  int bytes)
 {
-	struct tn_flow_message *to = arg;
-	void *header;
+	void *header = tn_put_header(to->skb, to->cb, command);
 
-	if (!tn_is_chosen(&to->choice, connection))
-		return 0;
-	header = tn_put_header(to->skb, to->cb, TIMELY_CMD_CONNECTION_GET);
 	if (!header)
 		return -EMSGSIZE;
-	if (nla_put(to->skb, TIMELY_A_CONNECTION, sizeof(struct timely_connection), connection)) {
+	if (nla_put(to->skb, attr, bytes, data)) {
 		genlmsg_cancel(to->skb, header);
 		return -EMSGSIZE;
 	}
 	genlmsg_end(to->skb, header);
 	return 0;
+}
+
+static int tn_dump_connection(const void *connection, void *arg)
+{
+	struct tn_flow_message *to = arg;
+
+	if (!tn_is_chosen(&to->choice, connection))
+		return 0;
+	return tn_dump_struct(to, TIMELY_CMD_CONNECTION_GET, TIMELY_A_CONNECTION, connection,
+			      sizeof(struct timely_connection));
 }
 
 static int tn_check_choice(struct netlink_callback *cb)
@@ -706,6 +722,78 @@ static int tn_connection_dump_start(struct netlink_callback *cb)
 	flows->report = tn_dump_connection;
 	flows->walk = timely_flow_walk_begin(net);
 	return flows->walk ? 0 : -ENOMEM;
+}
+
+/* ---- peers of On-Ramp ---- */
+
+static const struct nla_policy tn_peer_policy[] = {
+	[TIMELY_A_PEER] = NLA_POLICY_EXACT_LEN(sizeof(struct timely_peer_clock)),
+};
+
+static int tn_dump_peer(const void *peer, void *arg)
+{
+	return tn_dump_struct(arg, TIMELY_CMD_PEER_GET, TIMELY_A_PEER, peer,
+			      sizeof(struct timely_peer_clock));
+}
+
+static int tn_peer_dump_start(struct netlink_callback *cb)
+{
+	struct tn_flows *flows = (struct tn_flows *)cb->ctx;
+	int err = tn_check_whole(cb);
+
+	if (err)
+		return err;
+	flows->report = tn_dump_peer;
+	flows->walk = timely_peer_walk_begin(sock_net(cb->skb->sk));
+	return flows->walk ? 0 : -ENOMEM;
+}
+
+/* Returns what is wrong with a peer's offset, or NULL. */
+static const char *tn_peer_fault(const struct timely_peer_clock *clock)
+{
+	if (clock->family != AF_INET && clock->family != AF_INET6)
+		return "timely: PEER: family: allowed are AF_INET and AF_INET6";
+	if (clock->family == AF_INET && memchr_inv(clock->address + 4, 0, 12))
+		return "timely: PEER: address: an IPv4 address has 4 bytes; the others must be 0";
+	if (clock->valid_ms > TIMELY_SYNC_VALID_MAX_NS / NSEC_PER_MSEC)
+		return "timely: PEER: valid_ms: allowed are 0 to 100000";
+	if (clock->valid_ms && (!clock->at_ns || clock->at_ns > ktime_get_ns()))
+		return "timely: PEER: at_ns: a past time of CLOCK_MONOTONIC is needed";
+	if (abs((s64)clock->drift_ppb) > TIMELY_SYNC_DRIFT_MAX_PPB)
+		return "timely: PEER: drift_ppb: allowed are -1000000 to 1000000";
+	if (clock->bound_ns > TIMELY_SYNC_BOUND_MAX_NS)
+		return "timely: PEER: bound_ns: allowed are 0 to 1000000000";
+	if (clock->growth_ppb > TIMELY_SYNC_DRIFT_MAX_PPB)
+		return "timely: PEER: growth_ppb: allowed are 0 to 1000000";
+	if (clock->reserved || clock->flows || clock->delay_ns)
+		return "timely: PEER: reserved, flows and delay_ns must be 0";
+	return NULL;
+}
+
+static int tn_peer_set(struct sk_buff *request, struct genl_info *info)
+{
+	const struct nlattr *attr = info->attrs[TIMELY_A_PEER];
+	struct timely_peer_clock clock;
+	const char *fault;
+	int err;
+
+	if (!attr) {
+		GENL_SET_ERR_MSG(info,
+				 "timely: PEER is missing: the peer and the offset of its clock");
+		return -EINVAL;
+	}
+	nla_memcpy(&clock, attr, sizeof(clock));
+	fault = tn_peer_fault(&clock);
+	if (fault) {
+		NL_SET_BAD_ATTR(info->extack, attr);
+		info->extack->_msg = fault;
+		return -EINVAL;
+	}
+	err = timely_peer_set_clock(genl_info_net(info), &clock);
+	if (err == -ENOENT)
+		NL_SET_ERR_MSG_ATTR(info->extack, attr,
+				    "timely: PEER: no flow of On-Ramp goes to this address");
+	return err;
 }
 
 /* ---- budgets ---- */
@@ -827,6 +915,20 @@ static const struct genl_ops tn_ops[] = {
 		.start = tn_connection_dump_start,
 		.dumpit = tn_flow_dump,
 		.done = tn_flow_dump_done,
+	},
+	{
+		.cmd = TIMELY_CMD_PEER_GET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.start = tn_peer_dump_start,
+		.dumpit = tn_flow_dump,
+		.done = tn_flow_dump_done,
+	},
+	{
+		.cmd = TIMELY_CMD_PEER_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_peer_policy,
+		.maxattr = ARRAY_SIZE(tn_peer_policy) - 1,
+		.doit = tn_peer_set,
 	},
 };
 

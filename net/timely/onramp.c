@@ -26,7 +26,9 @@
  * The qdisc's option owd selects how the delay is obtained:
  *
  *	absolute	The packet's arrival by the receiver's clock minus its departure by the
- *			sender's clock. The clocks of both hosts must be synchronised.
+ *			sender's clock. The clocks of both hosts must be synchronised, or a clock
+ *			daemon must measure their offset (timely_peer_set_clock()). Once a daemon
+ *			has, delays are relative while no valid offset is known.
  *	relative	The excess of the one-way delay over its minimum of the last 5 to 10 s. The
  *			clocks need not be synchronised: the sender fits a mapping of the receiver's
  *			clock to its own clock (engine/clock.c). The fit uses that an OR-ACK arrives
@@ -156,6 +158,8 @@ static enum timely_onramp_counter onramp_take(struct net *net, const struct time
 	result = timely_onramp_signal(onramp->flow, sample);
 	if (unlikely(sample->doubted))
 		timely_onramp_count(net, TIMELY_ONRAMP_out_of_step);
+	if (unlikely(sample->no_offset))
+		timely_onramp_count(net, TIMELY_ONRAMP_no_offset);
 	if (unlikely(sample->noticed))
 		timely_onramp_count(net, TIMELY_ONRAMP_clock_steps);
 	return result;

@@ -86,8 +86,12 @@ static inline struct onramp_net *onramp_net(const struct net *net)
  *	RTT: time that the ACK waited in this host
  * @noticed: number of clock steps and unsynchronised clocks that this signal revealed, see struct
  *	timely_owd; set by timely_onramp_signal()
+ * @error_ns: largest error of the delay by the error of the clocks, ns; set by
+ *	timely_onramp_signal()
  * @doubted: the RTT shows that the clocks of both hosts are not synchronised; set by
  *	timely_onramp_signal()
+ * @no_offset: the delay is relative and not absolute, because the offset of the peer's clock is not
+ *	valid any more; set by timely_onramp_signal()
  */
 struct onramp_sample {
 	u64 now_ns;
@@ -97,7 +101,9 @@ struct onramp_sample {
 	u64 received_ns;
 	u32 turnaround_ns;
 	u32 noticed;
+	u64 error_ns;
 	bool doubted;
+	bool no_offset;
 };
 
 /* onramp_net.c */

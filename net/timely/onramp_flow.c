@@ -205,6 +205,30 @@ static u64 onramp_departed(const struct timely_sent *sent, u32 seq)
 
 /* ---- signals ---- */
 
+/* How the delay of a signal is obtained, TIMELY_OWD_*, with @peer->lock held. With the option
+ * absolute, once a clock daemon has measured the offset of the peer's clock, absolute delays use
+ * @signal->real_ns and @sample->error_ns of this offset, and delays are relative while the offset
+ * is not valid or its error is above the threshold.
+ */
+static u8 onramp_method(const struct timely_peer *peer, const struct timely_onramp_cfg *cfg,
+			struct timely_owd_signal *signal, struct onramp_sample *sample)
+{
+	u8 owd = READ_ONCE(cfg->owd);
+	s64 offset_ns;
+
+	if (owd != TIMELY_OWD_ABSOLUTE || !peer->sync.at_ns)
+		return owd;
+	sample->no_offset = !timely_sync_get(&peer->sync, sample->now_ns,
+					     READ_ONCE(cfg->pause.threshold_ns), &offset_ns,
+					     &sample->error_ns);
+	if (sample->no_offset) {
+		sample->error_ns = 0;
+		return TIMELY_OWD_RELATIVE;
+	}
+	signal->real_ns = offset_ns;
+	return owd;
+}
+
 /* Compute the delay that is compared with the threshold, as the qdisc's option owd says. Relative
  * delays and RTTs need the peer's state, which has their minimum filters. Without this state only
  * absolute delays can be computed.
@@ -220,22 +244,26 @@ static enum timely_owd_verdict onramp_delay(struct timely_onramp *onramp,
 		.turnaround_ns = sample->turnaround_ns,
 		.real_ns = ktime_to_ns(ktime_mono_to_real(0)),
 	};
-	u64 error_ns = READ_ONCE(cfg->clock_error_ns), threshold_ns;
+	u64 threshold_ns = READ_ONCE(cfg->pause.threshold_ns);
 	enum timely_owd_verdict verdict = TIMELY_OWD_GOOD;
 	struct timely_peer *peer = onramp->peer;
 	u8 owd = READ_ONCE(cfg->owd);
 	u32 noticed;
 
-	threshold_ns = READ_ONCE(cfg->pause.threshold_ns) + error_ns;
+	if (owd == TIMELY_OWD_ABSOLUTE)
+		sample->error_ns = READ_ONCE(cfg->clock_error_ns);
 	if (!peer)
 		return owd == TIMELY_OWD_ABSOLUTE ?
-		       timely_owd_absolute(NULL, &onramp->timeline, &signal, error_ns,
-					   threshold_ns, delay_ns) : TIMELY_OWD_BAD;
+		       timely_owd_absolute(NULL, &onramp->timeline, &signal, sample->error_ns,
+					   threshold_ns + sample->error_ns, delay_ns) :
+		       TIMELY_OWD_BAD;
 	spin_lock(&peer->lock);
 	noticed = peer->owd.noticed;
+	owd = onramp_method(peer, cfg, &signal, sample);
 	if (owd == TIMELY_OWD_ABSOLUTE) {
-		verdict = timely_owd_absolute(&peer->owd, &onramp->timeline, &signal, error_ns,
-					      threshold_ns, delay_ns);
+		verdict = timely_owd_absolute(&peer->owd, &onramp->timeline, &signal,
+					      sample->error_ns, threshold_ns + sample->error_ns,
+					      delay_ns);
 	} else if (sample->received_ns) {
 		timely_peer_want_clock(peer);
 		verdict = timely_owd_relative(&peer->owd, &onramp->timeline, &signal, delay_ns);
@@ -282,10 +310,10 @@ static void onramp_statistics(struct timely_onramp_cfg *cfg, u64 delay_ns, u32 b
 	WRITE_ONCE(cfg->b, cfg->b + off / 16);
 }
 
-/* Copy the parameters of the controller, which the user may change at any time. Absolute delays may
- * be wrong by the error of the clocks, so this error is added to the threshold.
+/* Copy the parameters of the controller, which the user may change at any time. A delay may be
+ * wrong by @error_ns because of the clocks, so this error is added to the threshold.
  */
-static struct timely_pause_cfg onramp_pause_cfg(const struct timely_onramp_cfg *cfg)
+static struct timely_pause_cfg onramp_pause_cfg(const struct timely_onramp_cfg *cfg, u64 error_ns)
 {
 	struct timely_pause_cfg pause = {
 		.threshold_ns = READ_ONCE(cfg->pause.threshold_ns),
@@ -294,8 +322,8 @@ static struct timely_pause_cfg onramp_pause_cfg(const struct timely_onramp_cfg *
 		.strawman = READ_ONCE(cfg->pause.strawman),
 	};
 
-	if (READ_ONCE(cfg->owd) == TIMELY_OWD_ABSOLUTE)
-		pause.threshold_ns += READ_ONCE(cfg->clock_error_ns);
+	if (pause.threshold_ns)
+		pause.threshold_ns += error_ns;
 	return pause;
 }
 
@@ -328,7 +356,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 			   const struct onramp_sample *sample, u64 delay_ns)
 {
 	struct timely_onramp *onramp = flow->onramp;
-	struct timely_pause_cfg pause = onramp_pause_cfg(cfg);
+	struct timely_pause_cfg pause = onramp_pause_cfg(cfg, sample->error_ns);
 	u64 asserted_ns = onramp->pause.asserted_ns, rtt_ns = sample->now_ns - sample->sent_ns;
 	bool begun = sample->now_ns >= onramp->pause.until_ns, changed;
 	struct timely_pause_signal signal = {
@@ -348,6 +376,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 	onramp->signals++;
 	if (onramp->peer) {
 		WRITE_ONCE(onramp->peer->delay_ns, delay_ns);
+		WRITE_ONCE(onramp->peer->error_ns, sample->error_ns);
 		WRITE_ONCE(onramp->peer->signal_at_ns, sample->now_ns);
 	}
 	if (!pause.threshold_ns)
@@ -529,7 +558,7 @@ void timely_onramp_start(struct timely_flow *flow, u64 now_ns)
 	spin_lock_bh(&flow->lock);
 	cfg = flow->notifier ? &flow->notifier->onramp : NULL;
 	if (cfg && cfg->pause.threshold_ns) {
-		pause = onramp_pause_cfg(cfg);
+		pause = onramp_pause_cfg(cfg, READ_ONCE(peer->error_ns));
 		asserted_ns = onramp->pause.asserted_ns;
 		if (timely_pause_start(&onramp->pause, &pause, &signal, now_ns - signal_at_ns))
 			onramp_changed(flow, cfg, &pause, &signal, asserted_ns, true);

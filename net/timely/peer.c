@@ -19,6 +19,7 @@
 
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/refcount.h>
 #include <linux/rhashtable.h>
 #include <linux/slab.h>
@@ -31,6 +32,10 @@
 #include <net/timely_tenant.h>
 #include <timely/engine/clock.h>
 #include <timely/engine/orack.h>
+
+#include <uapi/linux/timely.h>
+
+#include "walk.h"
 
 /* How long a peer is kept after its last flow (60 s), and how often expired peers are removed (15
  * s), in jiffies.
@@ -337,6 +342,85 @@ static void peers_work(struct work_struct *work)
 	if (!list_empty(&peers->idle))
 		schedule_delayed_work(&peers->sweep, PEER_SWEEP);
 	spin_unlock_bh(&peers->lock);
+}
+
+/* ---- the offset of a peer's clock ---- */
+
+/**
+ * timely_peer_set_clock() - set the offset of a peer's clock, as a clock daemon measured it
+ * @net: the network namespace
+ * @clock: the peer's address and the offset; values outside of their ranges have been refused
+ *
+ * Absolute delays of flows to the peer use the offset while the offset is valid, else they are
+ * relative.
+ * With a @clock->valid_ms of 0, absolute delays trust CLOCK_REALTIME of both hosts again.
+ *
+ * Return: 0; -ENOENT if On-Ramp has no peer with this address.
+ */
+int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock *clock)
+{
+	struct timely_peer_key key = { .family = clock->family };
+	struct timely_sync sync = {};
+	struct timely_peer *peer = NULL;
+
+	memcpy(key.addr, clock->address, sizeof(key.addr));
+	if (clock->valid_ms) {
+		sync.at_ns = clock->at_ns;
+		sync.offset_ns = clock->offset_ns;
+		sync.valid_ns = (u64)clock->valid_ms * NSEC_PER_MSEC;
+		sync.bound_ns = clock->bound_ns;
+		timely_sync_set(&sync, clock->drift_ppb, clock->growth_ppb);
+	}
+	rcu_read_lock();
+	key.peers = peers_of(net);
+	if (key.peers)
+		peer = rhashtable_lookup(&peer_table, &key, peer_params);
+	if (peer) {
+		spin_lock_bh(&peer->lock);
+		peer->sync = sync;
+		spin_unlock_bh(&peer->lock);
+	}
+	rcu_read_unlock();
+	return peer ? 0 : -ENOENT;
+}
+
+/* Describes a peer, for timely_walk(). */
+static int peer_visit(void *object, const struct net *net, timely_report report, void *arg)
+{
+	struct timely_peer *peer = object;
+	struct timely_peer_clock clock = { .family = peer->key.family };
+	struct timely_sync sync;
+
+	if (READ_ONCE(peer->key.peers->net) != net)
+		return 0;
+	memcpy(clock.address, peer->key.addr, sizeof(clock.address));
+	clock.flows = READ_ONCE(peer->flows);
+	clock.delay_ns = READ_ONCE(peer->delay_ns);
+	spin_lock_bh(&peer->lock);
+	sync = peer->sync;
+	spin_unlock_bh(&peer->lock);
+	if (sync.at_ns) {
+		clock.valid_ms = div_u64(sync.valid_ns, NSEC_PER_MSEC);
+		clock.at_ns = sync.at_ns;
+		clock.offset_ns = sync.offset_ns;
+		clock.bound_ns = sync.bound_ns;
+		clock.drift_ppb = timely_sync_ppb(sync.drift_q32);
+		clock.growth_ppb = timely_sync_ppb(sync.growth_q32);
+	}
+	return report(&clock, arg);
+}
+
+/**
+ * timely_peer_walk_begin() - start a walk through the peers of a network namespace
+ * @net: the namespace, which outlives the walk
+ *
+ * timely_walk() reports each peer as a struct timely_peer_clock.
+ *
+ * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
+ */
+struct timely_walk *timely_peer_walk_begin(const struct net *net)
+{
+	return timely_walk_begin(&peer_table, net, peer_visit);
 }
 
 /* ---- namespaces, and loading ---- */

@@ -166,6 +166,8 @@ static const struct {
 	  "find out which program steps the clocks of the receivers; or use owd relative" },
 	{ "out_of_step", false, "report delays that contradict the RTTs",
 	  "synchronise the clocks of all hosts; or use owd relative" },
+	{ "no_offset", false, "gave relative delays: offsets of clocks are old or inexact",
+	  "look whether the clock daemon runs on all hosts; timelyctl onramp peers" },
 	{ "not_in_flight", true, "match no packet in flight",
 	  "find out why OR-ACKs arrive late: firewalls, busy hosts" },
 	{ "old", true, "were replayed or reordered",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * On-Ramp in this network namespace (module timely): `timelyctl onramp` shows the results of
- * OR-ACKs and the paused flows; `timelyctl key` manages the keys of OR-ACKs.
+ * OR-ACKs, the paused flows and (peers.c) the peers; `timelyctl key` manages the keys of OR-ACKs.
  *
  * A key is read from a file or from standard input, never from the command line, which every user
  * of the host can read with ps. A key is never shown.
@@ -149,6 +149,8 @@ static void hint_onramp(struct hints *hints, const struct onramp *onramp)
 		hint_info(hints, "some OR-ACKs were ignored because of impossible times: are the hosts' clocks synchronized? If they are not: owd relative, see timely-onramp(7)");
 	if (counter_value(counters, "out_of_step"))
 		hint_info(hints, "some absolute one-way delays contradict RTTs: the hosts' clocks are or were not synchronized; if out_of_step keeps growing: owd relative, see timely-onramp(7)");
+	if (counter_value(counters, "no_offset"))
+		hint_info(hints, "some delays were relative instead of absolute, because the clock daemon's offset of the peer was too old or too inexact: timelyctl onramp peers");
 	if (counter_value(counters, "peers_refused"))
 		hint_info(hints, "for some flows no peer was stored, so relative delays do not pause them: too many peers are in use, or there was no memory; raise the parameter max_peers of module timely");
 }
@@ -392,6 +394,20 @@ static int show_flows(bool json)
 	return status;
 }
 
+static int show_peers(bool json)
+{
+	struct family family;
+	int err;
+
+	if (!open_module(&family))
+		return STATUS_FAILED;
+	err = peers_show(&family, json);
+	if (err)
+		failed(&family, "onramp peers", err);
+	family_close(&family);
+	return err ? STATUS_FAILED : STATUS_OK;
+}
+
 /* ---- settings ---- */
 
 /*
@@ -631,7 +647,9 @@ int command_onramp(char **words, int count, bool json)
 		return show_onramp(json);
 	if (strcmp(verb, "flows") == 0)
 		return show_flows(json);
-	return usage_err("onramp: unknown command \"%s\": allowed are show, flows, unauthenticated",
+	if (strcmp(verb, "peers") == 0)
+		return show_peers(json);
+	return usage_err("onramp: allowed are show, flows, peers and unauthenticated, not \"%s\"",
 			 plain(verb));
 }
 

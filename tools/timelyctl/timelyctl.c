@@ -30,7 +30,7 @@ static int show_help(FILE *to)
 	      "       timelyctl watch [ interval MS ] [ words as for flows ]\n"
 	      "       timelyctl record { FILE | - } [ interval MS ] [ duration S ] [ words as for flows ]\n"
 	      "       timelyctl metrics [ all ] [ output FILE ]\n"
-	      "       timelyctl [ -j ] onramp [ show | flows ]\n"
+	      "       timelyctl [ -j ] onramp [ show | flows | peers ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
 	      "       timelyctl [ -j ] key [ list ]\n"
 	      "       timelyctl key add NUMBER [ FILE | - ]\n"

@@ -385,6 +385,7 @@ struct onramp {
 };
 
 int onramp_get(struct family *family, struct onramp *onramp);
+int peers_show(struct family *family, bool json);
 /* 0 if there is no counter of this name. */
 __u64 counter_value(const struct counters *counters, const char *name);
 

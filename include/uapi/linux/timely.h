@@ -189,8 +189,8 @@ struct tc_timely_stats {
 
 /*
  * Commands. A command concerns the network namespace of the socket that sends the command. Any user
- * may send the GET commands, except FLOW_GET and CONNECTION_GET. These two and all other commands
- * need CAP_NET_ADMIN in the user namespace that owns the network namespace.
+ * may send the GET commands, except FLOW_GET, CONNECTION_GET and PEER_GET. These three and all
+ * other commands need CAP_NET_ADMIN in the user namespace that owns the network namespace.
  *
  * After each command: attributes of the request -> attributes of the answer.
  */
@@ -210,6 +210,8 @@ enum {
 	TIMELY_CMD_RULE_DEL,	/* RULE_*: remove the rule with the same values */
 	TIMELY_CMD_LIMITS_GET,	/* -> LIMIT: budgets of the namespace */
 	TIMELY_CMD_CONNECTION_GET,	/* dump; ALL_NETS, CHOICE -> CONNECTION: those by timely */
+	TIMELY_CMD_PEER_GET,	/* dump -> PEER: hosts that On-Ramp's flows go to */
+	TIMELY_CMD_PEER_SET,	/* PEER: the offset of a peer's clock, from a clock daemon */
 
 	__TIMELY_CMD_MAX
 };
@@ -301,6 +303,7 @@ enum {
 	TIMELY_A_ALL_NETS,		/* u8 (flag): 1: connections of all network namespaces; */
 					/* needs CAP_NET_ADMIN in the initial user namespace */
 	TIMELY_A_CHOICE,		/* struct timely_choice */
+	TIMELY_A_PEER,			/* struct timely_peer_clock */
 
 	__TIMELY_A_MAX
 };
@@ -425,6 +428,36 @@ struct timely_choice {
 	__u8 slen;
 	__u8 dlen;
 	__u16 reserved;
+};
+
+/**
+ * struct timely_peer_clock - a host that On-Ramp's flows go to, and the offset of the host's clock
+ * @address: the peer's address; an IPv4 address has the first 4 bytes
+ * @family: AF_INET or AF_INET6
+ * @reserved: 0
+ * @valid_ms: how long after @at_ns the offset may be used, ms, 0 to 100000; 0: there is no offset
+ * @offset_ns: the peer's CLOCK_REALTIME minus this host's CLOCK_MONOTONIC at @at_ns, ns
+ * @at_ns: time of @offset_ns by this host's CLOCK_MONOTONIC, ns; not in the future
+ * @drift_ppb: growth of @offset_ns, ns per second, -10^6 to 10^6
+ * @bound_ns: largest error of @offset_ns at @at_ns, ns, 0 to 10^9
+ * @growth_ppb: growth of @bound_ns, ns per second, 0 to 10^6
+ * @flows: number of flows to the peer; in a request 0
+ * @delay_ns: delay of the last signal of any flow to the peer, ns; in a request 0
+ *
+ * PEER_SET sets valid_ms to growth_ppb. Offsets in ns since 1970 fit 64 bits until the year 2262.
+ */
+struct timely_peer_clock {
+	__u8 address[16];
+	__u16 family;
+	__u16 reserved;
+	__u32 valid_ms;
+	__s64 offset_ns;
+	__u64 at_ns;
+	__s32 drift_ppb;
+	__u32 bound_ns;
+	__u32 growth_ppb;
+	__u32 flows;
+	__u64 delay_ns;
 };
 
 #endif /* _UAPI_LINUX_TIMELY_H */

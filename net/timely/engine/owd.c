@@ -26,6 +26,10 @@
  *    excess of the RTT until a delay below the threshold shows that the clocks are synchronised
  *    again.
  *
+ * A clock daemon may have measured the offset of the receiver's clock (struct timely_sync). Then
+ * absolute delays use this offset, so the clocks need not be synchronised. While the offset is too
+ * old or its error too large, the caller computes relative delays.
+ *
  * The engine knows no packet, lock or clock, and allocates nothing.
  */
 
@@ -125,6 +129,57 @@ u64 timely_owd_rtt(struct timely_owd *owd, const struct timely_owd_signal *signa
 					      rtt_ns);
 }
 EXPORT_SYMBOL_GPL(timely_owd_rtt);
+
+/* ---- the offset that a clock daemon measured ---- */
+
+/**
+ * timely_sync_set() - set the drift and the growth of the error of an offset
+ * @sync: the offset; the caller has set the other members
+ * @drift_ppb: growth of the offset, ns per second, at most TIMELY_SYNC_DRIFT_MAX_PPB up or down
+ * @growth_ppb: growth of the error, ns per second, at most TIMELY_SYNC_DRIFT_MAX_PPB
+ */
+void timely_sync_set(struct timely_sync *sync, s32 drift_ppb, u32 growth_ppb)
+{
+	sync->drift_q32 = div_s64((s64)drift_ppb * (1LL << 32), NSEC_PER_SEC);
+	sync->growth_q32 = div_u64(((u64)growth_ppb << 32) + NSEC_PER_SEC - 1, NSEC_PER_SEC);
+}
+EXPORT_SYMBOL_GPL(timely_sync_set);
+
+/**
+ * timely_sync_ppb() - undo the conversion of timely_sync_set()
+ * @q32: drift_q32 or growth_q32
+ *
+ * Return: the value that was set, ns per second.
+ */
+s32 timely_sync_ppb(s64 q32)
+{
+	return (q32 * NSEC_PER_SEC + (1LL << 31)) >> 32;
+}
+EXPORT_SYMBOL_GPL(timely_sync_ppb);
+
+/**
+ * timely_sync_get() - get the offset of a receiver's clock now
+ * @sync: the offset that a clock daemon measured
+ * @now_ns: current time, CLOCK_MONOTONIC
+ * @bound_max_ns: largest error that the caller can use, ns
+ * @offset_ns: set to the receiver's clock minus the sender's CLOCK_MONOTONIC, ns
+ * @bound_ns: set to the largest error of @offset_ns, ns
+ *
+ * Return: true; false if there is no offset, the offset is too old, or the error is too large.
+ */
+bool timely_sync_get(const struct timely_sync *sync, u64 now_ns, u64 bound_max_ns,
+		     s64 *offset_ns, u64 *bound_ns)
+{
+	u64 age_ns = now_ns - sync->at_ns;
+
+	/* An age of at most 100 s has 37 bits, a drift of 10^6 ppb has 23: products fit 64 bits. */
+	if (age_ns >= sync->valid_ns)
+		return false;
+	*bound_ns = sync->bound_ns + (age_ns * sync->growth_q32 >> 32);
+	*offset_ns = (s64)((u64)sync->offset_ns + (u64)((s64)age_ns * sync->drift_q32 >> 32));
+	return *bound_ns <= bound_max_ns;
+}
+EXPORT_SYMBOL_GPL(timely_sync_get);
 
 /* ---- which receive times are possible ---- */
 
@@ -286,6 +341,11 @@ enum timely_owd_verdict timely_owd_relative(struct timely_owd *owd,
 
 	if (!owd_believes(owd, timeline, signal))
 		return TIMELY_OWD_BAD;
+	/* Absolute delays before this one have kept the minimum RTT, but no minimum raw delay. */
+	if (owd->absolute_ns) {
+		owd->raw = owd->rtt;
+		owd->absolute_ns = 0;
+	}
 	excess_ns = timely_owd_rtt(owd, signal);
 	if (!owd_raw_ns(owd, signal, &raw_ns))
 		return TIMELY_OWD_BAD;
@@ -335,7 +395,8 @@ static bool owd_doubts(struct timely_owd *owd, const struct timely_owd_signal *s
  *	not detected
  * @timeline: which receive times of the flow are possible
  * @signal: times of the packet and of its OR-ACK
- * @error_ns: largest difference of synchronised clocks, ns
+ * @error_ns: largest difference of synchronised clocks, ns; with an offset that a clock daemon
+ *	measured, the largest error of this offset. Then @signal->real_ns is the offset
  * @threshold_ns: the controller's threshold, including @error_ns, ns
  * @delay_ns: set to the delay, ns, from 0 to the RTT; undefined with TIMELY_OWD_BAD
  *

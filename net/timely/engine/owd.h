@@ -43,6 +43,32 @@ struct timely_timeline {
 	u32 count;
 };
 
+/* Largest values that timely_sync_set() accepts. */
+#define TIMELY_SYNC_VALID_MAX_NS	(100ULL * 1000000000)
+#define TIMELY_SYNC_DRIFT_MAX_PPB	1000000
+#define TIMELY_SYNC_BOUND_MAX_NS	1000000000
+
+/**
+ * struct timely_sync - offset of a receiver's clock, as a clock daemon measured it
+ * @at_ns: when the offset was @offset_ns, CLOCK_MONOTONIC; 0: no daemon has measured an offset
+ * @offset_ns: the receiver's clock minus the sender's CLOCK_MONOTONIC at @at_ns, ns
+ * @valid_ns: how long after @at_ns the offset may be used, ns
+ * @drift_q32: growth of @offset_ns, 2^-32 ns per ns
+ * @growth_q32: growth of @bound_ns, 2^-32 ns per ns
+ * @bound_ns: largest error of @offset_ns at @at_ns, ns
+ *
+ * The sender's CLOCK_MONOTONIC is never stepped, so a step of the sender's CLOCK_REALTIME does not
+ * make the offset wrong.
+ */
+struct timely_sync {
+	u64 at_ns;
+	s64 offset_ns;
+	u64 valid_ns;
+	s32 drift_q32;
+	u32 growth_q32;
+	u32 bound_ns;
+};
+
 /**
  * struct timely_owd - what is known about the delays to a peer
  * @rtt: minimum RTT of the last 5 to 10 s
@@ -82,7 +108,8 @@ struct timely_owd {
  * @received_ns: when the receiver got the packet, by the receiver's CLOCK_REALTIME
  * @turnaround_ns: time from @received_ns to the departure of the OR-ACK, at most the time
  *	from @sent_ns to @now_ns
- * @real_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC of the sender
+ * @real_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC of the sender, by which absolute delays take the
+ *	receiver's clock for the sender's; or the offset of timely_sync_get()
  */
 struct timely_owd_signal {
 	u64 now_ns;
@@ -104,6 +131,10 @@ enum timely_owd_verdict {
 	TIMELY_OWD_DOUBTED,
 };
 
+void timely_sync_set(struct timely_sync *sync, s32 drift_ppb, u32 growth_ppb);
+s32 timely_sync_ppb(s64 q32);
+bool timely_sync_get(const struct timely_sync *sync, u64 now_ns, u64 bound_max_ns,
+		     s64 *offset_ns, u64 *bound_ns);
 void timely_owd_init(struct timely_owd *owd);
 void timely_owd_add_rtt(struct timely_owd *owd, u64 now_ns, u64 rtt_ns);
 u64 timely_owd_rtt(struct timely_owd *owd, const struct timely_owd_signal *signal);

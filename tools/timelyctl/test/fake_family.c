@@ -49,6 +49,7 @@ static struct {
 	{ "bad_tag", 0 },	/* of these, with a wrong tag */
 	{ "old", 0 },		/* of these, replayed */
 	{ "send_errors", 0 },	/* OR-ACKs not sent */
+	{ "peers", 0 },		/* number of peers; every other one is IPv6 with an old offset */
 	{ "flows", 0 },		/* number of flows; every other flow is IPv6 */
 	{ "interrupted", 0 },	/* number of dumps that change meanwhile, before a complete one */
 	{ "chooses", 0 },	/* 1: the module accepts TIMELY_A_CHOICE, and ignores it */
@@ -240,6 +241,18 @@ static void put_flow(struct nlmsghdr *message, int i)
 	mnl_attr_put_u64(message, TIMELY_A_PAUSES, i);
 	mnl_attr_put_u64(message, TIMELY_A_PAUSED_NS, 1000000 * i);
 	mnl_attr_put_u64(message, TIMELY_A_PAUSE_LEFT_NS, i == 1 ? 20000 : 0);
+}
+
+static void put_peer(struct nlmsghdr *message, int i)
+{
+	struct timely_peer_clock peer = {
+		.address = { i % 2 ? 0xac : 172, [2] = 0, [3] = 9, [15] = i % 2 },
+		.family = i % 2 ? AF_INET6 : AF_INET,
+		.valid_ms = i % 2, .at_ns = i % 2, .drift_ppb = -5 * (i % 2),
+		.flows = 7 + i, .delay_ns = 15000 + 1000 * i,
+	};
+
+	mnl_attr_put(message, TIMELY_A_PEER, sizeof(peer), &peer);
 }
 
 /* One of several connections that differ in their ports only. */
@@ -575,6 +588,9 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 		return 1;
 	case TIMELY_CMD_FLOW_GET:
 		answer_dump(request, portid, *knob("flows"), put_flow);
+		return 1;
+	case TIMELY_CMD_PEER_GET:
+		answer_dump(request, portid, *knob("peers"), put_peer);
 		return 1;
 	case TIMELY_CMD_CONNECTION_GET:
 		if (has_choice(request) && !*knob("chooses"))

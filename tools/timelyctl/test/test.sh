@@ -156,7 +156,7 @@ command_line() {
 }
 
 onramp_command_line() {
-	usage 'onramp: unknown command "flow": allowed are' onramp flow
+	usage 'onramp: allowed are show, flows, peers and unauthenticated, not "flow"' onramp flow
 	usage 'onramp flows: unexpected word "x"' onramp flows x
 	usage 'give on or off' onramp unauthenticated
 	usage 'allowed are on and off, not "1"' onramp unauthenticated 1
@@ -404,6 +404,10 @@ show_onramp() {
 	onramp "flows=5 interrupted=99" 1 'Interrupted' onramp flows
 	onramp "errno=1" 1 'sudo timelyctl onramp flows' onramp flows
 	onramp "errno=22 why=1" 1 'timelyctl: because of the moon$' onramp flows
+	onramp "" 0 'On-Ramp has no peers' onramp peers
+	onramp "peers=2" 0 '^172.0.0.9  *7  *15 us  *-  *-  *-$' onramp peers
+	onramp "peers=2" 0 '^ac00:9::1  *8  *16 us  *-[0-9]* s  *0 ns  *too old$' onramp peers
+	onramp "errno=1" 1 'sudo timelyctl onramp peers' onramp peers
 	onramp "keys=2 used=1" 0 '^1 (used), 2$' key
 	onramp "" 0 '^none$' key list
 
@@ -413,6 +417,9 @@ show_onramp() {
 	onramp_json "" 'n == []' onramp flows
 	onramp_json "flows=40 interrupted=2" '[f["paused_ns"] for f in n] == [1000000 * i for i in range(39, -1, -1)]' onramp flows
 	onramp_json "flows=1" 'n[0]["source"] == "10.0.0.0" and n[0]["source_port"] == 1000 and n[0]["b"] == .5' onramp flows
+	onramp_json "" 'n == []' onramp peers
+	onramp_json "peers=2 interrupted=2" 'n[0] == {"to": "172.0.0.9", "flows": 7, "delay_ns": 15000, "clock": None}' onramp peers
+	onramp_json "peers=2" 'n[1]["to"] == "ac00:9::1" and n[1]["clock"]["drift_ppb"] == -5 and not n[1]["clock"]["valid"]' onramp peers
 	onramp_json "keys=255 used=255" 'len(n["keys"]) == 255 and n["used"] == 255' key list
 }
 
@@ -744,7 +751,7 @@ random_modules() {
 	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
 		seed=$((seed + 1))
 		export FAKE_FAMILY="random=$seed flows=$((seed % 30)) connections=$((seed % 30))"
-		for args in "onramp" "onramp flows" "key" "acker" "limits" "flows" "top" "top prefix 9"; do
+		for args in "onramp" "onramp flows" "onramp peers" "key" "acker" "limits" "flows" "top" "top prefix 9"; do
 			# shellcheck disable=SC2086 # words
 			run "" -j $args
 			ends 0 || bad=$((bad + 1))
@@ -1014,7 +1021,7 @@ manual_of_checks() {
 # The manual has the commands, and each key of the JSON output.
 manual() {
 	for word in 'nic enable' 'nic disable' link-rate 'hardware off' rtt json hwts_filter \
-		'onramp flows' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused \
+		'onramp flows' 'onramp peers' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused \
 		timely_connections timely_connections_in_state queueing_delay_seconds doctor; do
 		grep -qi -- "$word" "$here/../../../man/timelyctl.8" || echo "$word is not in the manual"
 	done >"$work/output"
@@ -1030,7 +1037,7 @@ page = open(sys.argv[2]).read()
 missing = [key for key in keys(json.load(open(sys.argv[1]))[0]) if key not in page]
 assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"$work/errors" && quiet
 	result $? "the manual names all keys of JSON"
-	for args in onramp "onramp flows" key acker flows top; do
+	for args in onramp "onramp flows" "onramp peers" key acker flows top; do
 		export FAKE_FAMILY="keys=1 flows=1 rules=1 connections=1"
 		# shellcheck disable=SC2086 # words
 		run "" -j $args
