@@ -20,6 +20,7 @@ if [ "${1-}" != --inside ]; then
 fi
 
 insmod "$2/timely.ko"
+insmod "$2/sch_trim.ko"
 insmod "$2/timely_kunit.ko"
 set -- /sys/kernel/debug/kunit/timely*
 if [ ! -e "$1/results" ]; then
@@ -30,5 +31,5 @@ echo "KTAP version 1"
 echo "1..$#"
 for suite; do cat "$suite/results"; done >"$TIMELY_WORK/results"
 cat "$TIMELY_WORK/results"
-rmmod timely_kunit timely
+rmmod timely_kunit sch_trim timely
 grep -q '^ *ok ' "$TIMELY_WORK/results" && ! grep -q '^ *not ok ' "$TIMELY_WORK/results"
