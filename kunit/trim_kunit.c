@@ -131,6 +131,10 @@ static void parse__ipv6(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, packet.protocol, IPPROTO_UDP);
 		KUNIT_EXPECT_TRUE(test, packet.ipv6);
 	}
+	/* An extension header of 24 bytes. */
+	make_ipv6(1)[41] = 2;
+	KUNIT_EXPECT_EQ(test, parse(&packet, IPV6), TIMELY_TRIM_POSSIBLE);
+	KUNIT_EXPECT_EQ(test, packet.transport, LINK_BYTES + 64);
 	/* 14 + 40 + 9 * 8 + 8 bytes do not fit into 128. */
 	make_ipv6(9);
 	KUNIT_EXPECT_EQ(test, parse(&packet, IPV6), TIMELY_TRIM_HEADERS);
@@ -367,9 +371,12 @@ static void return__swaps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_unaligned_be16(ip + 22), 1000);
 	KUNIT_EXPECT_EQ(test, sum_of(ip, 20), 0xffff);
 	ip = make_ipv6(0);
+	ip[39] = 9;
 	parse(&packet, IPV6);
 	KUNIT_EXPECT_TRUE(test, timely_trim_may_return(frame, &packet));
 	timely_trim_return(frame, &packet);
+	KUNIT_EXPECT_EQ(test, ip[23], 9);
+	KUNIT_EXPECT_EQ(test, ip[39], 0);
 	KUNIT_EXPECT_EQ(test, get_unaligned_be32(ip + 8), 0xfd010000);
 	KUNIT_EXPECT_EQ(test, get_unaligned_be32(ip + 24), 0xfd000000);
 	KUNIT_EXPECT_EQ(test, get_unaligned_be16(ip + 40), 2000);

@@ -4,7 +4,7 @@
 # Mutation tests: put one fault at a time into a copy of an engine (net/timely/engine), and run the
 # engine's KUnit suites and fuzzer in user space. At least one test must fail for each fault.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|target_delay|swift|powertcp|wheel|rtt|clock|pause|owd|orack]...]
+#   mutate.sh [ENGINE-DIRECTORY [rate|target_delay|swift|powertcp|wheel|rtt|clock|pause|owd|orack|trim]...]
 #
 # Without arguments, tests all engines of this tree. Prints TAP, with the kinds of tests that
 # noticed each fault: vectors (test vectors of a reference), hand (KUnit cases), table (KUnit cases
@@ -16,7 +16,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack
+[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack trim
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -566,6 +566,65 @@ faults_of_orack() {
 	a digest may be 0|s/ ?: 1;/;/
 	a hash of 0 becomes the digest 2|s/ ?: 1;/ ?: 2;/
 	a digest reads words as big-endian|s/words\[i\] = get_unaligned_le32(text + 4 \* i);/words[i] = get_unaligned_be32(text + 4 * i);/
+	FAULTS
+}
+
+faults_of_trim() {
+	cat <<-'FAULTS'
+	ESP is trimmed|/case IPPROTO_ESP:/d
+	AH is trimmed|/case IPPROTO_AH:/d
+	IPv6 fragments are trimmed|s/return TIMELY_TRIM_FRAGMENT;$/return TIMELY_TRIM_POSSIBLE;/
+	last IPv4 fragments are trimmed|s/TRIM_IPV4_IS_FRAGMENT	0x3fff/TRIM_IPV4_IS_FRAGMENT	0x2000/
+	first IPv4 fragments are trimmed|s/TRIM_IPV4_IS_FRAGMENT	0x3fff/TRIM_IPV4_IS_FRAGMENT	0x1fff/
+	packets that must not be fragmented are not trimmed|s/TRIM_IPV4_IS_FRAGMENT	0x3fff/TRIM_IPV4_IS_FRAGMENT	0x7fff/
+	hop-by-hop options are no extension header|s/protocol == IPPROTO_HOPOPTS || //
+	routing headers are no extension header|s/protocol == IPPROTO_ROUTING ||/false ||/
+	destination options are no extension header|s/protocol == IPPROTO_DSTOPTS/false/
+	all extension headers have 8 bytes|s/8 \* (header\[1\] + 1U)/8/
+	extension headers are 8 bytes too short|s/8 \* (header\[1\] + 1U)/8 * max(header[1], (u8)1)/
+	IPv4 options are not skipped|s/packet->network + 4 \* (ip\[0\] & 15)/packet->network + 20/
+	any version is accepted|s/ip\[0\] >> 4 != (ipv6 ? 6 : 4)/false/
+	jumbograms are trimmed|s/bytes ? bytes + TRIM_IPV6_BYTES : 0/bytes + TRIM_IPV6_BYTES/
+	the IPv6 header is not in the length|s/bytes ? bytes + TRIM_IPV6_BYTES : 0/bytes/
+	IPv4 headers may have 16 bytes|s/(ip\[0\] & 15) < TRIM_IPV4_BYTES \/ 4/(ip[0] \& 15) < 4/
+	IPv4 packets may be shorter than their header|s/ || bytes < 4U \* (ip\[0\] & 15)//
+	the DSCP of IPv6 is read with ECN|s/get_unaligned_be16(ip) >> 6 & 63/get_unaligned_be16(ip) >> 4 \& 63/
+	the DSCP of IPv4 is read with ECN|s/ : ip\[1\] >> 2;/ : ip[1] \& 63;/
+	other ethertypes are IPv4|s/!ipv6 \&\& ethertype != TRIM_ETHERTYPE_IPV4/false/
+	the packet may be longer than the frame|s/!ip_bytes || ip_bytes > length - network/!ip_bytes/
+	all DSCPs are trimmable|s/if (!(cfg->trimmable >> .*/if (0)/
+	padding counts as data|s/network + ip_bytes <= cfg->size/length <= cfg->size/
+	packets as long as trimmed ones are trimmed|s/network + ip_bytes <= cfg->size/network + ip_bytes < cfg->size/
+	the link header does not count|s/network + ip_bytes <= cfg->size/ip_bytes <= cfg->size/
+	trimmed packets may lack their ports|s/TIMELY_TRIM_TRANSPORT_BYTES > min(bytes, cfg->size)/0 > min(bytes, cfg->size)/
+	headers need not fit into a trimmed packet|s/> min(bytes, cfg->size)/> bytes/
+	headers need not be within the frame|s/> min(bytes, cfg->size)/> cfg->size/
+	the checksum is not adjusted for the old value|s/(u16)~get_unaligned_be16(ip + offset) + (u32)value/(u32)value/
+	the checksum lacks a carry|0,/sum = (sum & 0xffff) + (sum >> 16);/s/sum = (sum & 0xffff) + (sum >> 16);/sum \&= 0xffff;/
+	the checksum is not written|s/put_unaligned_be16((u16)~sum, ip + TRIM_IPV4_CHECK);//
+	the IPv6 length contains the header|s/length - packet->network - TRIM_IPV6_BYTES,/length - packet->network,/
+	the IPv4 length contains the link header|s/TRIM_IPV4_LENGTH, length - packet->network/TRIM_IPV4_LENGTH, length/
+	the flow label is cleared|s/& 0xf03f) | dscp << 6/\& 0xf030) | dscp << 6/
+	ECN is cleared in IPv6|s/& 0xf03f) | dscp << 6/\& 0xf00f) | dscp << 6/
+	ECN is cleared in IPv4|s/& 0xff03) | dscp << 2/\& 0xff00) | dscp << 2/
+	the old DSCP remains in IPv4|s/& 0xff03) | dscp << 2/\& 0xffff) | dscp << 2/
+	the UDP length stays|s/packet->protocol == IPPROTO_UDP \&\&$/0 \&\&/
+	the UDP length may grow|s/ \&\&$/ \&\& 1 ||/;s/get_unaligned_be16(udp + TRIM_UDP_LENGTH) > transport_bytes/0/
+	the length of all protocols is that of UDP|s/if (packet->protocol == IPPROTO_UDP \&\&$/if (/
+	packets return to 0.0.0.0|s/return address\[0\] \&\& /return /
+	packets return to multicast addresses|s/address\[0\] < 224 \&\& //
+	packets return to the loopback network|s/ \&\& address\[0\] != 127//
+	packets return to IPv6 multicast addresses|s/if (address\[0\] == 0xff)/if (0)/
+	packets return to ::1|s/i < 15; i++/i < 16; i++/
+	other protocols than UDP return|s/return packet->protocol == IPPROTO_UDP \&\&/return/
+	packets with options return|s/packet->transport == packet->network +$/packet->transport >= packet->network +/
+	the destination may be any address|s/trim_is_unicast(source + address_bytes, packet->ipv6) \&\&//
+	the source may be any address|s/trim_is_unicast(source, packet->ipv6) \&\&//
+	the source port may be 0|s/get_unaligned_be16(udp) \&\& //
+	the destination port may be 0|s/ \&\& get_unaligned_be16(udp + 2);/;/
+	the addresses do not change places|s/trim_swap_bytes(source, .*//
+	the ports do not change places|s/trim_swap_bytes(udp, .*//
+	only four bytes of an address change places|s/trim_swap_bytes(source, source + address_bytes, address_bytes)/trim_swap_bytes(source, source + address_bytes, 4)/
 	FAULTS
 }
 

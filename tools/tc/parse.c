@@ -7,11 +7,9 @@
  * error says which values are allowed, and nothing is sent. The same option may be given
  * several times; the last value counts, as with other qdiscs.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "q_timely.h"
 
@@ -46,26 +44,12 @@ struct args {
 
 /* ---- numbers with units ---- */
 
-struct unit {
-	long double scale;
-	const char *name;
-};
-
 /* In ns. */
 static const struct unit times[] = {
 	{ 1e9, "s" }, { 1e9, "sec" }, { 1e9, "secs" },
 	{ 1e6, "ms" }, { 1e6, "msec" }, { 1e6, "msecs" },
 	{ 1e3, "us" }, { 1e3, "usec" }, { 1e3, "usecs" },
 	{ 1, "ns" }, { 1, "nsec" }, { 1, "nsecs" },
-	{ 0, NULL }
-};
-
-/* In bytes. In sizes of tc k is 1024, in kbit too. */
-static const struct unit sizes[] = {
-	{ 1, "" }, { 1, "b" },
-	{ 1024, "k" }, { 1024, "kb" }, { 1024 / 8, "kbit" },
-	{ 1 << 20, "m" }, { 1 << 20, "mb" }, { (1 << 20) / 8, "mbit" },
-	{ 1 << 30, "g" }, { 1 << 30, "gb" }, { (1 << 30) / 8, "gbit" },
 	{ 0, NULL }
 };
 
@@ -78,41 +62,6 @@ static const struct unit rates[] = {
 	{ 1e12 / 8, "tbit" }, { 1e12, "tbps" }, { 0x1p37, "tibit" }, { 0x1p40, "tibps" },
 	{ 0, NULL }
 };
-
-/*
- * A number with one of the units. A sign and "inf" are refused. On x86-64 a long double
- * holds every __u64. Where long double is no wider than double, rates above 2^53 bytes/s
- * are rounded.
- */
-static bool parse_scaled(const char *word, const struct unit *unit, long double *value)
-{
-	char *end;
-
-	if (!strchr("0123456789.", word[0]))
-		return false;
-	*value = strtold(word, &end);
-	if (end == word)
-		return false;
-	for (; unit->name; unit++) {
-		if (strcasecmp(end, unit->name) == 0) {
-			*value *= unit->scale;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* Decimal, hexadecimal or octal, as elsewhere in tc. */
-static bool parse_number(const char *word, __u64 *value)
-{
-	char *end;
-
-	if (word[0] < '0' || word[0] > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(word, &end, 0);
-	return !*end && !errno;
-}
 
 /* @unit: unit of the result, and of a word without a unit */
 static bool parse_time(const char *word, const char *unit, long double *value)

@@ -80,36 +80,6 @@ const char * const owd_words[OWD_COUNT] = {
 	[TIMELY_OWD_RTT] = "rtt",
 };
 
-/* Names of DSCPs: RFC 2474, 2597, 3246, 5865, 8622. */
-static const struct {
-	const char *name;
-	unsigned int value;
-} dscps[] = {
-	{ "CS0", 0 }, { "CS1", 8 }, { "CS2", 16 }, { "CS3", 24 },
-	{ "CS4", 32 }, { "CS5", 40 }, { "CS6", 48 }, { "CS7", 56 },
-	{ "AF11", 10 }, { "AF12", 12 }, { "AF13", 14 },
-	{ "AF21", 18 }, { "AF22", 20 }, { "AF23", 22 },
-	{ "AF31", 26 }, { "AF32", 28 }, { "AF33", 30 },
-	{ "AF41", 34 }, { "AF42", 36 }, { "AF43", 38 },
-	{ "EF", 46 }, { "VA", 44 }, { "LE", 1 },
-};
-
-const char *dscp_name(unsigned int value)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dscps); i++)
-		if (dscps[i].value == value)
-			return dscps[i].name;
-	return NULL;
-}
-
-int dscp_by_name(const char *name)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(dscps); i++)
-		if (strcasecmp(name, dscps[i].name) == 0)
-			return dscps[i].value;
-	return -1;
-}
-
 void print_usage(FILE *f)
 {
 	fputs("Usage: ... timely [ limit PACKETS ] [ flow_limit PACKETS ]\n"

@@ -8,8 +8,8 @@
  *	show.c		netlink attributes -> text and JSON
  *	stats.c		statistics -> text and JSON
  *
- * These files are linked into one object, q_timely.so. Only struct qdisc_util is visible
- * to tc.
+ * These files and value.c are linked into one object, q_timely.so. Only struct qdisc_util is
+ * visible to tc.
  */
 #ifndef _TOOLS_TC_Q_TIMELY_H
 #define _TOOLS_TC_Q_TIMELY_H
@@ -20,8 +20,7 @@
 #include <net/timely_qdisc.h>
 
 #include "iproute2.h"
-
-#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#include "value.h"
 
 /* Values of option.none: the largest value of a range of 32 or 64 bits. */
 #define NONE32 4294967295ULL
@@ -109,14 +108,7 @@ struct range range_of(unsigned int attr);
 #define OWD_COUNT (TIMELY_OWD_RTT + 1)
 extern const char * const owd_words[OWD_COUNT];
 
-/* The name of a DSCP, such as "CS6"; NULL if it has none. */
-const char *dscp_name(unsigned int value);
-/* The DSCP of a name, in upper or lower case; -1 if there is no such name. */
-int dscp_by_name(const char *name);
-
 void print_usage(FILE *f);
-/* Prints text if tc does not print JSON. @format has one %s. */
-void show_text(const char *format, const char *value);
 
 /* Callbacks of tc, see struct qdisc_util. */
 int parse_options(const struct qdisc_util *qu, int argc, char **argv, struct nlmsghdr *n,

@@ -15,11 +15,6 @@
 
 bool onramp_is_on;
 
-void show_text(const char *format, const char *value)
-{
-	print_color_string(PRINT_FP, COLOR_NONE, NULL, format, value);
-}
-
 static void show_uint(const char *key, const char *format, unsigned int value)
 {
 	show_text("%s ", key);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Test tc's plugin without the kernel module, with two versions of tc: the one of this
+# Test tc's plugins without the kernel modules, with two versions of tc: the one of this
 # machine, and a newer one from Debian, which is unpacked in the cache.
 #
 #	test.sh [--newer]
@@ -64,17 +64,20 @@ result() {
 
 # ---- the plugin in a tc ----
 
+# The qdisc that the functions below test.
+kind=timely
+
 # run_tc ARG...: have tc parse options; its messages are in $work/output, its exit status in
 # $status
 run_tc() {
-	TC_LIB_DIR=$plugins "$tc" qdisc add dev nosuch0 root timely "$@" >"$work/output" 2>&1
+	TC_LIB_DIR=$plugins "$tc" qdisc add dev nosuch0 root "$kind" "$@" >"$work/output" 2>&1
 	status=$?
 }
 
 accepts() {
 	run_tc "$@"
 	[ $status -eq 1 ] && [ "$(cat "$work/output")" = 'Cannot find device "nosuch0"' ]
-	result $? "$name: accepts: $*"
+	result $? "$name: $kind accepts: $*"
 }
 
 # warns TEXT ARG...: tc accepts the options, and prints only TEXT and about the device
@@ -92,55 +95,56 @@ refuses() {
 	text=$1
 	shift
 	run_tc "$@"
-	[ $status -eq 1 ] && [ "$(head -n 1 "$work/output")" = "timely: $text" ]
-	result $? "$name: refuses: $*"
+	[ $status -eq 1 ] && [ "$(head -n 1 "$work/output")" = "$kind: $text" ]
+	result $? "$name: $kind refuses: $*"
 }
 
-# The plugin uses only symbols that libc or tc define, and defines only one for tc.
+# The plugin of the qdisc $kind uses only symbols that libc or tc define, and defines only one for tc.
 resolves() {
 	elf=$tc
 	[ ! -e "$tc.elf" ] || elf=$tc.elf
 	nm -D --defined-only "$elf" | awk '{ print $3 }' | sort -u >"$work/has"
-	nm -D --undefined-only "$plugins/q_timely.so" | awk '$1 == "U" { print $2 }' |
+	nm -D --undefined-only "$plugins/q_$kind.so" | awk '$1 == "U" { print $2 }' |
 		grep -v '@GLIBC' | sort -u >"$work/wants"
 	comm -13 "$work/has" "$work/wants" >"$work/output"
 	[ -s "$work/wants" ] && [ ! -s "$work/output" ]
-	result $? "$name: exports all symbols that the plugin uses"
-	nm -D --defined-only "$plugins/q_timely.so" | awk '{ print $3 }' >"$work/output"
-	[ "$(cat "$work/output")" = timely_qdisc_util ]
-	result $? "the plugin defines no symbol that could take the place of one of tc"
+	result $? "$name: exports all symbols that the plugin of $kind uses"
+	nm -D --defined-only "$plugins/q_$kind.so" | awk '{ print $3 }' >"$work/output"
+	[ "$(cat "$work/output")" = "${kind}_qdisc_util" ]
+	result $? "the plugin of $kind defines no symbol that could take the place of one of tc"
 }
 
 # Without the plugin tc must fail in another way than with it: otherwise the tests above
 # and below would pass without the plugin.
 loads() {
-	TC_LIB_DIR=$work/none "$tc" qdisc add dev nosuch0 root timely limit 5 >"$work/output" 2>&1
-	grep -q 'Unknown qdisc "timely"' "$work/output"
-	result $? "$name: does not know timely without the plugin"
+	TC_LIB_DIR=$work/none "$tc" qdisc add dev nosuch0 root "$kind" limit 5 >"$work/output" 2>&1
+	grep -q "Unknown qdisc \"$kind\"" "$work/output"
+	result $? "$name: does not know $kind without the plugin"
 	run_tc limit 5
 	! grep -q 'Unknown qdisc' "$work/output"
-	result $? "$name: loads the plugin"
+	result $? "$name: loads the plugin of $kind"
 }
 
-# The usage has every option.
+# helps WORD...: the usage has every option
 helps() {
 	run_tc help
-	[ $status -eq 1 ] && head -n 1 "$work/output" | grep -q '^Usage: ... timely '
-	result $? "$name: help prints the usage"
-	for word in limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
-		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
-		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
-		split split_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
-		onramp gain owd pause_max '\[no\]strawman' clock_error; do
+	[ $status -eq 1 ] && head -n 1 "$work/output" | grep -q "^Usage: ... $kind "
+	result $? "$name: $kind help prints the usage"
+	for word; do
 		grep -q "\[ $word " "$work/output" || grep -q " $word " "$work/output" ||
 			echo "the usage does not have $word"
 	done >"$work/missing"
 	cp "$work/missing" "$work/output"
 	[ ! -s "$work/missing" ]
-	result $? "$name: help names every option"
+	result $? "$name: $kind help names every option"
 }
 
 arguments() {
+	helps limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
+		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
+		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
+		split split_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
+		onramp gain owd pause_max '\[no\]strawman' clock_error
 	map='2 1 0 2 1 0 2 1 0 2 1 0 2 1 0 2'
 	accepts
 	accepts limit 1 flow_limit 4294967295 quantum 0x100 initial_quantum 0 buckets 1000
@@ -198,6 +202,35 @@ arguments() {
 	refuses 'segment is deprecated and will be removed in the next release: use split' segment 1m
 	grep -qx 'timely: split: allowed are 0 to 524288 bytes, not "1m"' "$work/output"
 	result $? "$name: refuses a wrong value of a deprecated option"
+}
+
+trim_arguments() {
+	helps limit header_limit size dscp trimmable control ratio victim '\[no\]return'
+	accepts
+	accepts limit 1 limit 1000000 header_limit auto header_limit 4294967295 header_limit 1k
+	accepts size 64 size 65535 size 1kb dscp 0 dscp 63 dscp cs6 dscp EF
+	accepts trimmable any trimmable none trimmable AF11 trimmable 0-63 trimmable af11,AF12,40-47,1
+	accepts control none control EF,CS7 control CS1-CS3
+	accepts ratio 1 ratio 100000 victim random victim arrival victim tail return noreturn
+
+	refuses 'limit: allowed are 1 to 1000000 packets, not "0"' limit 0
+	refuses 'limit: allowed are 1 to 1000000 packets, not "1k"' limit 1k
+	refuses 'limit: a value is missing' size 100 limit
+	refuses 'header_limit: allowed are 0 to 4294967295 bytes, not "4g"' header_limit 4g
+	refuses 'header_limit: allowed are 0 to 4294967295 bytes, not "-1"' header_limit -1
+	refuses 'size: allowed are 64 to 65535 bytes, not "63"' size 63
+	refuses 'size: allowed are 64 to 65535 bytes, not "64k"' size 64k
+	for dscp in 64 -1 keep AF44 '' CS6,; do
+		refuses "dscp: allowed are 0 to 63 and a name such as CS6, AF41 or EF, not \"$dscp\"" dscp "$dscp"
+	done
+	for list in '' , AF11, ,1 1,,2 64 7-0 1- -1 1-2-3 all any,1; do
+		refuses "trimmable: allowed are DSCPs such as AF11,AF12,40-47, any and none, not \"$list\"" \
+			trimmable "$list"
+	done
+	refuses 'ratio: allowed are 1 to 1000000 packets, not "0"' ratio 0
+	refuses 'victim: allowed are random, arrival and tail, not "head"' victim head
+	refuses 'unknown option "noratio"' noratio
+	refuses 'unknown option "flow_limit"' flow_limit 5
 }
 
 # ---- the output, for a qdisc that fake.c simulates ----
@@ -283,11 +316,15 @@ test_tc() {
 	name=$("$tc" -V 2>/dev/null | sed 's/.*iproute2-\([^,]*\).*/\1/')
 	[ -n "$name" ]
 	result $? "${name:-tc} runs"
-	resolves
-	loads
-	helps
+	for kind in trim timely; do
+		resolves
+		loads
+	done
 	arguments
 	show
+	kind=trim
+	trim_arguments
+	kind=timely
 }
 
 # ---- the shell ----
@@ -337,6 +374,12 @@ completion() {
 	offers 10ms slot tc qdisc change dev eth0 root timely pause_max 10
 	offers 1/16 slot tc qdisc change dev eth0 root timely gain ''
 	offers nostrawman nolazy tc qdisc change dev eth0 root timely nos
+	offers trim timely tc qdisc add dev eth0 root tr
+	offers header_limit slot tc qdisc add dev eth0 root trim ''
+	offers tail slot tc qdisc add dev eth0 root trim victim ''
+	offers EF slot tc qdisc add dev eth0 root trim control ''
+	offers any keep tc qdisc add dev eth0 root trim trimmable ''
+	offers noreturn ratio tc qdisc change dev eth0 root trim no
 	# Completion of iproute2's own qdiscs is unchanged.
 	offers flow_limit slot tc qdisc add dev eth0 root fq ''
 	offers target slot tc qdisc add dev eth0 root codel ''
@@ -349,7 +392,7 @@ completion() {
 echo "TAP version 13"
 plugins=$work/plugins
 make -s -C "$here" OUT="$plugins" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
-result $? "the plugin builds"
+result $? "the plugins build"
 ${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -O2 -fPIC -shared -I"$here/../../include/uapi" \
 	-o "$work/fake.so" "$here/test/fake.c" >"$work/output" 2>&1
 result $? "the fake qdisc builds"
