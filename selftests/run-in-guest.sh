@@ -40,6 +40,7 @@ trap 'exit 130' INT TERM HUP
 find "$modules" -name 'timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
+find "$modules" -name 'sch_trim.ko' -exec cp {} "$together" \;
 find "$modules" -name 'timely_acker.ko' -exec cp {} "$together" \;
 cp "$("$here/../drivers/net/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
 # The guest uses the host's root file system, so these programs are built for the host.

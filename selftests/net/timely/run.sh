@@ -11,9 +11,9 @@
 # group core has tests of several groups: those that load, unload and reconfigure the modules, where
 # the checkers of a debug kernel help most.
 #
-# DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko and timely_acker.ko, the
-# test NIC hwnic.ko, tc's plugin q_timely.so, timelyctl, netlink_fuzz, packet_fuzz and
-# many_sockets; run-in-guest.sh puts them there.
+# DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko and
+# sch_trim.ko, the test NIC hwnic.ko, tc's plugins q_timely.so and q_trim.so, timelyctl,
+# netlink_fuzz, packet_fuzz and many_sockets; run-in-guest.sh puts them there.
 #
 # Prints KTAP, then "# N passed, N failed". The exit status is 0 only if all cases have passed.
 # kernel_log always runs last. It searches the kernel's log for complaints and, on a kernel with
@@ -32,14 +32,15 @@ export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 tcp="load sysctl unload restricted transfer cap mss loss blackout idle
 	app_limited rpc switch switch_away many fairness share out_of_step flows trial observe trace"
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
-	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz setup examples"
+	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
+	trim setup examples"
 onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
 	onramp_unload doctor_onramp packet_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock"
 long="timelyctl tenant_memory manual"
-core="load unload switch flows qdisc_unload tenant_host"
+core="load unload switch flows qdisc_unload trim tenant_host"
 all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"
 # alloc_faults fails on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can be made
 # to fail.
@@ -73,7 +74,7 @@ set -- "$@" kernel_log
 
 echo "KTAP version 1"
 echo "1..$#"
-for module in timely tcp_timely sch_timely timely_acker; do
+for module in timely tcp_timely sch_timely sch_trim timely_acker; do
 	[ -e "$TIMELY_MODULES/$module.ko" ] || {
 		echo "Bail out! no $module.ko in $TIMELY_MODULES"
 		exit 1
