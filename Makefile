@@ -12,8 +12,8 @@ INSTALL_MOD_PATH ?= $(DESTDIR)
 KUNIT ?= 0
 export PREFIX
 
-INSTALLED_MODULES := timely tcp_timely sch_timely timely_acker timely_kunit
-MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8 man8/timely-switch.8
+INSTALLED_MODULES := timely tcp_timely sch_timely sch_trim timely_acker timely_kunit
+MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8 man8/tc-trim.8 man8/timely-switch.8
 # The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules.
 release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
 module_dir = $(INSTALL_MOD_PATH)/lib/modules/$(release)
@@ -127,12 +127,12 @@ lint: setup
 
 help:
 	@echo 'Modules, for the running kernel or KDIR=...:'
-	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko'
-	@echo '  tools            build timelyctl and the plugin for tc'
+	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, sch_trim.ko'
+	@echo '  tools            build timelyctl and the plugins for tc'
 	@echo '  install          build everything, then install-modules and install-tools'
 	@echo '  install-modules  modules_install and depmod; KUNIT=1 includes the unit tests,'
 	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
-	@echo '  install-tools    the plugin for tc, timelyctl, timely-switch, completions, man pages;'
+	@echo '  install-tools    the plugins for tc, timelyctl, timely-switch, completions, man pages;'
 	@echo '                   PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
 	@echo '  uninstall        remove what install with the same variables has installed'
 	@echo '  deb, rpm         packages for DKMS and of the tools, in build/packages'

@@ -83,21 +83,22 @@ kernel_is_installed() {
 
 # has_modules RELEASE NUMBER
 has_modules() {
-	number=$(find "/lib/modules/$1" -path '*/updates/dkms/*timely*.ko*' | wc -l)
+	number=$(find "/lib/modules/$1" -path '*/updates/dkms/*.ko*' | wc -l)
 	[ "$number" -eq "$2" ] || fail "$number modules for $1, expected $2: $(cat log)"
 }
 
 installation() {
 	kernel "$kernel" "$headers"
 	apt install "$work"/packages/timely-dkms_*.deb "$work"/packages/timely-tools_*.deb
-	has_modules "$kernel" 4
+	has_modules "$kernel" 5
 	# The running kernel is none of Debian's.
 	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
 	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version" ] || fail "version of tcp_timely"
 	modinfo -k "$kernel" tcp_timely | grep '^signer: .*DKMS' || fail "tcp_timely is not signed"
 	timelyctl --version | grep -F "$version" || fail "version of timelyctl"
 	unshare -n tc qdisc add dev lo root timely help 2>&1 | grep ack_first || fail "tc has no qdisc timely"
-	man -w timely-switch timelyctl tc-timely || fail "no manuals"
+	unshare -n tc qdisc add dev lo root trim help 2>&1 | grep header_limit || fail "tc has no qdisc trim"
+	man -w timely-switch timelyctl tc-timely tc-trim || fail "no manuals"
 	# shellcheck disable=SC2016 # for bash
 	bash -c '. /etc/bash_completion.d/tc-timely; [[ " $QDISC_KIND " == *" timely "* ]]' || fail "no completion"
 	[ -e /etc/systemd/system/multi-user.target.wants/timely-check.service ] || fail "unit not enabled"
@@ -107,7 +108,7 @@ installation() {
 kernel_upgrade() {
 	kernel "$kernel2" "$headers2"
 	kernel_is_installed "$kernel2"
-	has_modules "$kernel2" 4
+	has_modules "$kernel2" 5
 	! grep 'no modules' log || fail "wrong report: $(cat log)"
 	rm -r "/lib/modules/$kernel2"
 }
@@ -124,7 +125,7 @@ unsupported_kernel() {
 
 upgrade() {
 	apt install "$work"/newer/timely-dkms_*.deb "$work"/newer/timely-tools_*.deb
-	has_modules "$kernel" 4
+	has_modules "$kernel" 5
 	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version.1" ] || fail "not upgraded: $(cat log)"
 	[ ! -e "/usr/src/timely-$version" ] || fail "the old sources are left"
 }
@@ -136,7 +137,7 @@ purge() {
 }
 
 nothing_is_left() {
-	left=$(find /etc /lib/modules /run /usr /var -xdev -name '*timely*' -newer "$work/started")
+	left=$(find /etc /lib/modules /run /usr /var -xdev \( -name '*timely*' -o -name '*_trim*' \) -newer "$work/started")
 	[ -z "$left" ] || fail "left: $left"
 }
 

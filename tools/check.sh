@@ -227,6 +227,7 @@ install_and_uninstall() {
 	[ -z "$(installed)" ] && grep 'Missing, .* no_such_compiler' "$dir/log" || return 1
 	"$@" install && installed >"$dir/got" && diff "$dir/got" - <<-EOF || return 1
 		modules/sch_timely.ko
+		modules/sch_trim.ko
 		modules/tcp_timely.ko
 		modules/timely.ko
 		modules/timely_acker.ko
@@ -239,9 +240,11 @@ install_and_uninstall() {
 		root/opt/timely/share/man/man7/tcp_timely.7
 		root/opt/timely/share/man/man7/timely-onramp.7
 		root/opt/timely/share/man/man8/tc-timely.8
+		root/opt/timely/share/man/man8/tc-trim.8
 		root/opt/timely/share/man/man8/timely-switch.8
 		root/opt/timely/share/man/man8/timelyctl.8
 		root/tc/q_timely.so
+		root/tc/q_trim.so
 	EOF
 	for module in tcp_timely sch_timely timely_acker; do
 		grep "/$module.ko.*: .*/timely.ko" "$dir"/modules/lib/modules/*/modules.dep || return 1

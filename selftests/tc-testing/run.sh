@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Runs the tdc cases of the qdisc "timely" (timely.json) in a User Mode Linux guest. tdc.py is
-# the kernel's own test driver for tc.
+# Runs the tdc cases of the qdiscs "timely" (timely.json) and "trim" (trim.json) in a User Mode
+# Linux guest. tdc.py is the kernel's own test driver for tc.
 #
 #	run.sh [base|debug|DIRECTORY [ID...]]
 #
@@ -20,7 +20,7 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-cases_file=${CASES:-$here/timely.json}
+cases_files=${CASES:-$here/timely.json $here/trim.json}
 
 bail() {
 	echo "Bail out! $*"
@@ -42,7 +42,9 @@ outside() {
 	modules=${TIMELY_MODULES:-$("$top/tools/lab/modules.sh" "$kernel")}
 	tdc=${TIMELY_TDC:-$(find_tdc)}
 	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/uml/build.sh gets it"
-	[ -n "$(find "$modules" -name sch_timely.ko)" ] || bail "no sch_timely.ko in $modules"
+	for module in sch_timely sch_trim; do
+		[ -n "$(find "$modules" -name $module.ko)" ] || bail "no $module.ko in $modules"
+	done
 	plugin=$(mktemp -d)
 	trap 'rm -rf "$plugin"' EXIT
 	trap 'exit 130' INT TERM HUP
@@ -66,11 +68,12 @@ prepare() {
 }
 
 load() {
-	for module in timely sch_timely; do
+	for module in timely sch_timely sch_trim; do
 		file=$(find "$1" -name $module.ko)
 		[ -z "$file" ] || [ -d /sys/module/$module ] || insmod "$file" || bail "$module.ko cannot be loaded"
 	done
 	[ -d /sys/module/sch_timely ] || bail "sch_timely is not loaded"
+	[ -d /sys/module/sch_trim ] || bail "sch_trim is not loaded"
 }
 
 # tdc reports skipped cases as "ok", also all cases after a failed setup or teardown. Turn these
@@ -85,23 +88,27 @@ as_tap() {
 
 # Prints the number of cases to run: the number of distinct IDs, or of all cases without IDs.
 expected() {
+	# shellcheck disable=SC2086 # a list of files
 	/usr/bin/python3 -c '
 import json, sys
-ids = [case["id"] for case in json.load(open(sys.argv[1]))]
-named = sys.argv[2:]
+files = int(sys.argv[1])
+ids = [case["id"] for name in sys.argv[2:2 + files] for case in json.load(open(name))]
+named = sys.argv[2 + files:]
 unknown = set(named) - set(ids)
 if unknown:
     sys.exit("no such case: " + " ".join(sorted(unknown)))
-print(len(set(named)) or len(ids))' "$cases_file" "$@"
+print(len(set(named)) or len(ids))' "$(echo $cases_files | wc -w)" $cases_files "$@"
 }
 
-# The module can be unloaded soon after the last device with the qdisc is gone.
+# The modules can be unloaded soon after the last device with the qdiscs is gone.
 unload() {
 	tries=100
-	until rmmod sch_timely 2>/dev/null; do
-		tries=$((tries - 1))
-		[ $tries -gt 0 ] || return 1
-		sleep 0.1
+	for module in sch_timely sch_trim; do
+		until rmmod $module 2>/dev/null; do
+			tries=$((tries - 1))
+			[ $tries -gt 0 ] || return 1
+			sleep 0.1
+		done
 	done
 }
 
@@ -110,18 +117,19 @@ inside() {
 	modules=$2
 	shift 2
 	/usr/bin/python3 -c 'import pyroute2' || bail "no python3-pyroute2: install it"
-	cases=$(expected "$@") || bail "$cases_file has no such cases"
+	cases=$(expected "$@") || bail "$cases_files: no such cases"
 	load "$modules"
 	prepare "$tdc"
 	echo "TAP version 13"
 	echo "1..$((cases + 1))"
-	/usr/bin/python3 tdc.py -f "$cases_file" ${1:+-e "$@"} --format tap --outfile result \
+	# shellcheck disable=SC2086 # a list of files
+	/usr/bin/python3 tdc.py -f $cases_files ${1:+-e "$@"} --format tap --outfile result \
 		>log 2>&1 || :
 	[ -s result ] || { sed 's/^/# /' log; bail "tdc wrote no results"; }
 	as_tap result >tap
 	cat tap
-	if unload; then echo "ok $((cases + 1)) - sch_timely can be unloaded"
-	else echo "not ok $((cases + 1)) - sch_timely can be unloaded"; fi | tee -a tap
+	if unload; then echo "ok $((cases + 1)) - sch_timely and sch_trim can be unloaded"
+	else echo "not ok $((cases + 1)) - sch_timely and sch_trim can be unloaded"; fi | tee -a tap
 	passed=$(grep -c '^ok ' tap) || :
 	echo "# $passed passed, $((cases + 1 - passed)) failed"
 	[ "$passed" -eq $((cases + 1)) ]

@@ -41,11 +41,12 @@ TOP = HERE.parent.parent
 COMPAT = "include/net/timely_compat.h"
 COVER = "0000-cover-letter.patch"
 # Main files that have the name of their module.
-RENAMED = ("tcp_timely", "sch_timely", "timely_acker")
-MODULES = ("timely", "tcp_timely", "sch_timely", "timely_acker", "timely_kunit")
+RENAMED = ("tcp_timely", "sch_timely", "sch_trim", "timely_acker")
+MODULES = ("timely", "tcp_timely", "sch_timely", "sch_trim", "timely_acker", "timely_kunit")
 SELFTESTS = "tools/testing/selftests"
 # Tests that include the source of a module: they must not be in one image with the module.
-WHITE_BOX = {"nic_kunit": "m", "qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TIMELY)),m,y)"}
+WHITE_BOX = {"nic_kunit": "m", "qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TIMELY)),m,y)",
+             "trim_qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TRIM)),m,y)"}
 
 
 def die(message: str) -> typing.NoReturn:
@@ -235,8 +236,11 @@ class Files:
     def target(name: str) -> str:
         """The path in the kernel's tree of a file of this project."""
         path = pathlib.PurePath(name)
-        if name == "selftests/tc-testing/timely.json":
-            return f"{SELFTESTS}/tc-testing/tc-tests/qdiscs/timely.json"
+        if path.match("selftests/tc-testing/*.json"):
+            return f"{SELFTESTS}/tc-testing/tc-tests/qdiscs/{path.name}"
+        # The engine of a module that does not use module timely lies beside the module.
+        if name == "net/timely/engine/trim.c":
+            return "net/sched/sch_trim_engine.c"
         if path.parts[0] == "selftests":
             return f"tools/testing/{name}"
         if path.parent.name == "kunit":

@@ -37,7 +37,7 @@ qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segme
 onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
 	onramp_unload doctor_onramp packet_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
-nic="hwnic doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
+nic="hwnic hw_trim doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock"
 long="timelyctl tenant_memory manual"
 core="load unload switch flows qdisc_unload trim tenant_host"

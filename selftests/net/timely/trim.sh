@@ -2,77 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The qdisc "trim" with real traffic: UDP and TCP, IPv4 and IPv6, VLAN, VXLAN and GSO; below classful
-# qdiscs and at the root; changes, removal and unloading under load; return to sender.
+# qdiscs; changes, removal and unloading under load; return to sender.
 # Topology: h1 -- mid -- h2; mid routes. The link from mid to h2 has 100 Mb/s, so that a packet of
 # 1442 bytes takes 115 us, and mid's qdisc towards h2 is trim.
 
-. "$(dirname "$0")/qdisc_lib.sh"
-
-# Python lines before those of each case. burst() sends numbered datagrams of 1400 bytes at once,
-# without UDP checksums, and arrivals() sorts what a socket received: the numbers of whole datagrams
-# and those of trimmed ones, of which 86 bytes are left.
-cat >"$work/burst.py" <<-'EOF'
-	import json
-	SO_NO_CHECK, SOL_UDP, UDP_NO_CHECK6_TX, UDP_NO_CHECK6_RX = 11, 17, 101, 102
-	AF11, CS6 = 10 << 2, 48 << 2
-
-	def sender(to, ns="h1", check=False, tos=AF11):
-	    sock = source(ns=ns, to=to, tos=tos)
-	    if ":" in to:
-	        sock.setsockopt(SOL_UDP, UDP_NO_CHECK6_TX, not check)
-	    else:
-	        sock.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, not check)
-	    return sock
-
-	def sink(addr, ns="h2"):
-	    receiver = Sink(ns=ns, addr=addr)
-	    if ":" in addr:
-	        receiver.sock.setsockopt(SOL_UDP, UDP_NO_CHECK6_RX, 1)
-	    return receiver
-
-	# A receiver and a sender, after the neighbours between them are resolved.
-	def reach(addr):
-	    receiver, sock = sink(addr), sender(addr)
-	    burst(sock, 1)
-	    receiver.take(1, 2)
-	    return receiver, sock
-
-	def burst(sock, count=60, size=1400, first=0):
-	    for number in range(first, first + count):
-	        sock.send(payload(number, 0, size))
-
-	def arrivals(receiver, count=1 << 30, size=1400):
-	    got = receiver.take(count, 1, quiet=0.1)
-	    whole = [p.number for p in got if len(p.data) == size]
-	    trimmed = [p.number for p in got if len(p.data) < size]
-	    return got, whole, trimmed
-
-	def trim(ns="mid", dev="to2"):
-	    found = json.loads(tc("-s", "-j", "qdisc", "show", "dev", dev, ns=ns))
-	    queue, = [q for q in found if q["kind"] == "trim"]
-	    queue["left"] = sum(q["qlen"] + q["backlog"] for q in found)
-	    return queue
-EOF
-
-trim_packets() {
-	{
-		cat "$work/burst.py"
-		cat
-	} >"$work/plan"
-	packets <"$work/plan"
-}
-
-# below_tbf NAMESPACE DEVICE OPTION...: 100 Mb/s, and trim as the queue
-below_tbf() {
-	ns=$1
-	dev=$2
-	shift 2
-	must tc -n "$ns" -batch - <<-EOF
-		qdisc replace dev $dev root handle 99: pfifo
-		qdisc replace dev $dev root handle 1: tbf rate 100mbit burst 1600 limit 1000000
-		qdisc replace dev $dev parent 1:1 handle 2: trim $*
-	EOF
-}
+. "$(dirname "$0")/trim_lib.sh"
 
 # The module needs no other module of this project.
 hosts() {
@@ -304,35 +238,6 @@ below_classful_qdiscs() {
 	below_tbf mid to2
 }
 
-# A NIC whose ring is full stops the queue, so that trim queues packets as the root qdisc.
-at_the_root() {
-	must insmod "$modules/hwnic.ko"
-	must ip link add hw type hwnic
-	must ip link set hw netns h1 name hw0
-	must ip link set hwp netns h2 name hw0
-	for number in 1 2; do
-		must ip -n h$number address add 10.8.0.$number/24 dev hw0
-		must ip -n h$number link set hw0 up
-	done
-	must ip netns exec h1 ethtool -s hw0 speed 100
-	must ip netns exec h1 ethtool -G hw0 tx 2
-	must tc -n h1 qdisc replace dev hw0 root trim
-	trim_packets <<-EOF
-		receiver, sock = reach("10.8.0.2")
-		burst(sock)
-		got, whole, trimmed = arrivals(receiver, 60)
-		q = trim("h1", "hw0")
-		result(all=sorted(whole + trimmed) == list(range(60)), trimmed=len(trimmed), counted=q["trim_packets"],
-		       left=q["left"])
-	EOF
-	expect all -eq 1
-	expect trimmed -ge 20
-	expect counted -eq "$trimmed"
-	expect left -eq 0
-	must ip -n h1 link del hw0
-	within_seconds 5 rmmod hwnic || fail "hwnic cannot be unloaded"
-}
-
 # returned NAMESPACE DEVICE TO: the packets that came back to the sender's socket
 returned() {
 	trim_packets <<-EOF
@@ -495,5 +400,5 @@ fifty_times() {
 }
 
 run_cases hosts every_packet_arrives_once checksums_protect_others local_sender options_decide vlan vxlan \
-	tcp below_classful_qdiscs at_the_root return_to_sender return_by_a_bridge changes_under_load \
+	tcp below_classful_qdiscs return_to_sender return_by_a_bridge changes_under_load \
 	replaced_under_load refused_while_in_use goes_with_packets fifty_times
