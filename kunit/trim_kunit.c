@@ -463,7 +463,8 @@ static void headers_next__ratio(struct kunit *test)
 	}
 	cfg.ratio = 1;
 	for (i = 0; i < 6; i++)
-		KUNIT_EXPECT_EQ(test, timely_trim_headers_next(&round, &cfg, true, true), i % 2 == 0);
+		KUNIT_EXPECT_EQ(test, timely_trim_headers_next(&round, &cfg, true, true),
+				i % 2 == 0);
 }
 
 /* Packets that leave while the other queue is empty do not count. */

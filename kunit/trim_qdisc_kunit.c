@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * White-box tests of the qdisc "trim". Its source is included in this file. The tests control its
- * random numbers and its memory, and take the place of its parent: they count packets and bytes as a
- * classful qdisc does, and compare them with the qdisc's own counters after each call. Cases are
+ * random numbers and its memory, and take the place of its parent: they count packets and bytes as
+ * a classful qdisc does, and compare them with the qdisc's own counters after each call. Cases are
  * named function__case.
  *
  * Packets have 1514 bytes and the DSCP AF11 unless a test states otherwise.

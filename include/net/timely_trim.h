@@ -33,7 +33,7 @@
 	  "packets sent from the header queue for each packet from the data queue") \
 	X(victim, VICTIM, 8, 0, 2, 0, "kind", \
 	  "which packet is trimmed: 0 random, 1 the arrival, 2 the last packet of the data queue") \
-	X(return, RETURN, 8, 0, 1, 0, "flag", \
+	X(give_back, RETURN, 8, 0, 1, 0, "flag", \
 	  "send a trimmed packet back to its sender if the header queue is full")
 
 #endif /* _NET_TIMELY_TRIM_H */

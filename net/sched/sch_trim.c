@@ -128,8 +128,9 @@ static int trim_pass(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to
 	return trim_accept(sch, &q->headers, skb);
 }
 
-/* Trim a packet, which is in no queue, and put it into the header queue. If that is full, return the
- * packet to its sender or drop it. Return: NET_XMIT_SUCCESS if the packet is in the header queue.
+/* Trim a packet, which is in no queue, and put it into the header queue. If that is full, return
+ * the packet to its sender or drop it. Return: NET_XMIT_SUCCESS if the packet is in the header
+ * queue.
  */
 static int trim_packet(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free,
 		       const struct timely_trim_packet *packet)

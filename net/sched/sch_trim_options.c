@@ -140,7 +140,7 @@ void trim_apply(struct Qdisc *sch, const struct trim_options *options)
 		.ratio = value[TRIM_O_ratio],
 		.dscp = value[TRIM_O_dscp],
 		.victim = value[TRIM_O_victim],
-		.give_back = value[TRIM_O_return],
+		.give_back = value[TRIM_O_give_back],
 	};
 	sch->limit = q->cfg.limit;
 	trim_shorten(sch, &q->data, q->cfg.limit, U64_MAX);

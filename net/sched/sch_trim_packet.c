@@ -6,10 +6,10 @@
  *
  * A packet goes back as if the neighbour at the other end of the link had sent it: with source and
  * destination exchanged in the link header, the IP header and the UDP header, it enters the receive
- * path of the device that it was about to leave by. A bridge then forwards the packet to its sender,
- * a router routes it, and the sending host itself delivers it to the socket. Each of these happens
- * later, in the receive softirq of this CPU, so that no lock of the qdisc is held, and its length
- * is limited by net.core.netdev_max_backlog.
+ * path of the device that it was about to leave by. A bridge then forwards the packet to its
+ * sender, a router routes it, and the sending host itself delivers it to the socket. This happens
+ * later, in a softirq: no lock of the qdisc is held then. At most net.core.netdev_max_backlog
+ * packets wait for it on each CPU.
  *
  * No packet can travel in a loop. A packet is returned only after this qdisc has trimmed it, a
  * trimmed packet is not trimmed again unless another qdisc has a smaller size, and so each return

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The plugin by which tc supports the qdisc "trim": the command line, and the options and statistics
- * as text and as JSON. tc loads q_trim.so when a command line or the kernel names the qdisc.
- * tc-trim(8) describes the options.
+ * The plugin by which tc supports the qdisc "trim": the command line, and the options and
+ * statistics as text and as JSON. tc loads q_trim.so when a command line or the kernel names the
+ * qdisc. tc-trim(8) describes the options.
  *
  * The table options[] has one line for each option, in the order in which they are shown. Only
  * options that were given are sent, so that `tc qdisc change` changes nothing else. The ranges come
@@ -41,35 +41,36 @@ enum value_type {
 /**
  * struct option - an option of the qdisc
  * @word: the option's word on the command line and its key in JSON
+ * @type: how the value is written and shown
  * @attr: netlink attribute, TCA_TRIM_*
  * @bits: width of the attribute
- * @type: how the value is written and shown
  * @min: least value
  * @max: largest value
  * @unit: unit of the values, for messages
  */
 struct option {
 	const char *word;
+	enum value_type type;
 	unsigned short attr;
 	unsigned short bits;
-	enum value_type type;
 	__u64 min;
 	__u64 max;
 	const char *unit;
 };
 
-#define TYPE_limit TYPE_PACKETS
-#define TYPE_header_limit TYPE_LIMIT
-#define TYPE_size TYPE_SIZE
-#define TYPE_dscp TYPE_DSCP
-#define TYPE_trimmable TYPE_MASK
-#define TYPE_control TYPE_MASK
-#define TYPE_ratio TYPE_NUMBER
-#define TYPE_victim TYPE_VICTIM
-#define TYPE_return TYPE_FLAG
+/* The word and the type of each field of TIMELY_TRIM_OPTIONS. */
+#define FORM_limit "limit", TYPE_PACKETS
+#define FORM_header_limit "header_limit", TYPE_LIMIT
+#define FORM_size "size", TYPE_SIZE
+#define FORM_dscp "dscp", TYPE_DSCP
+#define FORM_trimmable "trimmable", TYPE_MASK
+#define FORM_control "control", TYPE_MASK
+#define FORM_ratio "ratio", TYPE_NUMBER
+#define FORM_victim "victim", TYPE_VICTIM
+#define FORM_give_back "return", TYPE_FLAG
 
 #define OPTION(field, ATTR, width, low, high, value, unit, doc) \
-	{ #field, TCA_TRIM_##ATTR, width, TYPE_##field, low##ULL, high##ULL, unit },
+	{ FORM_##field, TCA_TRIM_##ATTR, width, low##ULL, high##ULL, unit },
 static const struct option options[] = {
 	TIMELY_TRIM_OPTIONS(OPTION)
 };

@@ -220,10 +220,10 @@ trim_arguments() {
 	refuses 'header_limit: allowed are 0 to 4294967295 bytes, not "-1"' header_limit -1
 	refuses 'size: allowed are 64 to 65535 bytes, not "63"' size 63
 	refuses 'size: allowed are 64 to 65535 bytes, not "64k"' size 64k
-	for dscp in 64 -1 keep AF44 '' CS6,; do
+	for dscp in 64 -1 keep AF44 '' 'CS6,'; do
 		refuses "dscp: allowed are 0 to 63 and a name such as CS6, AF41 or EF, not \"$dscp\"" dscp "$dscp"
 	done
-	for list in '' , AF11, ,1 1,,2 64 7-0 1- -1 1-2-3 all any,1; do
+	for list in '' ',' 'AF11,' ',1' '1,,2' 64 7-0 1- -1 1-2-3 all 'any,1'; do
 		refuses "trimmable: allowed are DSCPs such as AF11,AF12,40-47, any and none, not \"$list\"" \
 			trimmable "$list"
 	done

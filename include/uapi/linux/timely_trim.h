@@ -23,8 +23,8 @@ enum {
 					/* the device's MTU have */
 	TCA_TRIM_SIZE,			/* u32 (bytes): length of a trimmed packet */
 	TCA_TRIM_DSCP,			/* u8 (DSCP): of trimmed packets */
-	TCA_TRIM_TRIMMABLE,		/* u64 (mask): bit N: packets with DSCP N may be trimmed */
-	TCA_TRIM_CONTROL,		/* u64 (mask): bit N: packets with DSCP N enter the header */
+	TCA_TRIM_TRIMMABLE,		/* u64 (mask): bit N: packets of DSCP N may be trimmed */
+	TCA_TRIM_CONTROL,		/* u64 (mask): bit N: packets of DSCP N enter the header */
 					/* queue untrimmed, as those with TCA_TRIM_DSCP do */
 	TCA_TRIM_RATIO,			/* u32 (packets): sent from the header queue for each */
 					/* packet from the data queue while both have packets */

@@ -7,8 +7,8 @@
  * what its headers become, and the headers of a packet that goes back to its sender.
  *
  * A trimmed packet is the first bytes of a frame. Its outer IP header has the new length, a new
- * DSCP, and for IPv4 a checksum that is adjusted, not computed anew: a checksum that was wrong stays
- * wrong. If the transport is UDP, its length is reduced, too: UDP drops a datagram whose length
+ * DSCP, and for IPv4 a checksum that is adjusted, not computed anew: a wrong checksum stays wrong.
+ * If the transport is UDP, its length is reduced, too: UDP drops a datagram whose length
  * field is beyond the end of the packet. Checksums of TCP and UDP are those of the whole packet, so
  * that a receiver that knows nothing of trimming drops the packet. A UDP checksum of 0, which NDP
  * uses, stays 0. Headers behind an outer UDP header (VXLAN, Geneve) are payload and stay as they

@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The protocol numbers of IPv6 extension headers, for which the kernel's code includes <linux/in6.h>. */
+/* Protocol numbers of IPv6 extension headers: the kernel's code includes <linux/in6.h> for them. */
 #include <netinet/in.h>
