@@ -21,6 +21,7 @@ Each directory has the results of one scenario or bench: `summary.json` (all fig
 """
 # Directories without summary.json.
 BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
+           "bench-trim": "cycles per packet of the qdisc trim: `tools/docs/results.sh bench-trim`",
            "bench-ack": "cycles per ACK of congestion controls: `make bench`",
            "bench-onramp": "cycles of On-Ramp's sender and receiver: `make bench`",
            "bench-poll": "CPU time of looking at 10 000 connections: `make bench`",

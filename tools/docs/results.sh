@@ -4,7 +4,7 @@
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
 #
-#   results.sh [NAME]...	scenarios and bench-packet, bench-ack, bench-onramp, bench-cpu, bench-poll;
+#   results.sh [NAME]...	scenarios and bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll;
 #				by default those in the list below
 #
 # Environment:
@@ -18,7 +18,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-ack \
+[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
@@ -33,6 +33,12 @@ keep_bench_packet() {
 		/^\|/ && !inside { tables++ }
 		{ inside = /^\|/ }
 		inside && n && tables == 1 { print >("results/bench-packet/" name[n] ".md") }' "$1/table.md"
+}
+
+keep_bench_trim() {
+	mkdir -p results/bench-trim
+	cp "$1/table.md" results/bench-trim/
+	awk '/^\|/ { print; found = 1; next } found { exit }' "$1/table.md" >results/bench-trim/unpaced.md
 }
 
 keep_bench_ack() {
@@ -66,6 +72,12 @@ for scenario; do
 	if [ "$scenario" = bench-packet ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/bench.sh
 		keep_bench_packet "$raw"
+		continue
+	fi
+	if [ "$scenario" = bench-trim ]; then
+		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/bench.sh --qdiscs pfifo,red,trim --modes unpaced \
+			--flows 1,100,1000 --repeats 9
+		keep_bench_trim "$raw"
 		continue
 	fi
 	if [ "$scenario" = bench-ack ]; then

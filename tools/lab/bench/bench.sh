@@ -7,7 +7,8 @@
 #   bench.sh [--quick] [--profile] [--flows LIST] [--qdiscs LIST] [--modes LIST]
 #            [--repeats N] [--kernel native|base|DIR]
 #
-# LIST is separated by commas. Qdiscs: pfifo, fq, fq-tuned, timely. Modes: paced,
+# LIST is separated by commas. Qdiscs: pfifo, fq, fq-tuned, timely; red, trim, up to
+# 1000 flows and unpaced. Modes: paced,
 # unpaced, shuffled. --quick: two repeats, up to 10 000 flows, for development.
 # --profile: no tables, but a profile by perf. --kernel: native (default, compiled as
 # Debian's kernels are), base (the lab's), or a kernel's directory. Raw results, tables
@@ -42,7 +43,7 @@ while [ $# -gt 0 ]; do
 		[ $# -gt 1 ] || die "$1 needs a value"
 		eval "${1#--}=\$2"
 		shift ;;
-	*)	sed -n '4,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	*)	sed -n '4,16s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 	shift
 done
@@ -53,12 +54,15 @@ build=$top/build/bench-module/$(basename "$kernel")
 mkdir -p "$out"
 bench_module qdisc_bench "$kernel" "$build"
 
-timely=
+ours=
 case ,$qdiscs, in
-*,timely,*)
-	timely="$modules/timely.ko $modules/sch_timely.ko"
-	make -s -C "$top/tools/tc" || die "cannot build the plugin for tc, see above" ;;
+*,timely,*)	ours="$modules/timely.ko $modules/sch_timely.ko" ;;
 esac
+case ,$qdiscs, in
+*,trim,*)	ours="$ours $modules/sch_trim.ko" ;;
+esac
+[ -z "$ours" ] ||
+	make -s -C "$top/tools/tc" || die "cannot build the plugins for tc, see above"
 
 # Memory of a guest with $1 flows, MB: 512 for the kernel, and 4 KB for the socket, the packet and the
 # qdisc's objects of each flow.
@@ -69,7 +73,7 @@ run_cells() {
 	# shellcheck disable=SC2086 # a list of modules
 	"$lab/guest.sh" -k "$kernel" -m "$(mem_mb "$1")M" -e TC_LIB_DIR="$top/build/tc" \
 		"$here/cells.sh" "$raw" "$build/qdisc_bench.ko" "$1" "$repeats" \
-		"$(words "$qdiscs")" "$(words "$modes")" $timely
+		"$(words "$qdiscs")" "$(words "$modes")" $ours
 }
 
 # One guest for each qdisc and mode, so that all samples of a profile belong to one of them.
@@ -84,7 +88,7 @@ profile_cells() {
 				-e TC_LIB_DIR="$top/build/tc" -e KALLSYMS="$out/kallsyms" \
 				-e PACKETS=4000000 \
 				"$here/cells.sh" "$raw" "$build/qdisc_bench.ko" "$1" 1 \
-				"$qdisc" "$mode" $timely
+				"$qdisc" "$mode" $ours
 			perf script -i "$out/perf.data" -F ip,comm 2>/dev/null |
 				"$here/report.py" --profile "$raw" "$out/kallsyms"
 		done

@@ -29,6 +29,10 @@ add_qdisc() {
 	# shellcheck disable=SC2086 # a list of words
 	case $1 in
 	pfifo)		tc qdisc add dev d0 root pfifo limit 4000000 ;;
+	# Below min red neither drops nor marks. 2600 packets of 1500 bytes are less than min.
+	red)		tc qdisc add dev d0 root red limit 100000000 min 4000000 max 12000000 avpkt 1500 burst 2670 \
+				bandwidth 10gbit ;;
+	trim)		tc qdisc add dev d0 root trim limit 1000000 ;;
 	fq-tuned)	tc qdisc add dev d0 root fq $room buckets 262144 ;;
 	*)		tc qdisc add dev d0 root "$1" $room ;;
 	esac
@@ -59,8 +63,10 @@ cell() {
 	shuffle=0
 	pace=$2
 	[ "$2" != shuffled ] || { shuffle=1; pace=paced; }
-	# pfifo cannot pace: it would dequeue all packets at once.
-	[ "$1" != pfifo ] || pace=unpaced
+	# These cannot pace: they would dequeue all packets at once.
+	case $1 in
+	pfifo|red|trim)	pace=unpaced ;;
+	esac
 	echo "$pace" >$parameters/mode
 	echo $shuffle >$parameters/shuffle
 	before=$(slab_bytes "$1")

@@ -21,13 +21,15 @@ import sys
 
 # Highest ratio of sch_timely to fq that the project aims at, by the number of flows, all paced.
 TARGETS = {1: 1.0, 100: 1.0, 1000: 0.8, 10_000: 0.6, 100_000: 0.35, 1_000_000: 0.25}
+# Highest ratio of sch_trim to red.
+TRIM_TARGET = 1.2
 CALLS = ("enqueue", "dequeue", "empty")
 TITLES = {
     "paced": "All flows paced, 100 Gb/s in all",
     "shuffled": "The same, flows in another order than they lie in memory",
     "unpaced": "No pacing, all flows backlogged",
 }
-ORDER = ("pfifo", "fq", "fq-tuned", "timely")
+ORDER = ("pfifo", "red", "trim", "fq", "fq-tuned", "timely")
 
 
 def cost(run, calls=CALLS):
@@ -56,9 +58,9 @@ class Results:
         repeats = self.cells.get((flows, mode, qdisc), {})
         return {r: cost(line["run"], calls) for r, line in repeats.items()}
 
-    def ratio(self, flows, mode, qdisc, calls=CALLS):
+    def ratio(self, flows, mode, qdisc, calls=CALLS, to="fq"):
         ours = self.costs(flows, mode, qdisc, calls)
-        peer = self.costs(flows, mode, "fq", calls)
+        peer = self.costs(flows, mode, to, calls)
         both = [ours[r] / peer[r] for r in ours if r in peer]
         return statistics.median(both) if both else None
 
@@ -97,6 +99,12 @@ def verdict(flows, ratio):
     return f"{TARGETS[flows]:.2f} {'ok' if ratio <= TARGETS[flows] else 'MISSED'}"
 
 
+def trim_cells(ratio):
+    if ratio is None:
+        return ["-", "-"]
+    return [f"{ratio:.2f}", f"{TRIM_TARGET:.2f} {'ok' if ratio <= TRIM_TARGET else 'MISSED'}"]
+
+
 def markdown(head, rows):
     widths = [max(len(r[i]) for r in [head] + rows) for i in range(len(head))]
 
@@ -112,6 +120,8 @@ def cost_table(results, mode, calls):
     head = ["flows"] + qdiscs + (["timely/fq"] if compare else [])
     goal = compare and mode != "unpaced"
     head += ["target"] if goal else []
+    trim = "trim" in qdiscs and "red" in qdiscs
+    head += ["trim/red", "target"] if trim else []
     rows = []
     for flows in results.flows():
         if flows in results.skipped:
@@ -124,7 +134,8 @@ def cost_table(results, mode, calls):
         ratio = results.ratio(flows, mode, "timely", calls)
         rows.append([str(flows)] + [spread(c) for c in costs] +
                     ([number(ratio)] if compare else []) +
-                    ([verdict(flows, ratio)] if goal else []))
+                    ([verdict(flows, ratio)] if goal else []) +
+                    (trim_cells(results.ratio(flows, mode, "trim", calls, "red")) if trim else []))
     return markdown(head, rows) if rows else None
 
 
