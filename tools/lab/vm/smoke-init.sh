@@ -311,6 +311,13 @@ test_that "unloading is refused while it is the default" refused rmmod sch_timel
 test_that "another default qdisc" sh -c 'echo pfifo_fast >/proc/sys/net/core/default_qdisc'
 test_that "delete the qdisc of lo" qdisc del lo
 test_that "unload sch_timely" rmmod sch_timely
+test_that "load sch_trim" insmod /sch_trim.ko
+test_that "sch_trim becomes the root qdisc of lo" qdisc set lo trim
+test_that "8 MB over sch_trim by IPv4" transfer 127.0.0.1
+test_that "8 MB over sch_trim by IPv6" transfer ::1
+test_that "unloading sch_trim is refused while it is in use" refused rmmod sch_trim
+test_that "delete the qdisc trim of lo" qdisc del lo
+test_that "unload sch_trim" rmmod sch_trim
 test_that "the modules are unloaded and loaded under load" loaded_under_load
 test_that "another network namespace" far_up
 test_that "load sch_timely again" insmod /sch_timely.ko

@@ -27,7 +27,7 @@ root=$work/root
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
 cp "$(command -v busybox)" "$root/bin/busybox"
 cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" \
-	"$modules/timely_acker.ko" "$root/"
+	"$modules/timely_acker.ko" "$modules/sch_trim.ko" "$root/"
 veth=$(find "$image" -name 'veth.ko*')
 case $veth in
 *.xz)	xz -dc "$veth" >"$root/veth.ko" ;;
