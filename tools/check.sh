@@ -363,7 +363,8 @@ run_job() {
 				packaging/test.sh ;;
 	examples)		packaging/examples/test.sh ;;
 	monitoring)		packaging/monitoring/test.sh ;;
-	vectors)		kunit/reference.py --check ;;
+	vectors)		kunit/reference.py --check && tools/setup.sh python3-numpy &&
+				kunit/reference_clock.py ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	lab-hosts)		tools/lab/tests/machines.sh ;;
 	demo-page)		demo_page ;;

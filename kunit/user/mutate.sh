@@ -4,7 +4,7 @@
 # Mutation tests: put one fault at a time into a copy of an engine (net/timely/engine), and run the
 # engine's KUnit suites and fuzzer in user space. At least one test must fail for each fault.
 #
-#   mutate.sh [ENGINE-DIRECTORY [rate|target_delay|swift|powertcp|wheel|rtt|clock|pause|owd|orack|trim]...]
+#   mutate.sh [ENGINE-DIRECTORY [ENGINE...]]
 #
 # Without arguments, tests all engines of this tree. Prints TAP, with the kinds of tests that
 # noticed each fault: vectors (test vectors of a reference), hand (KUnit cases), table (KUnit cases
@@ -16,7 +16,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack trim
+[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack trim probe_code \
+	strip clock_loop
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -628,6 +629,106 @@ faults_of_trim() {
 	FAULTS
 }
 
+faults_of_probe_code() {
+	cat <<-'FAULTS'
+	the first probe of a pair is used|s/deviation < 0 ? \*second : \*first/*first/
+	the slower probe is used|s/deviation < 0 ? \*second : \*first/deviation < 0 ? *first : *second/
+	the tolerance is judged after learning|s/size > tolerance/size > code->tolerance_ns/
+	a deviation at the tolerance is too large|s/size > tolerance/size >= tolerance/
+	directions of a change are exchanged|s/deviation < 0 ? TIMELY_PROBE_CLOSER : TIMELY_PROBE_SPREAD/deviation < 0 ? TIMELY_PROBE_SPREAD : TIMELY_PROBE_CLOSER/
+	a spacing of 0 is right|s/spacing - 1 >= /spacing > /
+	the longest spacing is too long|s/spacing - 1 >= TIMELY/spacing >= TIMELY/
+	the tolerance never changes|s/^\tcode_learn(code, size);//
+	the noise has no lower limit|s/PROBE_NOISE_MIN_Q16, PROBE/1, PROBE/
+	the noise falls slowly|s/PROBE_NOISE_DOWN	31/PROBE_NOISE_DOWN	1/
+	the noise never falls|s/code->noise_q16 -= .*;/;/
+	the noise never rises|s/code->noise_q16 += step;/;/
+	duplicates are not noticed|s/entry->seen \& bit/0/
+	late pairs are not noticed|s/code->newest - pair >= TIMELY_PROBE_PENDING/0/
+	one pair fewer is kept|s/code->newest - pair >= TIMELY/code->newest - pair + 1 >= TIMELY/
+	numbers do not wrap|s/(s32)(pair - code->newest) > 0/pair > code->newest/
+	lost pairs are not counted|s/code->counts\[TIMELY_PROBE_LOST\]++;/;/
+	complete pairs count as lost|s/entry->seen \&\& entry->seen != PROBE_BOTH/entry->seen/
+	the order of the probes is that of arrival|s/return second ? code_judge/return true ? code_judge/
+	forgetting keeps the numbers|s/code->started = false;//
+	FAULTS
+}
+
+faults_of_strip() {
+	cat <<-'FAULTS'
+	hulls are upper hulls|s/return (y\[b\] - y\[a\]) \* (x\[a\] - x\[c\]) >= /return (y[b] - y[a]) * (x[a] - x[c]) <= /
+	hulls lose their last point|s/while (count >= 2/while (count >= 3/
+	the next slope is the smaller one|s/up_y \* down_x >= down_y \* up_x/up_y * down_x < down_y * up_x/
+	only the hull of forward points turns the strip|s/if (!down_x ||/if (up_x || !down_x ||/
+	the middle is the upper border|s/line->at_ns = at >> 1;/line->at_ns = at;/
+	the middle ignores the slope|s/ - div64_s64(line->dy \* (up->x\[u\] + down->x\[d\]), line->dx)//
+	the width ignores the slope|s/ - line->dy \* (up->x\[u\] - down->x\[d\])//
+	the strip with the known drift uses the highest points|s/set->y\[i\] < set->y\[lowest/set->y[i] > set->y[lowest/
+	outliers are not left out|s/if (out == most || /if (1 || /
+	the outlier is the point whose removal widens least|s/timely_strip_half_ns(\&without) <= timely/timely_strip_half_ns(\&without) >= timely/
+	no outlier makes the strip narrow|s/strip->expected_ns \/ 2, 1, line/0, 1, line/
+	a narrow strip has many outliers|s/strip->expected_ns \/ 2, 1, line/strip->expected_ns \/ 2, 64, line/
+	points far away are used|s/ \&\&$/ \&\&/;s/y >= -STRIP_HEIGHT_NS \&\& y <= STRIP_HEIGHT_NS/1/
+	lower bounds are not negated|s/direction == TIMELY_STRIP_FORWARD ? y : -y/y/
+	the looser of two bounds is kept|s/direction == TIMELY_STRIP_FORWARD ? more < 0 : more > 0/direction == TIMELY_STRIP_FORWARD ? more > 0 : more < 0/
+	points are added at the end|s/ring_at(ring, at - 1)->at_ns - point->at_ns) > 0)$/ring_at(ring, at - 1)->at_ns - point->at_ns) > 0 \&\& 0)/
+	a point may be any number of places late|s/ring->count - at > STRIP_ORDER/0/
+	a clock that was set back is not noticed|s/^\t\ttimely_strip_forget(strip);\n\t\tat = 0;//;s/(s64)strip->window_ns) {/(s64)strip->window_ns \&\& 0) {/
+	old points are used|s/^\t\tring_expire(forward, from);//
+	a few points suffice|s/ring->count, backward->count) < TIMELY_STRIP_POINTS_MIN/ring->count, backward->count) < 2/;s/forward->count, backward->count) < TIMELY_STRIP_POINTS_MIN/forward->count, backward->count) < 2/
+	a short time suffices|s/(s64)TIMELY_STRIP_WINDOW_MIN_NS ?/1 ?/
+	all points stay after a step|s/newest_ns - strip->window_ns \/ 4/newest_ns - strip->window_ns/
+	the fit stays after a step|s/^\tstrip->fit.uncertainty_ns = TIMELY_STRIP_UNKNOWN_NS;\n\treturn/return/;s/memset(\&strip->fit, 0, sizeof(strip->fit));$//;s/uncertainty_ns = TIMELY_STRIP_UNKNOWN_NS;/uncertainty_ns = 5;/
+	the drift has no limit|s/abs(free.drift_q32) > TIMELY_STRIP_DRIFT_MAX_Q32/0/
+	the known drift is never used|s/return level->error_ns < free->error_ns \&\&/return 0 \&\&/
+	the known drift is never replaced|s/if (free->drift_error_ppb < level->drift_error_ppb ||/if (0 \&\&/
+	the excess of the width does not count|s/return max_t(s64, timely_strip_half_ns(line) - .*/return 0;/
+	the scatter does not count|s/return STRIP_ERROR_TIMES \* int_sqrt64.*/return 0;/
+	the uncertainty does not grow with the error of the drift|s/(age >> 10) \* drift_error_ppb/0 * drift_error_ppb/
+	the uncertainty does not grow with the change of the drift|s/uncertainty_ns + bend_ns(.*) +$/uncertainty_ns +/
+	old fits are certain|s/ || age > TIMELY_STRIP_AGE_MAX_NS//
+	FAULTS
+}
+
+faults_of_clock_loop() {
+	cat <<-'FAULTS'
+	the correction ignores the rate|s/(u64)((since \* time->rate_q32) >> 32));/0);/
+	the offset ignores the peer's rate|s/(u64)without_rate(since, peer->rate_q32)/(u64)since/
+	the offset ignores the peer's bound|s/(u64)bound + peers/(u64)bound/
+	impossible rates are used|s/return rate_q32 >= -TIMELY_STRIP.*/return true;/
+	the surplus ignores the peer's correction|s/(u64)timely_loop_correction_ns(\&peer->time, now_ns + (u64)peer->offset_ns)/0/
+	the median is the lowest value|s/return values\[(count - 1) \/ 2\] \/ 2 + values\[count \/ 2\] \/ 2 +/return values[0] +/
+	all neighbours agree|s/<= far_ns;/<= far_ns || true;/
+	credibility never falls|s/peer->credit_q16 -= .*;/;/
+	credibility never rises|s/peer->credit_q16 += (TIMELY/peer->credit_q16 += 0 * (TIMELY/
+	excluded neighbours never return|s/peer->excluded = false;/;/
+	excluded neighbours are used|s/near \&\& !peers\[i\].excluded/near/
+	hosts that are not settled count|s/vote->settled ? peer->time.settled :/vote->settled ? true :/
+	the lowest number does not count|s/vote->scale = min(vote->scale, peers\[i\].time.scale);/;/
+	a host joins half of the way|s/return vote->settled || vote->scale < loop->time.scale;/return false;/
+	a stepped host does not jump|s/return vote->used >= LOOP_MAJORITY \&\&/return 0 \&\&/
+	no majority is needed|s/!vote.used || vote.used \* 2 < vote.count/!vote.used/
+	the mean is the median|s/vote->mean_q16 += rest \* (s64)weight;/;/
+	a round moves too far|s/return difference - difference \/ 4;/return difference * 2;/
+	parts of a nanosecond are lost|s/loop->rest_q16 -= move_ns \* (1 << 16);/loop->rest_q16 = 0;/
+	the rate does not follow|s/vote->rate_q32 += rate \* (s64)weight;/;/
+	a fixed host moves|s/if (loop->fixed) {/if (0) {/
+	hosts are settled at once|s/LOOP_SETTLE_ROUNDS	8/LOOP_SETTLE_ROUNDS	0/
+	the bound does not follow from surpluses|s/bound = LOOP_BOUND_TIMES \* .*/bound = 0;/
+	edges may be there twice|s/^\t\t    work->edge\[a\]\[b\] || /		    /
+	hosts may be their own neighbours|s/ || a == b ||/ ||/
+	the sign of an edge is lost|s/return edge->a == from ? edge->offset_ns : -edge->offset_ns;/return edge->offset_ns;/
+	triangles are counted at each edge|s/if (c > max(edge->a, edge->b)) {/if (1) {/
+	no edge is excluded|s/edges\[i\].surplus_ns > limit_ns/0/
+	percentiles are one bin too high|s/(u64)(LOOP_BINS + bin % LOOP_BINS)/(u64)(LOOP_BINS + 1 + bin % LOOP_BINS)/
+	excluded edges are used in least squares|s/if (!work->edge\[a\]\[b\] || edge->excluded)/if (!work->edge[a][b])/
+	least squares ends after one sweep|s/LOOP_SWEEPS		5000/LOOP_SWEEPS		1/
+	least squares are not rounded|s/(work->rest_q16\[i\] + (1 << 15)) >> 16/work->rest_q16[i] >> 16/
+	graphs need not be connected|s/if (graph_spread(edges, count, work, offsets_ns) < hosts)/if (graph_spread(edges, count, work, offsets_ns) < 1)/
+	surpluses have no limit|s/abs(edges\[i\].residual_ns) > LOOP_RESIDUAL_MAX_NS/0/
+	FAULTS
+}
+
 # run DIRECTORY PART - print the kinds of tests that fail; "built" if the engine does not build
 run() {
 	case $2 in
@@ -666,8 +767,8 @@ try() {
 		by=
 		cp "$start"/*.[ch] "$copy"
 		edited=
-		# The edit is for the engine's file, for a file split off from it, or for its header.
-		for file in "$start/$1.c" "$start/$1"_*.c "$start/$1.h"; do
+		# The edit is for the engine's file, for a file split off from it, or for a header.
+		for file in "$start/$1.c" "$start/$1"_*.c "$start/$1.h" "$start/hull.h"; do
 			[ -z "$edited" ] || break
 			[ -e "$file" ] || continue
 			sed "$edit" "$file" >"$copy/${file##*/}"

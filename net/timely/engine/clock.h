@@ -241,7 +241,7 @@ struct timely_clock {
 	s64 x[TIMELY_CLOCK_BLOCKS];
 	s64 y[TIMELY_CLOCK_BLOCKS];
 	u32 n[TIMELY_CLOCK_BLOCKS];
-	u8 hull[TIMELY_CLOCK_BLOCKS];
+	u16 hull[TIMELY_CLOCK_BLOCKS];
 };
 
 void timely_clock_init(struct timely_clock *clock);

@@ -233,14 +233,6 @@ static u32 fit_points(struct timely_clock *clock)
 	return count;
 }
 
-/* Whether point @b is on or above the line from point @a to point @c, so not on the lower hull. */
-static bool fit_above(const struct timely_clock *clock, u32 a, u32 b, u32 c)
-{
-	const s64 *x = clock->x, *y = clock->y;
-
-	return (y[b] - y[a]) * (x[a] - x[c]) >= (y[c] - y[a]) * (x[a] - x[b]);
-}
-
 /**
  * timely_clock_scatter() - estimate the density of pairs above the mapping from two blocks
  * @a_ns: height of the lowest pair of one block
@@ -290,10 +282,7 @@ static void fit_add(struct timely_clock *clock, struct fit_work *work, u32 i)
 	work->age_square += age * age * clock->n[i];
 	if (i)
 		fit_scatter(clock, work, i);
-	while (work->hull >= 2 && fit_above(clock, clock->hull[work->hull - 2],
-					    clock->hull[work->hull - 1], i))
-		work->hull--;
-	clock->hull[work->hull++] = i;
+	work->hull = timely_hull_add(clock->x, clock->y, clock->hull, work->hull, i);
 }
 
 /* Error of a fit, ns: the mean height of the lowest of @pairs pairs, multiplied by @times. If

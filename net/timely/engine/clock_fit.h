@@ -11,17 +11,16 @@
 #include <linux/types.h>
 
 #include "clock.h"
+#include "hull.h"
 
 /* The number 1 in Q32, and in parts per billion. */
 #define CLOCK_Q32		(1LL << 32)
 #define CLOCK_PPB		1000000000U
 /* Largest drift, 976 ppm: the oscillators of NICs are accurate to 100 ppm. */
 #define CLOCK_MAX_DRIFT_Q32	(1LL << 22)
-/* The fit uses pairs up to 17 s old and up to 134 ms above or below the mapping, so that products
- * fit in 64 bits.
- */
-#define CLOCK_MAX_X_NS		(1LL << 34)
-#define CLOCK_MAX_Y_NS		(1LL << 27)
+/* The fit uses pairs up to 17 s old and up to 134 ms above or below the mapping: see hull.h. */
+#define CLOCK_MAX_X_NS		TIMELY_HULL_X_NS
+#define CLOCK_MAX_Y_NS		TIMELY_HULL_Y_NS
 /* Larger counts of pairs are limited to this. */
 #define CLOCK_MAX_PAIRS		(1U << 20)
 /* Shortest length of a block of time. */

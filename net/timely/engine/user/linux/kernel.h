@@ -13,9 +13,9 @@
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
 /* Square root, rounded down; one bit of the root per iteration. */
-static inline unsigned long int_sqrt(unsigned long x)
+static inline u32 int_sqrt64(u64 x)
 {
-	unsigned long root = 0, bit = 1UL << (8 * sizeof(x) - 2);
+	u64 root = 0, bit = 1ULL << 62;
 
 	for (; bit; bit >>= 2) {
 		if (x >= root + bit) {
@@ -26,6 +26,11 @@ static inline unsigned long int_sqrt(unsigned long x)
 		}
 	}
 	return root;
+}
+
+static inline unsigned long int_sqrt(unsigned long x)
+{
+	return int_sqrt64(x);
 }
 
 #endif /* _USER_LINUX_KERNEL_H */
