@@ -26,6 +26,8 @@ BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "bench-onramp": "cycles of On-Ramp's sender and receiver: `make bench`",
            "bench-poll": "CPU time of looking at 10 000 connections: `make bench`",
            "bench-cpu": "cycles per byte of sender and receiver: `make bench`",
+           "clock-sync": "clock synchronisation of many hosts in the simulator: "
+                         "`tools/lab/simulator/clocks run`",
            "matrix": "the default rule on links and paths beyond the testbed: `make matrix`"}
 
 

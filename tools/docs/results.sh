@@ -4,7 +4,7 @@
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
 #
-#   results.sh [NAME]...	scenarios and bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll;
+#   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll, clock-sync;
 #				by default those in the list below
 #
 # Environment:
@@ -21,7 +21,7 @@ cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
-	onramp-fig20 onramp-fig21 churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
+	onramp-fig20 onramp-fig21 clock-sync churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
 
 # Copy the first table of each section of table.md to a file, because documents quote these tables.
 keep_bench_packet() {
@@ -67,6 +67,14 @@ keep_bench_poll() {
 	cp "$1/polls.md" "$1/table.md" results/bench-poll/
 }
 
+keep_clock_sync() {
+	rm -rf results/clock-sync
+	mkdir -p results/clock-sync
+	for part in cells.json table.md peers.md hosts.md faults.md peers.svg; do
+		cp "$1/$part" results/clock-sync/
+	done
+}
+
 for scenario; do
 	raw=build/results/$scenario
 	if [ "$scenario" = bench-packet ]; then
@@ -98,6 +106,11 @@ for scenario; do
 	if [ "$scenario" = bench-poll ]; then
 		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/poll.sh
 		keep_bench_poll "$raw"
+		continue
+	fi
+	if [ "$scenario" = clock-sync ]; then
+		tools/lab/simulator/clocks run --out "$raw"
+		keep_clock_sync "$raw"
 		continue
 	fi
 	case ${RESUME-} in
