@@ -55,25 +55,6 @@ static void trim_push(struct trim_queue *queue, struct sk_buff *skb)
 	queue->bytes += qdisc_pkt_len(skb);
 }
 
-/**
- * trim_pop() - take the first packet out of a queue
- * @queue: the queue
- *
- * Return: the packet; NULL if the queue is empty.
- */
-struct sk_buff *trim_pop(struct trim_queue *queue)
-{
-	struct sk_buff *skb = queue->head;
-
-	if (!skb)
-		return NULL;
-	queue->head = skb->next;
-	queue->packets--;
-	queue->bytes -= qdisc_pkt_len(skb);
-	skb_mark_not_on_list(skb);
-	return skb;
-}
-
 /* Put a packet in the place of the last packet. Return: the packet that was the last one. */
 static struct sk_buff *trim_replace_tail(struct trim_queue *queue, struct sk_buff *skb)
 {

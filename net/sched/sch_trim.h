@@ -81,8 +81,24 @@ static inline struct trim_skb_cb *trim_cb(const struct sk_buff *skb)
 	return (struct trim_skb_cb *)qdisc_skb_cb(skb)->data;
 }
 
-/* sch_trim.c */
-struct sk_buff *trim_pop(struct trim_queue *queue);
+/**
+ * trim_pop() - take the first packet out of a queue
+ * @queue: the queue
+ *
+ * Return: the packet; NULL if the queue is empty.
+ */
+static inline struct sk_buff *trim_pop(struct trim_queue *queue)
+{
+	struct sk_buff *skb = queue->head;
+
+	if (!skb)
+		return NULL;
+	queue->head = skb->next;
+	queue->packets--;
+	queue->bytes -= qdisc_pkt_len(skb);
+	skb_mark_not_on_list(skb);
+	return skb;
+}
 
 /* sch_trim_packet.c */
 u32 trim_dscp(const struct sk_buff *skb);
