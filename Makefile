@@ -27,6 +27,7 @@ modules modules_install clean: kdir
 tools: tools-dependencies
 	$(MAKE) -C tools/tc
 	$(MAKE) -C tools/timelyctl
+	$(MAKE) -C tools/clockd
 
 # Everything is built before anything is installed.
 install: tools modules
@@ -41,6 +42,7 @@ install-modules: modules
 install-tools: tools
 	$(MAKE) -C tools/tc install
 	$(MAKE) -C tools/timelyctl install
+	$(MAKE) -C tools/clockd install
 	install -D -m 755 packaging/timely-switch $(DESTDIR)$(PREFIX)/sbin/timely-switch
 	for page in $(MANUALS); do \
 		install -D -m 644 man/$${page#*/} $(DESTDIR)$(PREFIX)/share/man/$$page || exit 1; \
@@ -53,6 +55,7 @@ uninstall: kdir
 	test ! -d $(module_dir) || $(depmod) $(addprefix -b ,$(INSTALL_MOD_PATH)) $(release)
 	$(MAKE) -C tools/tc uninstall
 	$(MAKE) -C tools/timelyctl uninstall
+	$(MAKE) -C tools/clockd uninstall
 	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
 
 deb rpm:
@@ -128,12 +131,12 @@ lint: setup
 help:
 	@echo 'Modules, for the running kernel or KDIR=...:'
 	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, sch_trim.ko'
-	@echo '  tools            build timelyctl and the plugins for tc'
+	@echo '  tools            build timelyctl, timely-clockd and the plugins for tc'
 	@echo '  install          build everything, then install-modules and install-tools'
 	@echo '  install-modules  modules_install and depmod; KUNIT=1 includes the unit tests,'
 	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
-	@echo '  install-tools    the plugins for tc, timelyctl, timely-switch, completions, man pages;'
-	@echo '                   PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
+	@echo '  install-tools    the plugins for tc, timelyctl, timely-clockd, timely-switch, completions,'
+	@echo '                   man pages; PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
 	@echo '  uninstall        remove what install with the same variables has installed'
 	@echo '  deb, rpm         packages for DKMS and of the tools, in build/packages'
 	@echo '  clean            remove the built modules'

@@ -92,6 +92,7 @@ jobs="
 	fast	build-um
 	fast	kernel-doc
 	fast	timelyctl
+	fast	clockd
 	fast	tc
 	fast	documents
 	fast	vectors
@@ -205,7 +206,7 @@ install_modules() {
 	dir=$(mktemp -d) || return 1
 	mkdir "$dir/tools"
 	cp -r Makefile Kbuild include net compat-include kunit man packaging "$dir"
-	cp -r tools/tc tools/timelyctl "$dir/tools"
+	cp -r tools/tc tools/timelyctl tools/clockd "$dir/tools"
 	install_and_uninstall
 	status=$?
 	rm -rf "$dir"
@@ -232,6 +233,9 @@ install_and_uninstall() {
 		modules/timely.ko
 		modules/timely_acker.ko
 		root/opt/timely/bin/timely-plot
+		root/opt/timely/include/timely_clock.h
+		root/opt/timely/lib/libtimely-clock.a
+		root/opt/timely/sbin/timely-clockd
 		root/opt/timely/sbin/timely-switch
 		root/opt/timely/sbin/timelyctl
 		root/opt/timely/share/bash-completion/completions/tc
@@ -241,6 +245,7 @@ install_and_uninstall() {
 		root/opt/timely/share/man/man7/timely-onramp.7
 		root/opt/timely/share/man/man8/tc-timely.8
 		root/opt/timely/share/man/man8/tc-trim.8
+		root/opt/timely/share/man/man8/timely-clockd.8
 		root/opt/timely/share/man/man8/timely-switch.8
 		root/opt/timely/share/man/man8/timelyctl.8
 		root/tc/q_timely.so
@@ -376,6 +381,7 @@ run_job() {
 	mutate)			make -s -C kunit/user mutate ;;
 	tc)			tools/tc/test.sh ;;
 	timelyctl)		tools/timelyctl/test/test.sh ;;
+	clockd)			tools/clockd/test/test.sh ;;
 	kunit)			kunit/run.sh base ;;
 	kunit-debug)		kunit/run.sh debug ;;
 	smoke)			selftests base load transfer qdisc_tcp onramp_ctl ;;

@@ -13,7 +13,7 @@
 #
 # DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko and
 # sch_trim.ko, the test NIC hwnic.ko, tc's plugins q_timely.so and q_trim.so, timelyctl,
-# netlink_fuzz, packet_fuzz and many_sockets; run-in-guest.sh puts them there.
+# timely-clockd, netlink_fuzz, packet_fuzz and many_sockets; run-in-guest.sh puts them there.
 #
 # Prints KTAP, then "# N passed, N failed". The exit status is 0 only if all cases have passed.
 # kernel_log always runs last. It searches the kernel's log for complaints and, on a kernel with
@@ -38,7 +38,7 @@ onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_
 	onramp_unload doctor_onramp packet_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic hw_trim doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
-clock="clock_steps hw_rtt onramp_clock"
+clock="clock_steps hw_rtt onramp_clock clockd"
 long="timelyctl tenant_memory manual"
 core="load unload switch flows qdisc_unload trim tenant_host"
 all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"

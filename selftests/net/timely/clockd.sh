@@ -1,0 +1,372 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# timely-clockd in a network of test NICs, whose true clocks are known: errors and bounds, steps of
+# clocks, lost probes, a NIC that stops to timestamp, a host that lies, a daemon that is killed; and
+# On-Ramp with the offsets. The test NICs have clocks of their own; the hosts' system clocks are the
+# guest's, so they are equal in truth.
+# Topology: h1 to h5, each connected by a pair of test NICs to a bridge in mid.
+
+. "$(dirname "$0")/hw_lib.sh"
+
+clockd=$modules/timely-clockd
+hosts="h1 h2 h3 h4 h5"
+members=10.7.2.1-10.7.2.5
+# ppb: drifts of the NICs' clocks
+drift_of() {
+	case $1 in
+	h1) echo 0 ;;
+	h2) echo 20000 ;;
+	h3) echo -35000 ;;
+	h4) echo 4000 ;;
+	h5) echo -1000 ;;
+	esac
+}
+
+# configuration HOST [LINE]...: write the configuration of a host's daemon
+configuration() {
+	{
+		echo "member $members"
+		echo "key 1 $work/key"
+		echo "page $work/$1.page"
+	} >"$work/$1.conf"
+	file=$work/$1.conf
+	shift
+	for line; do echo "$line"; done >>"$file"
+}
+
+# start HOST: start a host's daemon; its process is in $work/HOST.pid, its messages in $work/HOST.log
+start() {
+	ip netns exec "$1" "$clockd" -f "$work/$1.conf" 2>>"$work/$1.log" &
+	echo $! >"$work/$1.pid"
+}
+
+# stop HOST [SIGNAL]
+stop() {
+	read -r pid <"$work/$1.pid"
+	kill -"${2:-TERM}" "$pid"
+	within_seconds 5 ended "$pid" || fail "the daemon of $1 has not ended"
+}
+
+ended() { ! [ -e "/proc/$1" ] || grep -q '^State:.*Z' "/proc/$1/status"; }
+
+stop_all() {
+	for host in $hosts; do stop "$host"; done
+}
+
+# compare HOST...: set the variables of clockd.py
+compare() {
+	words=
+	for host; do words="$words $host:$(drift_of "$host")"; done
+	# shellcheck disable=SC2086 # several words
+	(cd "$work" && "$python" -I "$here/clockd.py" "$timelyctl" $words) >"$work/compared" 2>"$work/errors" || {
+		say_lines <"$work/errors"
+		fail "clockd.py failed"
+	}
+	# shellcheck disable=SC1091 # KEY=NUMBER lines
+	. "$work/compared"
+	[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/compared"
+}
+
+# counter HOST NAME: set $counter to a counter of a daemon
+counter() {
+	counter=$("$timelyctl" -j clock page "$work/$1.page" | sed "s/.*\"$2\":\([0-9]*\).*/\1/")
+}
+
+# says HOST TEXT: the daemon's messages include a line that matches TEXT
+says() {
+	grep -q -- "$2" "$work/$1.log" || {
+		say_lines <"$work/$1.log"
+		fail "the daemon of $1 does not say: $2"
+	}
+}
+
+# all_good HOST...: all hosts know each other's clock, and errors are within the bounds
+all_good() {
+	compare "$@"
+	[ "$good" -eq $(($# * ($# - 1))) ] || for host; do
+		"$timelyctl" clock page "$work/$host.page" | say_lines
+		say_lines <"$work/$host.log"
+	done
+	pairs=$(($# * ($# - 1)))
+	expect estimates -eq $pairs
+	expect good -eq $pairs
+	expect times -eq $#
+	expect beyond -eq 0
+	expect system_beyond -eq 0
+}
+
+network() {
+	must insmod "$modules/hwnic.ko"
+	new_host mid
+	must ip -n mid link add br0 type bridge
+	must ip -n mid link set br0 up
+	number=0
+	for host in $hosts; do
+		number=$((number + 1))
+		new_host "$host"
+		cable "$host" eth0 mid "$host"
+		must in_ns mid ethtool -C "$host" rx-usecs 0 rx-frames 1
+		must ip -n mid link set "$host" master br0 up
+		address "$host" eth0 $number
+		knob "$host" eth0 phc_drift_ppb "$(drift_of "$host")"
+	done
+	(umask 077 && "$timelyctl" key generate >"$work/key")
+}
+
+hardware_timestamps() {
+	for host in $hosts; do
+		configuration "$host"
+		start "$host"
+	done
+	sleep 15
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect error_max -le 50
+	expect bound_max -le 200
+	expect common_spread -le 50
+	says h1 'timestamped by the clock of eth0'
+	"$timelyctl" clock page "$work/h1.page" >"$work/shown"
+	grep -q '^10.7.2.2 *good *hardware' "$work/shown" || fail "h1 does not show h2: $(cat "$work/shown")"
+}
+
+# metric TEXT: a line of `timelyctl metrics` is exactly TEXT
+metric() {
+	grep -qxF "$1" "$work/metrics" || fail "no metric $1: $(grep timely_clock "$work/metrics")"
+}
+
+metrics() {
+	mkdir -p /run/timely-clockd
+	ln -s "$work/h1.page" /run/timely-clockd/clock
+	must "$timelyctl" metrics output "$work/metrics"
+	rm -r /run/timely-clockd
+	metric 'timely_clock_running 1'
+	metric 'timely_clock_peer_good{peer="10.7.2.2"} 1'
+	metric 'timely_clock_bad_tag_total 0'
+	for name in bound_seconds system_offset_seconds peer_bound_seconds peer_surplus_seconds; do
+		grep -qE "^timely_clock_$name(\{peer=\"10.7.2.5\"\})? -?0\.0000[0-9]*$" "$work/metrics" ||
+			fail "no $name: $(grep timely_clock "$work/metrics")"
+	done
+	"$timelyctl" clock watch interval 200 duration 1 page "$work/h1.page" >"$work/shown" || fail "watch"
+	[ "$(grep -c '^10.7.2.2 ' "$work/shown")" -eq 5 ] || fail "watch: $(cat "$work/shown")"
+}
+
+lost_probes() {
+	for host in $hosts; do must tc -n "$host" qdisc replace dev eth0 root netem loss 20%; done
+	sleep 8
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	counter h1 pairs_lost
+	expect counter -gt 20
+	for host in $hosts; do must tc -n "$host" qdisc del dev eth0 root; done
+}
+
+system_clock_step() {
+	must date -u -s "+1 hour"
+	sleep 3
+	for host in $hosts; do
+		counter "$host" system_steps
+		expect counter -eq 1
+		says "$host" 'the system clock was stepped by +3[56]'
+	done
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect error_max -le 50
+	must date -u -s "-1 hour"
+	sleep 1
+}
+
+nic_clock_step() {
+	knob h2 eth0 phc_step_ns 3600000000000
+	sleep 15
+	counter h2 nic_steps
+	expect counter -eq 1
+	says h2 'the clock of eth0 was stepped'
+	counter h1 peer_restarts
+	expect counter -eq 1
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect error_max -le 50
+}
+
+# width HOST: set $width to the latest minus the earliest time that programs of a host read, ns
+width() {
+	"$timelyctl" -j clock now page "$work/$1.page" >"$work/now" || fail "$1 has no time"
+	earliest=$(sed 's/.*"earliest_ns":\([0-9]*\).*/\1/' "$work/now")
+	latest=$(sed 's/.*"latest_ns":\([0-9]*\).*/\1/' "$work/now")
+	width=$((latest - earliest))
+}
+
+# h2's NIC can no longer timestamp all packets, and later can.
+nic_lost_and_back() {
+	timestamps h2 eth0 none
+	knob h2 eth0 stamp_all 0
+	sleep 15
+	counter h2 nic_changes
+	expect counter -eq 1
+	says h2 'eth0 is gone, was replaced, or does not timestamp any more'
+	compare h1 h3 h4 h5
+	expect good -eq 16
+	in_ns h2 "$timelyctl" clock page "$work/h2.page" | grep -q 'timestamped by the kernel' ||
+		fail "h2 does not use the kernel's timestamps"
+	knob h2 eth0 stamp_all 1
+	sleep 25
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect error_max -le 50
+}
+
+killed_daemon() {
+	stop h3 KILL
+	sleep 1
+	width h3
+	first=$width
+	sleep 8
+	width h3
+	say "width of the time 1 s after the end: $first ns, after 9 s: $width ns"
+	expect first -lt 10000
+	expect width -gt 1000000
+	says h1 'peer 10.7.2.3 does not answer'
+	all_good_without_h3
+	start h3
+	sleep 15
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+}
+
+all_good_without_h3() {
+	compare h1 h2 h4 h5
+	expect good -eq 12
+}
+
+reload_configuration() {
+	configuration h4 "degree 2"
+	reload h4
+	"$timelyctl" clock page "$work/h4.page" | grep -q ' 2 peers of 5 members' || fail "h4 has not 2 peers"
+	configuration h4 "frobnicate 1"
+	reload h4
+	says h4 'line 4: unknown word "frobnicate"'
+	says h4 'nothing was changed'
+	"$timelyctl" clock page "$work/h4.page" | grep -q ' 2 peers of 5 members' || fail "h4 has not 2 peers any more"
+	configuration h4
+	reload h4
+	sleep 15
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+}
+
+# reload HOST
+reload() {
+	read -r pid <"$work/$1.pid"
+	kill -HUP "$pid"
+	sleep 2
+}
+
+# Packets of h1's address that the daemon of h1 has not sent: garbage of all lengths, and a message with
+# a wrong tag. A host that is no member, mid, sends too.
+hostile_packets() {
+	must in_ns h1 "$python" -I -c '
+import random, socket, struct
+random.seed(1)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    for length in range(0, 300):
+        sock.sendto(random.randbytes(length), ("10.7.2.2", 20307))
+    message = struct.pack("!HBBBBHQQQ", 0x5443, 1, 0, 1, 0, 200, 5, 6, 7).ljust(200, bytes(1))
+    for _ in range(50):
+        sock.sendto(message, ("10.7.2.2", 20307))
+    sock.sendto(message[:4] + bytes([9]) + message[5:], ("10.7.2.2", 20307))'
+	must ip -n mid address add 10.7.2.99/24 dev br0
+	must in_ns mid "$python" -I -c '
+import socket
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    for _ in range(7):
+        sock.sendto(b"x", ("10.7.2.2", 20307))'
+	sleep 2
+	for expected in malformed:300 bad_tag:50 no_key:1 stranger:7; do
+		counter h2 "${expected%:*}"
+		expect counter -eq "${expected#*:}" "${expected%:*}"
+	done
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+}
+
+lying_host() {
+	stop h5
+	configuration h5 "test-lie 40000"
+	start h5
+	sleep 40
+	compare h1 h2 h3 h4
+	expect good -eq 12
+	expect excluded -eq 4
+	says h1 'peer 10.7.2.5 is excluded'
+	expect common_spread -le 50
+}
+
+# restart_all LINE...: start all daemons again, with these lines in their configurations
+restart_all() {
+	stop_all
+	for host in $hosts; do
+		configuration "$host" "$@"
+		: >"$work/$host.log"
+		start "$host"
+	done
+	sleep 15
+}
+
+# With IPv6.
+kernel_timestamps() {
+	members=fd07:2::1-fd07:2::5
+	restart_all "clock system"
+	# shellcheck disable=SC2086 # several words
+	compare $hosts
+	expect good -eq 20
+	expect times -eq 5
+	expect system_max -le 3000
+	expect system_beyond -eq 0
+}
+
+# On-Ramp's flow from h1 to h2 gets the offset of h2's system clock, which is 0 in truth; the offset
+# is taken back when the daemon of h2 has ended.
+onramp_gets_offsets() {
+	must insmod "$modules/timely.ko"
+	must insmod "$modules/sch_timely.ko"
+	must in_ns h1 tc qdisc replace dev eth0 root timely onramp 50us owd absolute
+	ip netns exec h1 "$python" -I -c '
+import socket, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
+    flow.connect(("10.7.2.2", 9))
+    for _ in range(1200):
+        try:
+            flow.send(b"data")
+        except ConnectionRefusedError:
+            pass
+        time.sleep(.05)' &
+	flow=$!
+	restart_all "clock system" "onramp yes"
+	in_ns h1 "$timelyctl" -j onramp peers >"$work/peers"
+	grep -qE '"to":"10.7.2.2".*"clock":.*"valid":true' "$work/peers" || fail "no offset: $(cat "$work/peers")"
+	offset=$(sed 's/.*"clock":{"offset_ns":\(-*[0-9]*\).*/\1/' "$work/peers")
+	expect offset -ge -3000
+	expect offset -le 3000
+	stop h2 KILL
+	sleep 8
+	in_ns h1 "$timelyctl" -j onramp peers >"$work/peers"
+	grep -q '"to":"10.7.2.2".*"clock":null' "$work/peers" || fail "the offset remains: $(cat "$work/peers")"
+	start h2
+	kill $flow
+	wait $flow 2>/dev/null
+	must in_ns h1 tc qdisc del dev eth0 root
+	! grep 'does not take' "$work"/h*.log || fail "module timely has refused offsets"
+}
+
+daemons_end() {
+	stop_all
+	"$timelyctl" clock page "$work/h1.page" | grep -q 'timely-clockd is stopped' || fail "the page does not say that the daemon has ended"
+	for host in $hosts mid; do must ip netns del "$host"; done
+	nics_down
+	must rmmod hwnic
+}
+
+run_cases network hardware_timestamps metrics lost_probes system_clock_step nic_clock_step \
+	nic_lost_and_back killed_daemon reload_configuration hostile_packets lying_host \
+	kernel_timestamps onramp_gets_offsets daemons_end

@@ -1,0 +1,924 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The daemon: one thread that waits for packets, timestamps, signals and deadlines.
+ *
+ *	pair	each peer gets pairs of probes at random intervals, 16 per second on average
+ *	tick	four times per second the clocks of this host are read, the estimates are computed,
+ *		the common time is averaged with the peers, and the clock page is written
+ *	second	once per second chrony, ntpd, On-Ramp and the service manager get the result
+ *	members	every ten seconds the own address is looked up, every five minutes names are
+ *		resolved again
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include "clockd.h"
+
+#define TICK_NS			(NS_PER_S / 4)
+#define TICKS_PER_SECOND	4
+#define MEMBERS_NS		(10 * NS_PER_S)
+#define RESOLVE_NS		(300 * NS_PER_S)
+/* Interval between the two probes of a pair, ns: long enough that a NIC sends the first before the
+ * second comes, short enough that other packets seldom come between. Timers add some 50 us.
+ */
+#define SPACING_NS		20000
+/* Longest interval between pairs to a peer that does not answer, ns. */
+#define SILENT_WAIT_NS		(8 * NS_PER_S)
+/* Rounds over which the rate of the system clock is measured: 2 s, so that an error of a reading of
+ * 50 ns is 25 ppb, and a change of the rate is followed.
+ */
+#define RATE_ROUNDS		8
+/* Probes without a timestamp after which the log shows that. */
+#define UNTIMED_PROBES		200
+/* Probes after which the log shows that a peer does not answer: about eight seconds. */
+#define SILENT_PROBES		12
+/* Smallest change of the common time that the log shows, ns. */
+#define LOGGED_JUMP_NS		1000
+/* Packets that are taken before deadlines are looked at again. */
+#define BATCH			256
+/* Interval at which packets are taken, and pairs are sent that are due. Packets have timestamps and
+ * need no answer at once, and each wake-up costs CPU time.
+ */
+#define WAKE_NS			(20 * NS_PER_MS)
+
+/**
+ * struct clockd - the daemon
+ * @path: path of the configuration
+ * @config: the configuration
+ * @resolver: resolves names
+ * @members: all hosts: from the configuration and by name
+ * @own: this host's address among them
+ * @joined: @own is known, and the socket is open
+ * @lost_told: the log has why this host has not joined
+ * @peers: the peers
+ * @peer_count: their number
+ * @clock: the clocks of this host
+ * @wire: the socket
+ * @refclock: chrony and ntpd
+ * @onramp: module timely
+ * @group: the common time
+ * @started: the common time has started
+ * @page: the clock page
+ * @past: counters of former peers, and those that belong to no peer
+ * @signals: file that signals are read from
+ * @tick_ns: when the next tick is due
+ * @ticks: number of ticks
+ * @members_ns: when the own address is looked up next
+ * @resolve_ns: when names are resolved next
+ * @nic_lost: the NIC whose clock was used is gone: it is used again when it is back
+ * @report: the clocks of this host, for the peers
+ * @before: system clock minus probe clock in the last rounds, and when that was by the probe clock,
+ *	0: not known
+ * @round: number of rounds
+ * @system_rate_q32: how much faster the system clock runs than the probe clock, Q32
+ * @untimed_told: the log has that sent probes get no timestamps
+ *
+ * Times without another remark are CLOCK_MONOTONIC.
+ */
+struct clockd {
+	const char *path;
+	struct config *config;
+	struct resolver resolver;
+	struct members members;
+	struct address own;
+	bool joined;
+	bool lost_told;
+	struct peer peers[TIMELY_CLOCK_PEERS];
+	size_t peer_count;
+	struct host_clock clock;
+	struct wire wire;
+	struct refclock refclock;
+	struct onramp onramp;
+	struct group *group;
+	bool started;
+	struct timely_clock_page *page;
+	uint64_t past[TIMELY_CLOCK_COUNTERS];
+	int signals;
+	uint64_t tick_ns;
+	unsigned int ticks;
+	uint64_t members_ns;
+	uint64_t resolve_ns;
+	bool nic_lost;
+	struct report report;
+	struct {
+		int64_t offset_ns;
+		uint64_t at_ns;
+	} before[RATE_ROUNDS];
+	unsigned int round;
+	int64_t system_rate_q32;
+	bool untimed_told;
+};
+
+static const char *peer_text(const struct peer *peer)
+{
+	static char text[ADDRESS_TEXT];
+
+	return address_text(text, &peer->address);
+}
+
+/* Signed seconds with nanoseconds. */
+static const char *seconds_text(int64_t ns)
+{
+	static char text[32];
+
+	snprintf(text, sizeof(text), "%c%lld.%09lld s", ns < 0 ? '-' : '+',
+		 llabs(ns) / (long long)NS_PER_S, llabs(ns) % (long long)NS_PER_S);
+	return text;
+}
+
+/* ---- sessions: the probe clock ---- */
+
+/* The probe clock is another one now, or was stepped: nothing from before counts. */
+static void start_session(struct clockd *daemon)
+{
+	daemon->started = false;
+	memset(daemon->before, 0, sizeof(daemon->before));
+	daemon->report = (struct report){};
+	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		peer_restart(&daemon->peers[i], random_number());
+}
+
+static void leave(struct clockd *daemon)
+{
+	if (!daemon->joined)
+		return;
+	wire_close(&daemon->wire);
+	host_clock_close(&daemon->clock);
+	daemon->joined = false;
+	/* The common time remains, with a bound that grows. */
+	page_begin(daemon->page);
+	daemon->page->state = TIMELY_CLOCK_STARTING;
+	daemon->page->peer_count = 0;
+	page_end(daemon->page);
+}
+
+/* Open the probe clock and the socket. Prints errors, once. */
+static void join(struct clockd *daemon)
+{
+	char text[ADDRESS_TEXT];
+	int err = host_clock_open(&daemon->clock, daemon->config->clock, &daemon->own,
+				  daemon->lost_told);
+
+	if (err) {
+		daemon->lost_told = true;
+		return;
+	}
+	err = wire_open(&daemon->wire, &daemon->own, daemon->config->port, &daemon->clock.nic);
+	if (err) {
+		if (!daemon->lost_told)
+			tell_err("UDP port %u of %s cannot be used: %s: it is tried again every ten seconds; ss -ulpn shows what uses the port",
+				 daemon->config->port, address_text(text, &daemon->own),
+				 error_text(err));
+		daemon->lost_told = true;
+		host_clock_close(&daemon->clock);
+		return;
+	}
+	daemon->joined = true;
+	daemon->lost_told = false;
+	start_session(daemon);
+}
+
+/* ---- members and peers ---- */
+
+static void add_past(struct clockd *daemon, const struct peer *peer)
+{
+	for (size_t i = 0; i < TIMELY_CLOCK_COUNTERS; i++)
+		daemon->past[i] += peer->counters[i];
+	daemon->past[TIMELY_CLOCK_PAIRS_LOST] += estimate_lost(peer->estimate);
+}
+
+static struct peer *find_peer(struct clockd *daemon, const struct address *address)
+{
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		if (memcmp(&daemon->peers[i].address, address, sizeof(*address)) == 0)
+			return &daemon->peers[i];
+	return NULL;
+}
+
+/* Keep the peers that are chosen again, and replace the others. */
+static void choose_peers(struct clockd *daemon)
+{
+	struct address chosen[TIMELY_CLOCK_PEERS];
+	static struct peer kept[TIMELY_CLOCK_PEERS];
+	size_t count = graph_peers(&daemon->members, &daemon->own, daemon->config->degree, chosen);
+	size_t kept_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct peer *peer = find_peer(daemon, &chosen[i]);
+
+		if (peer) {
+			kept[kept_count++] = *peer;
+			peer->estimate = NULL;
+		} else if (peer_init(&kept[kept_count], &chosen[i], random_number(),
+				     random_number())) {
+			kept_count++;
+		}
+	}
+	for (size_t i = 0; i < daemon->peer_count; i++) {
+		if (!daemon->peers[i].estimate)
+			continue;
+		add_past(daemon, &daemon->peers[i]);
+		peer_free(&daemon->peers[i]);
+	}
+	memcpy(daemon->peers, kept, sizeof(kept));
+	daemon->peer_count = kept_count;
+	/* The numbers of peers in them are those of before. */
+	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
+	tell_info("%zu of %zu members are peers", kept_count, daemon->members.count);
+}
+
+/* Find the member that this host is. */
+static bool find_own(struct clockd *daemon, struct address *own)
+{
+	if (!daemon->config->has_own)
+		return address_of_host(&daemon->members, own);
+	*own = daemon->config->own;
+	if (!members_find(&daemon->members, own) && !members_add(&daemon->members, own))
+		return false;
+	members_sort(&daemon->members);
+	return true;
+}
+
+static void list_members(struct clockd *daemon)
+{
+	daemon->members = (struct members){};
+	for (size_t i = 0; i < daemon->config->members.count; i++)
+		members_add(&daemon->members, &daemon->config->members.address[i]);
+	for (size_t i = 0; i < daemon->resolver.found.count; i++)
+		members_add(&daemon->members, &daemon->resolver.found.address[i]);
+	members_sort(&daemon->members);
+}
+
+static bool same_members(const struct members *a, const struct members *b)
+{
+	return a->count == b->count &&
+	       memcmp(a->address, b->address, a->count * sizeof(*a->address)) == 0;
+}
+
+static void tell_lost(struct clockd *daemon)
+{
+	/* The first names may still be on their way. */
+	if (daemon->lost_told || (daemon->config->name_count && daemon->resolver.pid))
+		return;
+	tell_err("no address of this host is in the list of members of \"%s\": add it, or check ip address; it is tried again every ten seconds",
+		 daemon->path);
+	daemon->lost_told = true;
+}
+
+/* Use the clock of the NIC again when the NIC is back. */
+static void regain_nic(struct clockd *daemon)
+{
+	char name[IFNAMSIZ];
+
+	if (!daemon->nic_lost || host_clock_is_nic(&daemon->clock) ||
+	    address_interface(&daemon->own, name) || !nic_usable(name))
+		return;
+	daemon->nic_lost = false;
+	leave(daemon);
+}
+
+/* The list of members, or this host's address, may have changed. */
+static void update_members(struct clockd *daemon)
+{
+	struct members before = daemon->members;
+	struct address own;
+	bool changed;
+
+	list_members(daemon);
+	if (!find_own(daemon, &own)) {
+		tell_lost(daemon);
+		leave(daemon);
+		members_free(&before);
+		/* So that peers are chosen again when there is an address. */
+		members_free(&daemon->members);
+		return;
+	}
+	changed = !same_members(&before, &daemon->members);
+	members_free(&before);
+	if (memcmp(&own, &daemon->own, sizeof(own)) != 0) {
+		leave(daemon);
+		daemon->own = own;
+		changed = true;
+	}
+	regain_nic(daemon);
+	if (!daemon->joined)
+		join(daemon);
+	if (changed)
+		choose_peers(daemon);
+}
+
+static void members_due(struct clockd *daemon, uint64_t now_ns)
+{
+	daemon->members_ns = now_ns + MEMBERS_NS;
+	if (daemon->config->name_count && !daemon->resolver.pid && now_ns >= daemon->resolve_ns) {
+		daemon->resolve_ns = now_ns + RESOLVE_NS;
+		if (resolver_start(&daemon->resolver, daemon->config))
+			tell_warn("names cannot be resolved now: no process or memory is left");
+	}
+	update_members(daemon);
+}
+
+/* SIGHUP: read the configuration again. A wrong one changes nothing. */
+static void reload(struct clockd *daemon, uint64_t now_ns)
+{
+	struct config *config = config_read(daemon->path);
+
+	if (!config) {
+		tell_err("nothing was changed: correct the file, and send SIGHUP again");
+		return;
+	}
+	memcpy(config->page, daemon->config->page, sizeof(config->page));
+	resolver_stop(&daemon->resolver);
+	refclock_close(&daemon->refclock);
+	if (config->port != daemon->config->port ||
+	    strcmp(config->clock, daemon->config->clock) != 0)
+		leave(daemon);
+	config_free(daemon->config);
+	daemon->config = config;
+	refclock_open(&daemon->refclock, config);
+	/* The degree may be another one. */
+	daemon->members.count = 0;
+	daemon->lost_told = false;
+	daemon->resolve_ns = 0;
+	members_due(daemon, now_ns);
+	tell_info("the configuration was read again");
+}
+
+/* ---- packets ---- */
+
+static void send_probe(struct clockd *daemon, size_t index)
+{
+	struct peer *peer = &daemon->peers[index];
+	uint8_t wire[MESSAGE_BYTES];
+	struct message message;
+
+	peer_probe(peer, &message, random_number(), clock_ns(CLOCK_MONOTONIC));
+	message.flags = (host_clock_is_nic(&daemon->clock) ? MESSAGE_HARDWARE : 0) |
+			(daemon->started && group_settled(daemon->group) ? MESSAGE_SETTLED : 0);
+	message.report = daemon->report;
+	for (size_t i = 0; i < PROBE_RECORDS; i++)
+		if (message.received[i].ns)
+			message.received[i].ns += daemon->config->test_lie_ns;
+	message_encode(wire, &message, &daemon->own, &peer->address, &daemon->config->keys[0]);
+	if (wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
+		      (uint64_t)(index + 1) << 32 | message.seq))
+		peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+}
+
+/* Choose when the next pair is due. */
+static void schedule(struct clockd *daemon, struct peer *peer, uint64_t now_ns)
+{
+	if (peer_heard(peer, now_ns))
+		peer->wait_ns = NS_PER_S / daemon->config->pairs;
+	else
+		peer->wait_ns = peer->wait_ns * 2 > SILENT_WAIT_NS ? SILENT_WAIT_NS :
+				peer->wait_ns ? peer->wait_ns * 2 : NS_PER_S / 4;
+	/* Between half and one and a half of the interval: hosts do not fall into step. */
+	peer->due_ns = now_ns + peer->wait_ns / 2 + random_number() % peer->wait_ns;
+}
+
+/* Send the pairs that are due: all first probes, then all second ones. */
+static void send_pairs(struct clockd *daemon)
+{
+	struct timespec spacing = { .tv_nsec = SPACING_NS };
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	size_t due[TIMELY_CLOCK_PEERS], count = 0;
+
+	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++)
+		if (daemon->peers[i].due_ns <= now_ns)
+			due[count++] = i;
+	if (!count)
+		return;
+	for (size_t i = 0; i < count; i++)
+		send_probe(daemon, due[i]);
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &spacing, NULL);
+	for (size_t i = 0; i < count; i++) {
+		send_probe(daemon, due[i]);
+		schedule(daemon, &daemon->peers[due[i]], now_ns);
+	}
+}
+
+/* Timestamps of sent probes. */
+static void take_sent(struct clockd *daemon)
+{
+	uint64_t cookie, ns;
+
+	for (int i = 0; i < BATCH && wire_sent(&daemon->wire, &cookie, &ns) > 0; i++) {
+		size_t index = (cookie >> 32) - 1;
+
+		if (ns && !host_clock_is_nic(&daemon->clock))
+			ns = host_clock_from_system(&daemon->clock, ns);
+		if (index < daemon->peer_count && ns && ns < TIME_MAX_NS)
+			peer_sent(&daemon->peers[index], (uint32_t)cookie, ns);
+	}
+}
+
+static void count_refused(struct clockd *daemon, enum timely_clock_counter counter)
+{
+	daemon->past[counter]++;
+}
+
+/* Check a packet, and give it to its peer. */
+static void take_packet(struct clockd *daemon, const struct arrival *arrival, uint64_t now_ns)
+{
+	struct peer *peer = find_peer(daemon, &arrival->from);
+	uint64_t ns = arrival->ns;
+	struct message message;
+	const struct key *key;
+
+	if (!peer)
+		return count_refused(daemon, TIMELY_CLOCK_STRANGER);
+	if (!message_decode(&message, arrival->wire, arrival->bytes))
+		return count_refused(daemon, TIMELY_CLOCK_MALFORMED);
+	key = config_key(daemon->config, message.key);
+	if (!key)
+		return count_refused(daemon, TIMELY_CLOCK_NO_KEY);
+	if (!message_verify(arrival->wire, &arrival->from, &daemon->own, key))
+		return count_refused(daemon, message.session == peer->own_session ?
+				     TIMELY_CLOCK_REFLECTED : TIMELY_CLOCK_BAD_TAG);
+	if (ns && !host_clock_is_nic(&daemon->clock))
+		ns = host_clock_from_system(&daemon->clock, ns);
+	peer_take(peer, &message, ns < TIME_MAX_NS ? ns : 0, now_ns);
+}
+
+static void take_packets(struct clockd *daemon)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct arrival arrival;
+
+	if (!host_clock_is_nic(&daemon->clock))
+		host_clock_refresh(&daemon->clock);
+	/* Timestamps of sent probes first: received records may be about them. */
+	take_sent(daemon);
+	for (int i = 0; i < BATCH && wire_receive(&daemon->wire, &arrival) > 0; i++)
+		take_packet(daemon, &arrival, now_ns);
+}
+
+/* ---- rounds ---- */
+
+/* The system clock minus the probe clock. Returns false if it is not known yet. */
+static bool system_minus_probe(struct clockd *daemon, int64_t *offset_ns, uint64_t *probe_ns,
+			       uint32_t *error_ns)
+{
+	struct host_clock *clock = &daemon->clock;
+	struct reading map = host_clock_map(clock, clock->system_raw_ns);
+
+	*offset_ns = clock->system_ns - map.offset_ns;
+	*probe_ns = clock->system_raw_ns + map.offset_ns;
+	*error_ns = clock->system_error_ns + map.error_ns;
+	return map.known;
+}
+
+static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns)
+{
+	unsigned int now = daemon->round++ % RATE_ROUNDS, oldest = now;
+	int64_t elapsed, change;
+
+	while (!daemon->before[oldest].at_ns && (oldest + 1) % RATE_ROUNDS != now)
+		oldest = (oldest + 1) % RATE_ROUNDS;
+	elapsed = difference(probe_ns, daemon->before[oldest].at_ns);
+	change = system_ns - daemon->before[oldest].offset_ns;
+	daemon->system_rate_q32 = 0;
+	/* Larger changes are steps; the product fits in 64 bits. */
+	if (daemon->before[oldest].at_ns && elapsed > 0 && elapsed < 10 * (int64_t)NS_PER_S &&
+	    llabs(change) < elapsed / 10)
+		daemon->system_rate_q32 = change * (1LL << 32) / elapsed;
+	daemon->before[now].offset_ns = system_ns;
+	daemon->before[now].at_ns = probe_ns;
+}
+
+static void solve_peers(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns)
+{
+	for (size_t i = 0; i < daemon->peer_count; i++) {
+		struct peer *peer = &daemon->peers[i];
+		bool recent = peer->report.at_ns && now_ns - peer->report_ns < PEER_FRESH_NS;
+		enum solved solved = estimate_solve(peer->estimate, probe_ns);
+
+		peer->round = (struct group_peer){
+			.estimate = peer->estimate,
+			.report = recent ? &peer->report : NULL,
+			.settled = peer->settled,
+			.excluded = peer->round.excluded,
+		};
+		if (solved == SOLVED)
+			peer->counters[TIMELY_CLOCK_FITS]++;
+		if (solved != SOLVED_OVERLAP)
+			continue;
+		peer->counters[TIMELY_CLOCK_OVERLAPS]++;
+		tell_warn("peer %s: its timestamps contradict those of the last seconds, as after a step of a clock or a sudden change of its drift: its estimate starts again",
+			  peer_text(peer));
+	}
+}
+
+static void average(struct clockd *daemon, uint64_t probe_ns)
+{
+	struct group_peer round[TIMELY_CLOCK_PEERS];
+	int64_t before = group_read(daemon->group, probe_ns).offset_ns, jump;
+	enum round result;
+
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		round[i] = daemon->peers[i].round;
+	result = group_round(daemon->group, round, daemon->peer_count, probe_ns);
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		daemon->peers[i].round = round[i];
+	jump = group_read(daemon->group, probe_ns).offset_ns - before;
+	if (result != ROUND_JUMPED)
+		return;
+	daemon->past[TIMELY_CLOCK_COMMON_STEPS]++;
+	if (llabs(jump) >= LOGGED_JUMP_NS)
+		tell_notice("the common time of the peers is adopted: it differs from this host's by %s",
+			    seconds_text(jump));
+}
+
+static enum timely_clock_peer_state peer_state(const struct peer *peer, bool known,
+					       uint64_t now_ns)
+{
+	if (!peer_heard(peer, now_ns))
+		return TIMELY_CLOCK_PEER_SILENT;
+	if (!known || !peer->round.report)
+		return TIMELY_CLOCK_PEER_LEARNING;
+	return peer->round.excluded ? TIMELY_CLOCK_PEER_EXCLUDED : TIMELY_CLOCK_PEER_GOOD;
+}
+
+/* Log changes of a peer's state. */
+static void announce(struct peer *peer, enum timely_clock_peer_state state)
+{
+	/* A peer gets some time to answer. */
+	if (state == peer->announced || (state == TIMELY_CLOCK_PEER_SILENT &&
+					 peer->counters[TIMELY_CLOCK_SENT] < SILENT_PROBES))
+		return;
+	if (state == TIMELY_CLOCK_PEER_EXCLUDED)
+		tell_warn("peer %s is excluded: its clock contradicts those of the other peers by %s: does it lie, or is its path asymmetric?",
+			  peer_text(peer), seconds_text(peer->round.surplus_ns));
+	else if (state == TIMELY_CLOCK_PEER_GOOD)
+		tell_info("peer %s: its clock is known", peer_text(peer));
+	else if (state == TIMELY_CLOCK_PEER_SILENT)
+		tell_notice("peer %s does not answer: is timely-clockd running there, with the same members, degree, port and key?",
+			    peer_text(peer));
+	if (state == TIMELY_CLOCK_PEER_EXCLUDED)
+		peer->counters[TIMELY_CLOCK_EXCLUDED]++;
+	peer->announced = state;
+}
+
+/* ---- the clock page ---- */
+
+/* The peer's system clock minus the own one, from its last report. */
+static void fill_system_offset(struct timely_clock_peer *to, const struct report *report,
+			       const struct reading *offset, int64_t system_ns, uint64_t probe_ns,
+			       uint32_t error_ns, int64_t own_rate_q32)
+{
+	uint64_t peer_probe_ns = probe_ns + offset->offset_ns;
+	int64_t age = difference(peer_probe_ns, report->at_ns);
+
+	if (age < 0 || age > (int64_t)(2 * PEER_FRESH_NS))
+		return;
+	to->system_offset_ns = difference(report->system_ns + age +
+					  (age * report->system_rate_q32 >> 32),
+					  probe_ns + system_ns);
+	to->system_drift_ppb = drift_to_ppb(report->system_rate_q32 + offset->drift_q32 -
+					    own_rate_q32);
+	to->system_bound_ns = (uint64_t)offset->error_ns + report->system_error_ns + error_ns;
+}
+
+static void fill_peer(struct timely_clock_peer *to, struct clockd *daemon, struct peer *peer,
+		      uint64_t probe_ns, uint64_t now_ns)
+{
+	struct reading measured = estimate_read(peer->estimate, probe_ns);
+	const struct report *report = peer->round.report;
+	struct reading offset = group_peer_offset(daemon->group, report, &measured, probe_ns);
+	int64_t system_ns;
+	uint32_t error_ns;
+
+	memset(to, 0, sizeof(*to));
+	memcpy(to->address, peer->address.bytes, sizeof(to->address));
+	to->state = peer_state(peer, measured.known, now_ns);
+	to->hardware = peer->hardware && host_clock_is_nic(&daemon->clock);
+	to->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	to->system_bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	if (measured.known) {
+		to->offset_ns = offset.offset_ns;
+		to->drift_ppb = drift_to_ppb(offset.drift_q32);
+		to->bound_ns = offset.error_ns;
+		to->half_width_ns = measured.half_width_ns;
+	}
+	if (measured.known && report &&
+	    system_minus_probe(daemon, &system_ns, &probe_ns, &error_ns))
+		fill_system_offset(to, report, &offset, system_ns, probe_ns, error_ns,
+				   daemon->system_rate_q32);
+	peer->growth_ppb = (uint64_t)measured.drift_error_ppb + measured.wander_ppb_s;
+	to->surplus_ns = peer->round.surplus_ns;
+	to->loops = measured.known && report;
+	to->sent = peer->counters[TIMELY_CLOCK_SENT];
+	to->received = peer->counters[TIMELY_CLOCK_RECEIVED];
+	to->pure = peer->counters[TIMELY_CLOCK_PAIRS_PURE];
+	to->rejected = peer->counters[TIMELY_CLOCK_PAIRS_SPREAD] +
+		       peer->counters[TIMELY_CLOCK_PAIRS_CLOSER] +
+		       peer->counters[TIMELY_CLOCK_PAIRS_SPACING];
+	to->lost = estimate_lost(peer->estimate);
+}
+
+/* The common time as a line over CLOCK_MONOTONIC_RAW. */
+static void fill_line(struct timely_clock_page *page, const struct clockd *daemon)
+{
+	uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+	struct reading map = host_clock_map(&daemon->clock, raw_ns);
+	struct reading group = group_read(daemon->group, raw_ns + map.offset_ns);
+
+	page->raw_ns = raw_ns;
+	page->suspended_ns = daemon->clock.suspended_ns;
+	page->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	page->common_ns = 0;
+	if (!map.known || !group.known || !daemon->started)
+		return;
+	page->common_ns = raw_ns + map.offset_ns + group.offset_ns;
+	page->rate_ppb = drift_to_ppb(map.drift_q32 + group.drift_q32);
+	page->bound_ns = (uint64_t)map.error_ns + group.error_ns;
+	page->growth_ppb = (uint64_t)map.drift_error_ppb + map.wander_ppb_s +
+			   group.drift_error_ppb + group.wander_ppb_s;
+	page->system_offset_ns = difference(page->common_ns, raw_ns + daemon->clock.system_ns);
+}
+
+static void fill_counters(struct timely_clock_page *page, const struct clockd *daemon)
+{
+	memcpy(page->counters, daemon->past, sizeof(page->counters));
+	for (size_t i = 0; i < daemon->peer_count; i++) {
+		const struct peer *peer = &daemon->peers[i];
+
+		for (size_t c = 0; c < TIMELY_CLOCK_COUNTERS; c++)
+			page->counters[c] += peer->counters[c];
+		page->counters[TIMELY_CLOCK_PAIRS_LOST] += estimate_lost(peer->estimate);
+	}
+}
+
+static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns)
+{
+	struct timely_clock_page *page = daemon->page;
+
+	page_begin(page);
+	fill_line(page, daemon);
+	page->state = page->common_ns ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
+	memcpy(page->own, daemon->own.bytes, sizeof(page->own));
+	snprintf(page->nic, sizeof(page->nic), "%s",
+		 host_clock_is_nic(&daemon->clock) ? daemon->clock.nic.name : "");
+	page->members = daemon->members.count;
+	page->peer_count = daemon->peer_count;
+	page->probe_ns = probe_ns;
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		fill_peer(&page->peers[i], daemon, &daemon->peers[i], probe_ns, now_ns);
+	fill_counters(page, daemon);
+	page_end(page);
+	/* Readers must not wait for the log. */
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		announce(&daemon->peers[i], page->peers[i].state);
+	if (!daemon->untimed_told && !page->counters[TIMELY_CLOCK_PAIRS_PURE] &&
+	    page->counters[TIMELY_CLOCK_NO_TX_TIMESTAMP] > UNTIMED_PROBES) {
+		daemon->untimed_told = true;
+		tell_err("probes that were sent get no timestamps: the driver of the NIC supports none (ethtool -T shows that), or another program has turned them off");
+	}
+}
+
+static unsigned int count_good(const struct timely_clock_page *page)
+{
+	unsigned int good = 0;
+
+	for (size_t i = 0; i < page->peer_count; i++)
+		good += page->peers[i].state == TIMELY_CLOCK_PEER_GOOD;
+	return good;
+}
+
+/* Give the result to chrony, to On-Ramp and to the service manager. */
+static void give(struct clockd *daemon)
+{
+	const struct timely_clock_page *page = daemon->page;
+	bool wanted = daemon->config->sock[0] || daemon->refclock.shm;
+
+	/* Without a good peer the common time is this host's own guess. */
+	if (page->common_ns && wanted && count_good(page) && group_settled(daemon->group)) {
+		int given = refclock_put(&daemon->refclock, daemon->config,
+					 page->system_offset_ns, page->bound_ns);
+
+		daemon->past[TIMELY_CLOCK_REFCLOCK_SAMPLES] += given;
+		daemon->past[TIMELY_CLOCK_REFCLOCK_ERRORS] += !given;
+	}
+	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++)
+		daemon->peers[i].given = onramp_put(&daemon->onramp, &page->peers[i],
+						    daemon->peers[i].growth_ppb,
+						    daemon->peers[i].given);
+	if (page->common_ns)
+		service_info("STATUS=%u of %u peers are good; common time known to %llu ns\nWATCHDOG=1",
+			     count_good(page), page->peer_count,
+			     (unsigned long long)page->bound_ns);
+	else
+		service_info("STATUS=%u of %u peers are good; common time not known yet\nWATCHDOG=1",
+			     count_good(page), page->peer_count);
+}
+
+/* Begin the common time with the system clock; averaging then moves it to that of the peers. */
+static void update_group(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns)
+{
+	if (!daemon->started)
+		group_start(daemon->group, probe_ns, system_ns, (uint32_t)random_number());
+	daemon->started = true;
+	if (daemon->config->reference)
+		group_fix(daemon->group, probe_ns, system_ns, daemon->system_rate_q32);
+}
+
+static void do_round(struct clockd *daemon, uint64_t now_ns)
+{
+	struct report *report = &daemon->report;
+	uint64_t probe_ns;
+	int64_t system_ns;
+
+	if (!system_minus_probe(daemon, &system_ns, &probe_ns, &report->system_error_ns))
+		return;
+	update_rate(daemon, system_ns, probe_ns);
+	update_group(daemon, system_ns, probe_ns);
+	solve_peers(daemon, probe_ns, now_ns);
+	average(daemon, probe_ns);
+	report->at_ns = probe_ns;
+	report->system_ns = probe_ns + system_ns;
+	report->system_rate_q32 = (int32_t)daemon->system_rate_q32;
+	group_report(daemon->group, probe_ns, report);
+	write_page(daemon, probe_ns, now_ns);
+}
+
+/* ---- ticks ---- */
+
+static void nic_lost(struct clockd *daemon)
+{
+	daemon->past[TIMELY_CLOCK_NIC_CHANGES]++;
+	daemon->nic_lost = true;
+	tell_warn("%s is gone, was replaced, or does not timestamp any more: the probe clock is chosen again",
+		  daemon->clock.nic.name);
+	leave(daemon);
+	join(daemon);
+}
+
+/* What has happened to the clocks of this host. */
+static void take_events(struct clockd *daemon, unsigned int noticed)
+{
+	if (noticed & CLOCK_STEPPED) {
+		daemon->past[TIMELY_CLOCK_SYSTEM_STEPS]++;
+		memset(daemon->before, 0, sizeof(daemon->before));
+		tell_warn("the system clock was stepped by %s: the common time does not follow; chronyc tracking or journalctl may show why",
+			  seconds_text(daemon->clock.step_ns));
+		/* The reference, and a host without peers, begin again with the new time. */
+		if (daemon->config->reference || !group_settled(daemon->group))
+			daemon->started = false;
+	}
+	if (noticed & CLOCK_SUSPENDED) {
+		daemon->past[TIMELY_CLOCK_SUSPENDS]++;
+		tell_notice("this host was suspended for %s: all estimates start again",
+			    seconds_text(daemon->clock.step_ns));
+		start_session(daemon);
+	}
+	if (noticed & CLOCK_NIC_STEPPED) {
+		daemon->past[TIMELY_CLOCK_NIC_STEPS]++;
+		tell_warn("the clock of %s was stepped, or its drift changed suddenly: all estimates start again; nothing else may set this clock (phc2sys, ptp4l?)",
+			  daemon->clock.nic.name);
+		start_session(daemon);
+	}
+	if (noticed & CLOCK_NIC_LOST)
+		nic_lost(daemon);
+}
+
+static void tick(struct clockd *daemon, uint64_t now_ns)
+{
+	daemon->tick_ns = now_ns + TICK_NS;
+	if (daemon->joined)
+		take_events(daemon, host_clock_tick(&daemon->clock));
+	if (now_ns >= daemon->members_ns)
+		members_due(daemon, now_ns);
+	if (!daemon->joined) {
+		service_info("STATUS=not joined: see the log\nWATCHDOG=1");
+		return;
+	}
+	do_round(daemon, now_ns);
+	if (!(daemon->ticks++ % TICKS_PER_SECOND))
+		give(daemon);
+}
+
+/* ---- waiting ---- */
+
+static uint64_t next_deadline(const struct clockd *daemon, uint64_t now_ns)
+{
+	uint64_t deadline = daemon->tick_ns, due;
+
+	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++) {
+		due = daemon->peers[i].due_ns;
+		if (due < deadline)
+			deadline = due;
+	}
+	return deadline > now_ns + WAKE_NS ? deadline : now_ns + WAKE_NS;
+}
+
+/* Returns false if the signal ends the daemon. */
+static bool take_signal(struct clockd *daemon)
+{
+	struct signalfd_siginfo info;
+
+	if (read(daemon->signals, &info, sizeof(info)) != sizeof(info))
+		return true;
+	if (info.ssi_signo != SIGHUP)
+		return false;
+	service_info("RELOADING=1\nMONOTONIC_USEC=%llu",
+		     (unsigned long long)clock_ns(CLOCK_MONOTONIC) / 1000);
+	reload(daemon, clock_ns(CLOCK_MONOTONIC));
+	service_info("READY=1");
+	return true;
+}
+
+/* Wait for the next event and handle it. Returns false when the daemon shall end. */
+static bool step(struct clockd *daemon)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t left = next_deadline(daemon, now_ns) - now_ns;
+	struct timespec timeout = { left / NS_PER_S, left % NS_PER_S };
+	struct pollfd fds[] = {
+		{ .fd = daemon->signals, .events = POLLIN },
+		{ .fd = daemon->resolver.pid ? daemon->resolver.fd : -1, .events = POLLIN },
+	};
+
+	if (ppoll(fds, ARRAY_LENGTH(fds), &timeout, NULL) < 0 && errno != EINTR)
+		return false;
+	if (fds[0].revents && !take_signal(daemon))
+		return false;
+	if (daemon->joined)
+		take_packets(daemon);
+	if (fds[1].revents && daemon->resolver.pid && resolver_read(&daemon->resolver))
+		update_members(daemon);
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	if (now_ns >= daemon->tick_ns)
+		tick(daemon, now_ns);
+	send_pairs(daemon);
+	return true;
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void clean_up(struct clockd *daemon)
+{
+	service_info("STOPPING=1");
+	leave(daemon);
+	page_begin(daemon->page);
+	daemon->page->state = TIMELY_CLOCK_STOPPED;
+	page_end(daemon->page);
+	resolver_stop(&daemon->resolver);
+	refclock_close(&daemon->refclock);
+	onramp_close(&daemon->onramp);
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		peer_free(&daemon->peers[i]);
+	group_free(daemon->group);
+	members_free(&daemon->members);
+	config_free(daemon->config);
+}
+
+/* Run until a signal ends the daemon. Prints errors; returns an exit status. */
+int daemon_run(const char *path, struct config *config)
+{
+	static struct clockd daemon;
+	int err;
+
+	daemon = (struct clockd){
+		.path = path, .config = config, .wire.fd = -1, .clock.nic.fd = -1,
+		.group = group_new(), .signals = open_signals(), .page = page_open(config->page),
+	};
+	if (!daemon.group || daemon.signals < 0 || !daemon.page)
+		return EXIT_FAILURE;
+	refclock_open(&daemon.refclock, config);
+	onramp_open(&daemon.onramp);
+	err = drop_capabilities(true);
+	if (err) {
+		tell_err("privileges cannot be dropped: %s", error_text(err));
+		return EXIT_FAILURE;
+	}
+	/* Timers shall not be late by the default of 50 us. */
+	prctl(PR_SET_TIMERSLACK, 1000);
+	members_due(&daemon, clock_ns(CLOCK_MONOTONIC));
+	service_info("READY=1");
+	while (step(&daemon))
+		;
+	clean_up(&daemon);
+	return EXIT_SUCCESS;
+}

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The engines of clock synchronisation (net/timely/engine) as the daemon uses them. Pure: no socket
+ * and no clock.
+ *
+ *	line		the offset between two clocks that are read again and again (strip)
+ *	estimate	a peer's clock: a filter of coded probes for each direction, and a line
+ *	group		the common time: averaging with the peers (clock_loop)
+ */
+#include <stdlib.h>
+
+#include "estimate.h"
+
+#include "probe_code.h"
+#include "strip.h"
+#include "clock_loop.h"
+
+/* Points of a peer's line for each direction, and its window, ns: Huygens' two seconds, doubled,
+ * because there are fewer probes here. Room for 64 pairs per second.
+ */
+#define PEER_POINTS	256
+#define PEER_WINDOW_NS	4000000000ULL
+/* Age of the newest point up to which an estimate takes part in averaging, ns: the uncertainty of
+ * older ones is too small.
+ */
+#define ROUND_AGE_NS	1000000000
+
+struct line {
+	struct timely_strip strip;
+	struct timely_strip_point *points;
+};
+
+struct estimate {
+	struct timely_probe_code code[2];
+	struct line *line;
+	struct timely_loop_peer loop;
+};
+
+struct group {
+	struct timely_loop loop;
+};
+
+/* The daemon has one thread, so one working memory is enough. */
+static struct timely_strip_work work;
+
+static const enum timely_strip_direction directions[] = {
+	[FORWARD] = TIMELY_STRIP_FORWARD,
+	[BACKWARD] = TIMELY_STRIP_BACKWARD,
+};
+
+/* ---- lines ---- */
+
+/* @points is the number of points for each direction. NULL: no memory. */
+struct line *line_new(uint32_t points, uint64_t window_ns)
+{
+	struct line *line = calloc(1, sizeof(*line));
+
+	if (!line)
+		return NULL;
+	line->points = calloc(2 * points, sizeof(*line->points));
+	if (!line->points || timely_strip_init(&line->strip, line->points, points, window_ns)) {
+		line_free(line);
+		return NULL;
+	}
+	return line;
+}
+
+void line_free(struct line *line)
+{
+	if (line)
+		free(line->points);
+	free(line);
+}
+
+void line_forget(struct line *line)
+{
+	timely_strip_forget(&line->strip);
+}
+
+void line_add(struct line *line, enum direction direction, uint64_t at_ns, int64_t offset_ns)
+{
+	struct timely_strip_point point = { .at_ns = at_ns, .offset_ns = offset_ns };
+
+	timely_strip_add(&line->strip, directions[direction], &point);
+}
+
+enum solved line_solve(struct line *line, uint64_t now_ns)
+{
+	switch (timely_strip_solve(&line->strip, &work, now_ns)) {
+	case TIMELY_STRIP_GOOD:
+		return SOLVED;
+	case TIMELY_STRIP_OVERLAP:
+		return SOLVED_OVERLAP;
+	default:
+		return SOLVED_LATER;
+	}
+}
+
+struct reading line_read(const struct line *line, uint64_t now_ns)
+{
+	const struct timely_strip_fit *fit = &line->strip.fit;
+	struct reading reading = {};
+
+	reading.error_ns = timely_strip_uncertainty_ns(fit, now_ns);
+	reading.known = reading.error_ns != TIMELY_STRIP_UNKNOWN_NS;
+	if (!reading.known)
+		return reading;
+	reading.offset_ns = timely_strip_offset_ns(fit, now_ns);
+	reading.drift_q32 = fit->drift_q32;
+	reading.drift_error_ppb = fit->drift_error_ppb;
+	reading.wander_ppb_s = fit->wander_ppb_s;
+	reading.half_width_ns = fit->half_width_ns;
+	return reading;
+}
+
+/* Age of the newest point, ns. */
+static int64_t line_age(const struct line *line, uint64_t now_ns)
+{
+	return difference(now_ns, line->strip.fit.at_ns);
+}
+
+/* ---- the clock of a peer ---- */
+
+struct estimate *estimate_new(void)
+{
+	struct estimate *estimate = calloc(1, sizeof(*estimate));
+
+	if (!estimate)
+		return NULL;
+	estimate->line = line_new(PEER_POINTS, PEER_WINDOW_NS);
+	if (!estimate->line) {
+		free(estimate);
+		return NULL;
+	}
+	timely_probe_code_init(&estimate->code[FORWARD]);
+	timely_probe_code_init(&estimate->code[BACKWARD]);
+	timely_loop_peer_init(&estimate->loop);
+	return estimate;
+}
+
+void estimate_free(struct estimate *estimate)
+{
+	if (estimate)
+		line_free(estimate->line);
+	free(estimate);
+}
+
+/* One of the two clocks is another one now, or was stepped. */
+void estimate_forget(struct estimate *estimate)
+{
+	timely_probe_code_forget(&estimate->code[FORWARD]);
+	timely_probe_code_forget(&estimate->code[BACKWARD]);
+	line_forget(estimate->line);
+}
+
+/*
+ * Take the timestamps of a probe: the departure by the sender's clock, and the arrival by the
+ * receiver's clock. Probes 2n and 2n + 1 are a pair.
+ */
+enum pair_result estimate_probe(struct estimate *estimate, enum direction direction, uint32_t seq,
+				uint64_t sent_ns, uint64_t received_ns)
+{
+	struct timely_probe probe = { .sent_ns = sent_ns, .received_ns = received_ns }, pure;
+	struct timely_probe_code *code = &estimate->code[direction];
+
+	switch (timely_probe_code_add(code, seq / 2, seq % 2, &probe, &pure)) {
+	case TIMELY_PROBE_PURE:
+		break;
+	case TIMELY_PROBE_SPREAD:
+		return PAIR_SPREAD;
+	case TIMELY_PROBE_CLOSER:
+		return PAIR_CLOSER;
+	case TIMELY_PROBE_SPACING:
+		return PAIR_SPACING;
+	default:
+		return PAIR_WAIT;
+	}
+	if (direction == FORWARD)
+		line_add(estimate->line, FORWARD, pure.sent_ns,
+			 difference(pure.received_ns, pure.sent_ns));
+	else
+		line_add(estimate->line, BACKWARD, pure.received_ns,
+			 difference(pure.sent_ns, pure.received_ns));
+	return PAIR_PURE;
+}
+
+/* Pairs of which one probe never came, since the estimate was created. */
+uint64_t estimate_lost(const struct estimate *estimate)
+{
+	return estimate->code[FORWARD].counts[TIMELY_PROBE_LOST] +
+	       estimate->code[BACKWARD].counts[TIMELY_PROBE_LOST];
+}
+
+enum solved estimate_solve(struct estimate *estimate, uint64_t now_ns)
+{
+	return line_solve(estimate->line, now_ns);
+}
+
+struct reading estimate_read(const struct estimate *estimate, uint64_t now_ns)
+{
+	return line_read(estimate->line, now_ns);
+}
+
+/* ---- the common time ---- */
+
+struct group *group_new(void)
+{
+	return calloc(1, sizeof(struct group));
+}
+
+void group_free(struct group *group)
+{
+	free(group);
+}
+
+/* Start with the own system clock. @scale: a random number. */
+void group_start(struct group *group, uint64_t now_ns, int64_t correction_ns, uint32_t scale)
+{
+	timely_loop_init(&group->loop, now_ns, correction_ns, scale);
+}
+
+/* The own system clock is the common time: to be called before each round. */
+void group_fix(struct group *group, uint64_t now_ns, int64_t correction_ns, int64_t rate_q32)
+{
+	group->loop.fixed = true;
+	group->loop.time.at_ns = now_ns;
+	group->loop.time.correction_ns = correction_ns;
+	group->loop.time.rate_q32 = rate_q32;
+}
+
+static struct timely_loop_time report_time(const struct report *report, bool settled)
+{
+	return (struct timely_loop_time){
+		.at_ns = report->at_ns,
+		.correction_ns = report->correction_ns,
+		.rate_q32 = report->rate_q32,
+		.bound_ns = report->bound_ns,
+		.growth_ppb = report->growth_ppb,
+		.wander_ppb_s = report->wander_ppb_s,
+		.scale = report->scale,
+		.settled = settled,
+	};
+}
+
+/* What the round needs to know about a peer. */
+static void round_fill(struct timely_loop_peer *to, const struct group_peer *from, uint64_t now_ns)
+{
+	struct reading reading = estimate_read(from->estimate, now_ns);
+
+	*to = from->estimate->loop;
+	to->fresh = from->report && reading.known && line_age(from->estimate->line, now_ns) <=
+		    ROUND_AGE_NS;
+	if (!to->fresh)
+		return;
+	to->offset_ns = reading.offset_ns;
+	to->drift_q32 = reading.drift_q32;
+	to->error_ns = reading.error_ns;
+	to->drift_error_ppb = reading.drift_error_ppb;
+	to->wander_ppb_s = reading.wander_ppb_s;
+	to->time = report_time(from->report, from->settled);
+}
+
+/* @count is at most TIMELY_LOOP_PEERS_MAX. */
+enum round group_round(struct group *group, struct group_peer *peers, size_t count, uint64_t now_ns)
+{
+	static struct timely_loop_peer loop[TIMELY_LOOP_PEERS_MAX];
+	enum timely_loop_verdict verdict;
+
+	for (size_t i = 0; i < count; i++)
+		round_fill(&loop[i], &peers[i], now_ns);
+	verdict = timely_loop_round(&group->loop, loop, count, now_ns);
+	for (size_t i = 0; i < count; i++) {
+		peers[i].estimate->loop = loop[i];
+		peers[i].surplus_ns = loop[i].surplus_ns;
+		peers[i].agrees = loop[i].agrees;
+		peers[i].excluded = loop[i].excluded;
+	}
+	switch (verdict) {
+	case TIMELY_LOOP_AVERAGED:
+		return ROUND_AVERAGED;
+	case TIMELY_LOOP_JUMPED:
+		return ROUND_JUMPED;
+	case TIMELY_LOOP_SPLIT:
+		return ROUND_SPLIT;
+	default:
+		return ROUND_ALONE;
+	}
+}
+
+/* The common time minus the own probe clock. */
+struct reading group_read(const struct group *group, uint64_t now_ns)
+{
+	const struct timely_loop_time *time = &group->loop.time;
+	struct reading reading = { .error_ns = timely_loop_bound_ns(time, now_ns) };
+
+	reading.known = reading.error_ns != TIMELY_LOOP_UNKNOWN_NS;
+	reading.offset_ns = timely_loop_correction_ns(time, now_ns);
+	reading.drift_q32 = time->rate_q32;
+	reading.drift_error_ppb = time->growth_ppb;
+	reading.wander_ppb_s = time->wander_ppb_s;
+	return reading;
+}
+
+bool group_settled(const struct group *group)
+{
+	return group->loop.time.settled;
+}
+
+/* Set the members of the report that are about the common time. */
+void group_report(const struct group *group, uint64_t now_ns, struct report *report)
+{
+	struct reading reading = group_read(group, now_ns);
+
+	report->correction_ns = reading.offset_ns;
+	report->rate_q32 = (int32_t)reading.drift_q32;
+	report->bound_ns = reading.error_ns;
+	report->growth_ppb = reading.drift_error_ppb;
+	report->wander_ppb_s = reading.wander_ppb_s;
+	report->scale = group->loop.time.scale;
+}
+
+/*
+ * The peer's probe clock minus the own one: by the common time, which has smaller errors, or as
+ * measured while the common time is not known.
+ */
+struct reading group_peer_offset(const struct group *group, const struct report *report,
+				 const struct reading *measured, uint64_t now_ns)
+{
+	struct reading reading = *measured;
+	struct timely_loop_offset offset;
+	struct timely_loop_time peer;
+
+	if (!report || !measured->known)
+		return reading;
+	peer = report_time(report, true);
+	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
+	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns)
+		return reading;
+	reading.offset_ns = offset.offset_ns;
+	reading.drift_q32 = offset.drift_q32;
+	reading.error_ns = offset.bound_ns;
+	return reading;
+}

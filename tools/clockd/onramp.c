@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The offsets of peers' clocks for On-Ramp: requests TIMELY_CMD_PEER_SET to module timely, once per
+ * second for each peer. On-Ramp compares one-way delays by these offsets, see timely-onramp(7).
+ *
+ * The module may be loaded at any time, so the netlink family is looked up again while there is
+ * none.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/genetlink.h>
+#include <linux/netlink.h>
+#include <linux/timely.h>
+
+#include "clockd.h"
+
+/* How long On-Ramp may use an offset that is not replaced, ms. */
+#define VALID_MS	5000
+/* Interval between attempts to find the module, ns. */
+#define RETRY_NS	(10 * NS_PER_S)
+/* Largest drift and growth that the module accepts, ppb. */
+#define DRIFT_MAX_PPB	1000000
+/* Largest bound that the module accepts, ns. */
+#define BOUND_MAX_NS	1000000000
+
+/**
+ * struct request - a request with one attribute
+ * @header: netlink header
+ * @genl: generic netlink header
+ * @attr: header of the attribute
+ * @data: the attribute
+ */
+struct request {
+	struct nlmsghdr header;
+	struct genlmsghdr genl;
+	struct nlattr attr;
+	uint8_t data[sizeof(struct timely_peer_clock)];
+};
+
+/* A reply, with the alignment of its header. */
+union reply {
+	struct nlmsghdr header;
+	char bytes[4096];
+};
+
+/* Send a request, and read one reply to @reply. Returns its length, or a negative errno. */
+static ssize_t ask(int fd, uint16_t type, uint8_t command, uint16_t attr, const void *data,
+		   size_t bytes, union reply *reply)
+{
+	struct request request = {
+		.header = {
+			.nlmsg_len = NLMSG_HDRLEN + GENL_HDRLEN + NLA_HDRLEN + NLA_ALIGN(bytes),
+			.nlmsg_type = type,
+			.nlmsg_flags = NLM_F_REQUEST | (type == GENL_ID_CTRL ? 0 : NLM_F_ACK),
+		},
+		.genl = { .cmd = command, .version = 1 },
+		.attr = { .nla_len = NLA_HDRLEN + bytes, .nla_type = attr },
+	};
+	ssize_t got;
+
+	memcpy(request.data, data, bytes);
+	if (send(fd, &request, request.header.nlmsg_len, 0) < 0)
+		return -errno;
+	got = recv(fd, reply, sizeof(*reply), 0);
+	if (got < 0)
+		return -errno;
+	return got < (ssize_t)sizeof(struct nlmsghdr) ? -EPROTO : got;
+}
+
+/* The errno of a reply; 0 if there is none. */
+static int reply_error(const struct nlmsghdr *reply)
+{
+	const struct nlmsgerr *error = NLMSG_DATA(reply);
+
+	if (reply->nlmsg_type != NLMSG_ERROR ||
+	    reply->nlmsg_len < NLMSG_LENGTH(sizeof(*error)))
+		return 0;
+	return error->error;
+}
+
+/* The number of module timely's family, or 0. */
+static uint16_t find_family(int fd)
+{
+	union reply reply;
+	ssize_t left = ask(fd, GENL_ID_CTRL, CTRL_CMD_GETFAMILY, CTRL_ATTR_FAMILY_NAME,
+			   TIMELY_GENL_NAME, sizeof(TIMELY_GENL_NAME), &reply);
+	const struct nlattr *attr;
+
+	if (left < 0 || reply.header.nlmsg_type != GENL_ID_CTRL)
+		return 0;
+	attr = (const struct nlattr *)(reply.bytes + NLMSG_HDRLEN + GENL_HDRLEN);
+	left -= NLMSG_HDRLEN + GENL_HDRLEN;
+	while (left >= (ssize_t)sizeof(*attr) && attr->nla_len >= sizeof(*attr) &&
+	       attr->nla_len <= left) {
+		if (attr->nla_type == CTRL_ATTR_FAMILY_ID && attr->nla_len >= NLA_HDRLEN + 2)
+			return *(const uint16_t *)(attr + 1);
+		left -= NLA_ALIGN(attr->nla_len);
+		attr = (const void *)((const char *)attr + NLA_ALIGN(attr->nla_len));
+	}
+	return 0;
+}
+
+/* Whether the module is there. */
+static bool onramp_ready(struct onramp *onramp, uint64_t now_ns)
+{
+	if (onramp->family || (onramp->tried_ns && now_ns - onramp->tried_ns < RETRY_NS))
+		return onramp->family;
+	onramp->tried_ns = now_ns;
+	if (onramp->fd < 0)
+		onramp->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
+	onramp->family = onramp->fd < 0 ? 0 : find_family(onramp->fd);
+	return onramp->family;
+}
+
+void onramp_open(struct onramp *onramp)
+{
+	*onramp = (struct onramp){ .fd = -1 };
+}
+
+void onramp_close(struct onramp *onramp)
+{
+	if (onramp->fd >= 0)
+		close(onramp->fd);
+	onramp->fd = -1;
+}
+
+static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer, uint64_t now_ns,
+					   uint64_t growth_ppb)
+{
+	struct timely_peer_clock clock = { .at_ns = now_ns };
+	struct address address;
+	bool ipv4;
+
+	memcpy(address.bytes, peer->address, sizeof(address.bytes));
+	ipv4 = address_is_ipv4(&address);
+	clock.family = ipv4 ? AF_INET : AF_INET6;
+	memcpy(clock.address, address.bytes + (ipv4 ? 12 : 0), ipv4 ? 4 : 16);
+	if (peer->state != TIMELY_CLOCK_PEER_GOOD || peer->system_bound_ns > BOUND_MAX_NS ||
+	    peer->system_drift_ppb > DRIFT_MAX_PPB || peer->system_drift_ppb < -DRIFT_MAX_PPB)
+		return clock;
+	clock.valid_ms = VALID_MS;
+	clock.offset_ns = peer->system_offset_ns + clock_ns(CLOCK_REALTIME) - now_ns;
+	clock.drift_ppb = (int32_t)peer->system_drift_ppb;
+	clock.bound_ns = (uint32_t)peer->system_bound_ns;
+	clock.growth_ppb = growth_ppb > DRIFT_MAX_PPB ? DRIFT_MAX_PPB : (uint32_t)growth_ppb;
+	return clock;
+}
+
+bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uint64_t growth_ppb,
+		bool before)
+{
+	union reply reply;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct timely_peer_clock clock = peer_clock(peer, now_ns, growth_ppb);
+	ssize_t got;
+	int err;
+
+	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, now_ns))
+		return false;
+	got = ask(onramp->fd, onramp->family, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock,
+		  sizeof(clock), &reply);
+	err = got < 0 ? (int)got : reply_error(&reply.header);
+	/* No flow goes to this host. */
+	if (!err || err == -ENOENT)
+		return !err && clock.valid_ms;
+	if (!onramp->told)
+		tell_warn("module timely does not take the offsets of clocks: %s: load modules of the same version as timely-clockd, and start it with CAP_NET_ADMIN",
+			  error_text(err));
+	onramp->told = true;
+	/* The module may have been unloaded, or replaced by another version. */
+	onramp->family = 0;
+	return false;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The clock page: a file that programs map, see timely_clock.h. It is written as a sequence counter
+ * of the kernel is. The file remains when the daemon ends, and the next daemon continues to use it.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "clockd.h"
+
+/* Create the directory of the page, if it is the default one. */
+static void make_directory(const char *path)
+{
+	if (strcmp(path, TIMELY_CLOCK_PAGE) == 0)
+		mkdir("/run/timely-clockd", 0755);
+}
+
+struct timely_clock_page *page_open(const char *path)
+{
+	struct timely_clock_page *page = MAP_FAILED;
+	int fd;
+
+	make_directory(path);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	/* Closing the file would end the lock. */
+	if (fd >= 0 && lockf(fd, F_TLOCK, 0)) {
+		tell_err("\"%s\" is used by another timely-clockd: stop it first, or give this one another page",
+			 path);
+		close(fd);
+		return NULL;
+	}
+	if (fd >= 0 && !ftruncate(fd, sizeof(*page)))
+		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED) {
+		tell_err("cannot write \"%s\": %s", path, error_text(errno));
+		if (fd >= 0)
+			close(fd);
+		return NULL;
+	}
+	page_begin(page);
+	page->magic = TIMELY_CLOCK_MAGIC;
+	page->version = TIMELY_CLOCK_VERSION;
+	page->bytes = sizeof(*page);
+	page->state = TIMELY_CLOCK_STARTING;
+	page_end(page);
+	return page;
+}
+
+/* Begin to change the page. A daemon that died in between has left an odd number. */
+void page_begin(struct timely_clock_page *page)
+{
+	__atomic_store_n(&page->sequence, page->sequence | 1, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+void page_end(struct timely_clock_page *page)
+{
+	__atomic_store_n(&page->sequence, page->sequence + 1, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Names in the list of members. A child process resolves them, because a name server may take
+ * minutes to answer, and probes must not wait. The child writes the addresses to a pipe.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/wait.h>
+
+#include "clockd.h"
+
+/* Write all addresses of a name. Prints an error if there is none. */
+static void resolve_name(const struct config *config, const char *name, int fd)
+{
+	struct addrinfo hints = { .ai_family = config->family, .ai_socktype = SOCK_DGRAM };
+	struct addrinfo *list, *each;
+	struct address address;
+	int err = getaddrinfo(name, NULL, &hints, &list);
+
+	if (err) {
+		tell_warn("member \"%s\" has no %s address: %s; it is tried again",
+			  name, config->family == AF_INET ? "IPv4" : "IPv6", gai_strerror(err));
+		return;
+	}
+	for (each = list; each; each = each->ai_next) {
+		address_from(&address, (const struct sockaddr_storage *)each->ai_addr);
+		if (write(fd, &address, sizeof(address)) != sizeof(address))
+			break;
+	}
+	freeaddrinfo(list);
+}
+
+int resolver_start(struct resolver *resolver, const struct config *config)
+{
+	int ends[2], err;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	resolver->pid = fork();
+	if (!resolver->pid) {
+		close(ends[0]);
+		for (size_t i = 0; i < config->name_count; i++)
+			resolve_name(config, config->names[i], ends[1]);
+		_exit(0);
+	}
+	err = -errno;
+	close(ends[1]);
+	if (resolver->pid < 0) {
+		resolver->pid = 0;
+		close(ends[0]);
+		return err;
+	}
+	resolver->fd = ends[0];
+	fcntl(resolver->fd, F_SETFL, O_NONBLOCK);
+	return 0;
+}
+
+bool resolver_read(struct resolver *resolver)
+{
+	struct address address;
+	ssize_t bytes;
+
+	/* Writes of one address are not divided: they are shorter than PIPE_BUF. */
+	while ((bytes = read(resolver->fd, &address, sizeof(address))) == sizeof(address))
+		members_add(&resolver->next, &address);
+	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	close(resolver->fd);
+	waitpid(resolver->pid, NULL, 0);
+	resolver->pid = 0;
+	/* Without any answer the addresses of before remain. */
+	if (resolver->next.count) {
+		members_free(&resolver->found);
+		resolver->found = resolver->next;
+		resolver->next = (struct members){};
+	}
+	return true;
+}
+
+void resolver_stop(struct resolver *resolver)
+{
+	if (resolver->pid) {
+		kill(resolver->pid, SIGKILL);
+		waitpid(resolver->pid, NULL, 0);
+		close(resolver->fd);
+		resolver->pid = 0;
+	}
+	members_free(&resolver->found);
+	members_free(&resolver->next);
+}

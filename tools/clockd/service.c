@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What timely-clockd needs of the system around it: the log, the service manager, privileges,
+ * clocks and random numbers.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include "clockd.h"
+
+void tell(enum level level, const char *format, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	/* systemd reads the priority from the beginning of the line. */
+	if (getenv("JOURNAL_STREAM"))
+		fprintf(stderr, "<%d>%s\n", level, text);
+	else
+		fprintf(stderr, "timely-clockd: %s\n", text);
+}
+
+const char *error_text(int err)
+{
+	return strerror(err < 0 ? -err : err);
+}
+
+/* ---- the service manager, see sd_notify(3) ---- */
+
+void service_info(const char *format, ...)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	char text[512];
+	size_t length;
+	va_list args;
+	int fd;
+
+	if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof(to.sun_path))
+		return;
+	length = strlen(path);
+	memcpy(to.sun_path, path, length);
+	/* '@' stands for an abstract address. */
+	if (path[0] == '@')
+		to.sun_path[0] = 0;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+		   offsetof(struct sockaddr_un, sun_path) + length) < 0)
+		tell_warn("cannot notify the service manager: %s", error_text(errno));
+	close(fd);
+}
+
+uint64_t service_watchdog_ns(void)
+{
+	const char *text = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+
+	if (!text || (pid && atoi(pid) != getpid()))
+		return 0;
+	return strtoull(text, NULL, 10) * 1000 / 2;
+}
+
+/* ---- privileges ---- */
+
+int drop_capabilities(bool admin)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {}, now[2];
+	uint32_t keep = admin ? 1U << CAP_NET_ADMIN : 0;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_capget, &header, now))
+		return -errno;
+	for (int cap = 0; cap <= CAP_LAST_CAP; cap++)
+		if (cap != CAP_NET_ADMIN || !admin)
+			/* Refused without CAP_SETPCAP: there is nothing to drop then. */
+			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
+	data[0].effective = now[0].permitted & keep;
+	data[0].permitted = now[0].permitted & keep;
+	return syscall(SYS_capset, &header, data) ? -errno : 0;
+}
+
+/* ---- clocks and random numbers ---- */
+
+uint64_t clock_ns(clockid_t id)
+{
+	struct timespec now;
+
+	clock_gettime(id, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* A random number other than 0. */
+uint64_t random_number(void)
+{
+	static uint64_t numbers[64];
+	static size_t left;
+
+	for (;;) {
+		ssize_t bytes;
+
+		while (left)
+			if (numbers[--left])
+				return numbers[left];
+		bytes = getrandom(numbers, sizeof(numbers), 0);
+		if (bytes == sizeof(numbers))
+			left = ARRAY_LENGTH(numbers);
+		else if (bytes >= 0 || errno != EINTR)
+			abort();
+	}
+}

@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of timely-clockd's files without a network: the choice of peers, messages, the exchange
+ * with a peer in a simulated network, the configuration, the formats of chrony and ntpd. TAP.
+ *
+ *	unit DIRECTORY ROUNDS SEED
+ *
+ * DIRECTORY is for temporary files. ROUNDS is the number of rounds of the fuzzer of messages.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "../clockd.h"
+
+static const char *directory;
+static unsigned long rounds;
+static uint64_t random_state;
+static unsigned int number, failed;
+static bool good;
+
+#define EXPECT(condition) \
+	do { \
+		if (!(condition)) { \
+			printf("# line %d: %s\n", __LINE__, #condition); \
+			good = false; \
+		} \
+	} while (0)
+
+/* xorshift64*: the same numbers for the same seed. */
+static uint64_t chance(uint64_t below)
+{
+	random_state ^= random_state >> 12;
+	random_state ^= random_state << 25;
+	random_state ^= random_state >> 27;
+	return random_state * 0x2545f4914f6cdd1dULL % below;
+}
+
+static struct address host(unsigned int index)
+{
+	struct address address = { { [10] = 0xff, [11] = 0xff, [12] = 10, [13] = index >> 16,
+				     [14] = index >> 8, [15] = index } };
+
+	return address;
+}
+
+/* ---- the choice of peers ---- */
+
+#define HOSTS	300
+
+static struct members members_of(unsigned int count)
+{
+	struct members members = {};
+
+	for (unsigned int i = count; i--;) {
+		struct address address = host(i);
+
+		members_add(&members, &address);
+		members_add(&members, &address);
+	}
+	members_sort(&members);
+	return members;
+}
+
+static struct address peers[HOSTS][TIMELY_CLOCK_PEERS];
+static size_t peer_counts[HOSTS];
+
+static void choose_all(unsigned int count, unsigned int degree)
+{
+	struct members members = members_of(count);
+
+	EXPECT(members.count == count);
+	for (unsigned int i = 0; i < count; i++) {
+		struct address own = host(i);
+
+		peer_counts[i] = graph_peers(&members, &own, degree, peers[i]);
+	}
+	members_free(&members);
+}
+
+static unsigned int index_of(const struct address *address)
+{
+	return address->bytes[13] << 16 | address->bytes[14] << 8 | address->bytes[15];
+}
+
+static bool has_peer(unsigned int of, unsigned int peer)
+{
+	for (size_t i = 0; i < peer_counts[of]; i++)
+		if (index_of(&peers[of][i]) == peer)
+			return true;
+	return false;
+}
+
+static unsigned int reached(unsigned int from, bool *seen)
+{
+	unsigned int sum = 1;
+
+	seen[from] = true;
+	for (size_t i = 0; i < peer_counts[from]; i++)
+		if (!seen[index_of(&peers[from][i])])
+			sum += reached(index_of(&peers[from][i]), seen);
+	return sum;
+}
+
+static void graph_peers__both_ends_agree(void)
+{
+	static const unsigned int counts[] = { 2, 3, 10, 11, 12, 16, 17, 64, HOSTS };
+
+	for (size_t c = 0; c < ARRAY_LENGTH(counts); c++) {
+		choose_all(counts[c], 10);
+		for (unsigned int a = 0; a < counts[c]; a++) {
+			EXPECT(!has_peer(a, a));
+			for (unsigned int b = 0; b < counts[c]; b++)
+				EXPECT(has_peer(a, b) == has_peer(b, a));
+		}
+	}
+}
+
+static void graph_peers__all_have_the_degree(void)
+{
+	unsigned int less = 0;
+
+	choose_all(8, 10);
+	for (unsigned int i = 0; i < 8; i++)
+		EXPECT(peer_counts[i] == 7);
+	for (unsigned int degree = 2; degree <= TIMELY_CLOCK_PEERS; degree += 5) {
+		choose_all(HOSTS, degree);
+		for (unsigned int i = 0; i < HOSTS; i++) {
+			EXPECT(peer_counts[i] <= degree && peer_counts[i] + 1 >= degree);
+			less += peer_counts[i] < degree;
+		}
+	}
+	EXPECT(less < 10);
+}
+
+static void graph_peers__all_are_connected(void)
+{
+	for (unsigned int degree = 2; degree <= 10; degree += 4) {
+		bool seen[HOSTS] = {};
+
+		choose_all(HOSTS, degree);
+		EXPECT(reached(0, seen) == HOSTS);
+	}
+}
+
+/* One more host changes the peers of few others. */
+static void graph_peers__a_new_host_disturbs_few(void)
+{
+	static struct address before[HOSTS][TIMELY_CLOCK_PEERS];
+	unsigned int kept = 0;
+
+	choose_all(HOSTS - 1, 10);
+	memcpy(before, peers, sizeof(before));
+	choose_all(HOSTS, 10);
+	for (unsigned int i = 0; i < HOSTS - 1; i++)
+		for (unsigned int p = 0; p < 10; p++)
+			kept += has_peer(i, index_of(&before[i][p]));
+	EXPECT(kept > (HOSTS - 1) * 10 * 9 / 10);
+}
+
+/* ---- messages ---- */
+
+static const struct key key = { 7, { 0x0123456789abcdefULL, 0xfedcba9876543210ULL } };
+
+static struct message random_message(void)
+{
+	struct message message = {
+		.flags = chance(4), .session = chance(UINT64_MAX) + 1, .nonce = chance(UINT64_MAX),
+		.echo = chance(UINT64_MAX), .seq = (uint32_t)chance(UINT64_MAX),
+		.key = key.number,
+	};
+	struct report *report = &message.report;
+
+	for (size_t i = 0; i < PROBE_RECORDS; i++) {
+		message.received[i].seq = (uint32_t)chance(UINT64_MAX);
+		message.received[i].ns = chance(UINT64_MAX);
+		message.sent[i].seq = (uint32_t)chance(UINT64_MAX);
+		message.sent[i].ns = chance(UINT64_MAX);
+	}
+	report->at_ns = chance(UINT64_MAX);
+	report->system_ns = chance(UINT64_MAX);
+	report->system_rate_q32 = (int32_t)chance(UINT64_MAX);
+	report->system_error_ns = (uint32_t)chance(UINT64_MAX);
+	report->correction_ns = (int64_t)chance(UINT64_MAX);
+	report->rate_q32 = (int32_t)chance(UINT64_MAX);
+	report->bound_ns = (uint32_t)chance(UINT64_MAX);
+	report->growth_ppb = (uint32_t)chance(UINT64_MAX);
+	report->wander_ppb_s = (uint32_t)chance(UINT64_MAX);
+	report->scale = (uint32_t)chance(UINT64_MAX);
+	return message;
+}
+
+static void message_encode__is_read_again(void)
+{
+	struct address from = host(1), to = host(2);
+	uint8_t wire[MESSAGE_BYTES], again[MESSAGE_BYTES];
+
+	for (int i = 0; i < 1000; i++) {
+		struct message message = random_message(), got = {};
+
+		message_encode(wire, &message, &from, &to, &key);
+		EXPECT(message_decode(&got, wire, sizeof(wire)));
+		EXPECT(message_verify(wire, &from, &to, &key));
+		EXPECT(got.key == key.number && got.session == message.session &&
+		       got.echo == message.echo && got.seq == message.seq &&
+		       got.report.scale == message.report.scale &&
+		       got.report.rate_q32 == message.report.rate_q32 &&
+		       got.sent[3].ns == message.sent[3].ns);
+		message_encode(again, &got, &from, &to, &key);
+		EXPECT(!memcmp(wire, again, sizeof(wire)));
+	}
+}
+
+/* A changed bit anywhere makes a message malformed, or its tag wrong. */
+static void message_verify__every_bit_counts(void)
+{
+	struct address from = host(1), to = host(2), other = host(3);
+	struct key other_key = key;
+	struct message message = random_message(), got;
+	uint8_t wire[MESSAGE_BYTES];
+
+	message_encode(wire, &message, &from, &to, &key);
+	for (size_t bit = 0; bit < 8 * sizeof(wire); bit++) {
+		wire[bit / 8] ^= 1 << bit % 8;
+		EXPECT(!message_decode(&got, wire, sizeof(wire)) ||
+		       !message_verify(wire, &from, &to, &key));
+		wire[bit / 8] ^= 1 << bit % 8;
+	}
+	other_key.words[1] ^= 1;
+	EXPECT(message_verify(wire, &from, &to, &key));
+	EXPECT(!message_verify(wire, &to, &from, &key));
+	EXPECT(!message_verify(wire, &from, &other, &key));
+	EXPECT(!message_verify(wire, &other, &to, &key));
+	EXPECT(!message_verify(wire, &from, &to, &other_key));
+}
+
+static void message_decode__refuses_other_lengths(void)
+{
+	struct address from = host(1), to = host(2);
+	struct message message = random_message(), got;
+	uint8_t wire[MESSAGE_BYTES + 1] = {};
+
+	message_encode(wire, &message, &from, &to, &key);
+	for (size_t bytes = 0; bytes <= sizeof(wire); bytes++) {
+		/* The sanitizer notices if bytes beyond the length are read. */
+		uint8_t *copy = malloc(bytes);
+
+		memcpy(copy, wire, bytes);
+		EXPECT(message_decode(&got, copy, bytes) == (bytes == MESSAGE_BYTES));
+		free(copy);
+	}
+}
+
+/* ---- the exchange with a peer ---- */
+
+/* Two hosts and the network between them. Times are in ns, and the hosts' clocks differ. */
+#define OFFSET_NS	123456789012345LL
+#define DRIFT_PPB	20000
+#define DELAY_NS	10000
+
+static struct {
+	struct peer peer;
+} hosts[2];
+
+static uint64_t now;
+
+static uint64_t probe_clock(unsigned int index, uint64_t ns)
+{
+	return index ? ns + OFFSET_NS + ns / 1000000000 * DRIFT_PPB +
+		       ns % 1000000000 * DRIFT_PPB / 1000000000 : ns + 1000000;
+}
+
+static void begin_exchange(void)
+{
+	now = 1000000000;
+	for (unsigned int i = 0; i < 2; i++) {
+		struct address other = host(!i);
+
+		EXPECT(peer_init(&hosts[i].peer, &other, chance(UINT64_MAX) + 1,
+				 chance(UINT64_MAX) + 1));
+	}
+}
+
+static void end_exchange(void)
+{
+	peer_free(&hosts[0].peer);
+	peer_free(&hosts[1].peer);
+}
+
+static struct message next_probe(unsigned int from)
+{
+	struct message message;
+
+	peer_probe(&hosts[from].peer, &message, chance(UINT64_MAX) + 1, now);
+	return message;
+}
+
+/* Send a probe; it is received after @delay_ns. */
+static struct message send_probe(unsigned int from, uint64_t delay_ns)
+{
+	struct message message = next_probe(from);
+
+	peer_sent(&hosts[from].peer, message.seq, probe_clock(from, now));
+	peer_take(&hosts[!from].peer, &message, probe_clock(!from, now + delay_ns),
+		  now + delay_ns);
+	return message;
+}
+
+/* Pairs in both directions, 20 per second, and a solution every 250 ms. */
+static void exchange(unsigned int pairs, uint64_t noise_ns)
+{
+	for (unsigned int i = 0; i < pairs; i++) {
+		for (unsigned int from = 0; from < 2; from++) {
+			uint64_t delay_ns = DELAY_NS + chance(noise_ns + 1);
+
+			send_probe(from, delay_ns);
+			now += 50000;
+			send_probe(from, delay_ns + (chance(4) ? 0 : chance(noise_ns + 1)));
+			now += 24950000;
+		}
+		for (unsigned int h = 0; i % 5 == 4 && h < 2; h++)
+			estimate_solve(hosts[h].peer.estimate, probe_clock(h, now));
+	}
+}
+
+static void peer_take__clocks_are_found(void)
+{
+	static const uint64_t noises[] = { 0, 1000, 100000 };
+
+	for (size_t n = 0; n < ARRAY_LENGTH(noises); n++) {
+		begin_exchange();
+		exchange(200, noises[n]);
+		for (unsigned int h = 0; h < 2; h++) {
+			uint64_t own = probe_clock(h, now), other = probe_clock(!h, now);
+			struct reading reading = estimate_read(hosts[h].peer.estimate, own);
+			int64_t error = reading.offset_ns - difference(other, own);
+
+			EXPECT(reading.known);
+			EXPECT(llabs(error) <= (int64_t)noises[n] / 10 + 2);
+			EXPECT(llabs(error) <= reading.error_ns);
+			EXPECT(hosts[h].peer.counters[TIMELY_CLOCK_PAIRS_PURE] > 200);
+			EXPECT(!hosts[h].peer.counters[TIMELY_CLOCK_REPLAYED]);
+		}
+		end_exchange();
+	}
+}
+
+static void peer_take__refuses_a_replayed_message(void)
+{
+	struct message message;
+
+	begin_exchange();
+	exchange(20, 0);
+	message = send_probe(0, DELAY_NS);
+	EXPECT(peer_take(&hosts[1].peer, &message, 1, now) == TIMELY_CLOCK_REPLAYED);
+	exchange(40, 0);
+	EXPECT(peer_take(&hosts[1].peer, &message, 1, now) == TIMELY_CLOCK_REPLAYED);
+	end_exchange();
+}
+
+/* The peer has started again: recorded messages cannot bring its old session back. */
+static void peer_take__refuses_an_earlier_session(void)
+{
+	struct message old, new;
+
+	begin_exchange();
+	exchange(20, 0);
+	old = next_probe(0);
+	now += 10000000;
+	peer_restart(&hosts[0].peer, old.session ^ 1);
+	hosts[0].peer.echo = 0;
+	new = next_probe(0);
+	/* Without an echo the new session is not proven, so nothing changes yet. */
+	EXPECT(peer_take(&hosts[1].peer, &new, 1, now) == TIMELY_CLOCK_UNPROVEN);
+	EXPECT(hosts[1].peer.session == old.session);
+	/* The peer has received this host's nonce: now the session is proven. */
+	hosts[0].peer.echo = hosts[1].peer.nonce;
+	new = next_probe(0);
+	EXPECT(peer_take(&hosts[1].peer, &new, 1, now) == TIMELY_CLOCK_RECEIVED);
+	EXPECT(hosts[1].peer.session == new.session);
+	EXPECT(hosts[1].peer.counters[TIMELY_CLOCK_PEER_RESTARTS] == 1);
+	EXPECT(peer_take(&hosts[1].peer, &old, 1, now) == TIMELY_CLOCK_REPLAYED);
+	EXPECT(hosts[1].peer.session == new.session);
+	end_exchange();
+}
+
+/* A peer that was silent and starts again is answered soon, not after the long interval. */
+static void peer_take__answers_a_peer_that_was_silent(void)
+{
+	struct message message;
+
+	begin_exchange();
+	exchange(20, 0);
+	now += 20000000000;
+	hosts[1].peer.due_ns = now + 8000000000;
+	peer_restart(&hosts[0].peer, chance(UINT64_MAX) + 1);
+	hosts[0].peer.echo = 0;
+	message = next_probe(0);
+	EXPECT(peer_take(&hosts[1].peer, &message, 1, now) == TIMELY_CLOCK_UNPROVEN);
+	EXPECT(hosts[1].peer.due_ns <= now + 100000000);
+	hosts[1].peer.due_ns = now + 8000000000;
+	hosts[0].peer.echo = hosts[1].peer.nonce;
+	message = next_probe(0);
+	EXPECT(peer_take(&hosts[1].peer, &message, 1, now) == TIMELY_CLOCK_RECEIVED);
+	EXPECT(hosts[1].peer.due_ns <= now + 100000000);
+	end_exchange();
+}
+
+/* This host has started again: messages that were recorded before prove nothing. */
+static void peer_take__refuses_an_earlier_nonce(void)
+{
+	struct message old;
+	struct address other = host(0);
+
+	begin_exchange();
+	exchange(20, 0);
+	old = next_probe(0);
+	peer_free(&hosts[1].peer);
+	EXPECT(peer_init(&hosts[1].peer, &other, chance(UINT64_MAX) + 1, chance(UINT64_MAX) + 1));
+	EXPECT(peer_take(&hosts[1].peer, &old, 1, now) == TIMELY_CLOCK_UNPROVEN);
+	EXPECT(!hosts[1].peer.session && !hosts[1].peer.report.at_ns);
+	end_exchange();
+}
+
+static void peer_take__both_find_each_other_after_a_start(void)
+{
+	struct address other = host(0);
+
+	begin_exchange();
+	exchange(20, 0);
+	peer_free(&hosts[1].peer);
+	EXPECT(peer_init(&hosts[1].peer, &other, chance(UINT64_MAX) + 1, chance(UINT64_MAX) + 1));
+	exchange(200, 0);
+	for (unsigned int h = 0; h < 2; h++)
+		EXPECT(estimate_read(hosts[h].peer.estimate, probe_clock(h, now)).known);
+	end_exchange();
+}
+
+/* A peer with the key sends any numbers: nothing breaks. */
+static void peer_take__survives_any_numbers(void)
+{
+	begin_exchange();
+	for (unsigned long i = 0; i < rounds; i++) {
+		struct message message = random_message();
+
+		if (chance(4))
+			message.session = 1 + chance(3);
+		if (chance(4))
+			message.echo = hosts[1].peer.nonce;
+		if (chance(2))
+			message.seq = hosts[1].peer.window.newest + (uint32_t)chance(80) - 40;
+		for (size_t r = 0; r < PROBE_RECORDS; r++) {
+			message.received[r].seq = hosts[1].peer.seq - (uint32_t)chance(70);
+			message.sent[r].seq = message.seq - (uint32_t)chance(70);
+			message.sent[r].ns >>= chance(64);
+			message.received[r].ns >>= chance(64);
+		}
+		peer_take(&hosts[1].peer, &message, chance(UINT64_MAX) >> (2 + chance(62)), now);
+		message = next_probe(1);
+		peer_sent(&hosts[1].peer, message.seq, chance(UINT64_MAX) >> (2 + chance(62)));
+		now += chance(100000000);
+		if (!chance(50)) {
+			struct group *group = group_new();
+			struct group_peer round = {
+				.estimate = hosts[1].peer.estimate,
+				.report = &hosts[1].peer.report, .settled = true,
+			};
+			struct reading reading;
+
+			estimate_solve(hosts[1].peer.estimate, probe_clock(1, now));
+			group_start(group, probe_clock(1, now), 5, 5);
+			group_round(group, &round, 1, probe_clock(1, now));
+			reading = estimate_read(hosts[1].peer.estimate, now);
+			group_peer_offset(group, &hosts[1].peer.report, &reading, now);
+			group_free(group);
+		}
+	}
+	EXPECT(hosts[1].peer.counters[TIMELY_CLOCK_RECEIVED] > rounds / 50);
+	end_exchange();
+}
+
+/* ---- the configuration ---- */
+
+static const char *path_of(const char *name)
+{
+	static char path[PATH_BYTES];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void write_text(const char *name, const char *text)
+{
+	FILE *file = fopen(path_of(name), "w");
+
+	fputs(text, file);
+	fclose(file);
+	chmod(path_of(name), 0600);
+}
+
+/* Read a configuration of these lines after a key. */
+[[gnu::format(printf, 1, 2)]] static struct config *config_of(const char *format, ...)
+{
+	char text[4096], *at = text;
+	va_list args;
+
+	write_text("key", "0123456789abcdefFEDCBA9876543210\n");
+	at += sprintf(at, "key 1 %s\n", path_of("key"));
+	va_start(args, format);
+	vsnprintf(at, sizeof(text) - (at - text), format, args);
+	va_end(args);
+	write_text("conf", text);
+	return config_read(path_of("conf"));
+}
+
+static void config_read__members(void)
+{
+	struct config *config = config_of("member 10.0.0.0/29 # six\nmember 10.0.1.5-10.0.2.4\n"
+					  "member 10.9.9.9\nmember add-1.de\nmember 10.0.0.1\n");
+
+	EXPECT(config && config->members.count == 6 + 256 + 1);
+	EXPECT(config && config->name_count == 1 && config->family == AF_INET);
+	EXPECT(config && config->degree == 10 && config->port == CLOCKD_PORT);
+	EXPECT(config && config_key(config, 1) && !config_key(config, 2));
+	config_free(config);
+	config = config_of("member fd00::/126\nmember fd01::5\ndegree 4\nport 5000\nclock eth0\n"
+			   "ntp-shm 2\nchrony /run/chrony.timely.sock\n");
+	EXPECT(config && config->members.count == 5 && config->family == AF_INET6);
+	EXPECT(config && !config->reference && config->shm == 2 && config->degree == 4);
+	config_free(config);
+	write_text("list", "# hosts\n10.0.0.1\n\n10.0.0.2 # second\n");
+	config = config_of("members-file %s/list\n", directory);
+	EXPECT(config && config->members.count == 2);
+	config_free(config);
+}
+
+static void config_read__refuses(void)
+{
+	static const char * const lines[] = {
+		"", "member 10.0.0.1/24", "member 10.0.0.0/33", "member 10.0.0.0/x",
+		"member 10.0.0.9-10.0.0.1", "member 10.0.0.9-fd00::1", "member 10.0.0.0/8",
+		"member fd00::/64", "member 10.0.0.1\nmember fd00::1", "member", "member a b",
+		"member a\ndegree 1", "member a\ndegree 33", "member a\nport 80",
+		"member a\npairs 0", "member a\nreference maybe", "member a\nfrobnicate 1",
+		"member a\nkey 1 /dev/null", "member a\nkey 2 /dev/null", "member a\nkey 256 x",
+		"own 10.0.0.x\nmember a", "member a\nclock averyveryverylongname",
+		"member a\nmembers-file /nonexistent", "member a\nreference yes\nntp-shm 2",
+		"member a\nntp-shm -1", "member a\nkey 1",
+	};
+
+	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
+		struct config *config = config_of("%s\n", lines[i]);
+
+		if (config)
+			printf("# accepted: %s\n", lines[i]);
+		EXPECT(!config);
+		config_free(config);
+	}
+	EXPECT(!config_read("/nonexistent"));
+}
+
+/* Random bytes, and pieces of valid lines. */
+static void config_read__survives_any_file(void)
+{
+	static const char * const words[] = {
+		"member ", "10.0.0.1", "/", "-", "24", "key ", "1 ", "\n", "#", "fd00::", "degree ",
+		"own\t", "\r\n", "\t", "page ", "clock ", "pairs ", "9999999999999999999999",
+	};
+
+	for (unsigned long i = 0; i < rounds / 100; i++) {
+		char text[2048] = "";
+
+		for (size_t at = 0; at < sizeof(text) - 32;) {
+			if (chance(10))
+				at += sprintf(text + at, "%s",
+					      words[chance(ARRAY_LENGTH(words))]);
+			else
+				text[at++] = 1 + chance(255);
+		}
+		write_text("conf", text);
+		config_free(config_read(path_of("conf")));
+	}
+}
+
+/* ---- chrony, ntpd and the page ---- */
+
+struct sample {
+	struct timeval tv;
+	double offset;
+	int pulse;
+	int leap;
+	int pad;
+	int magic;
+};
+
+static void refclock_put__chrony(void)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct config config = { .shm = -1 };
+	struct refclock refclock;
+	struct sample sample;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+
+	snprintf(config.sock, sizeof(config.sock), "%s", path_of("sock"));
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", config.sock);
+	refclock_open(&refclock, &config);
+	EXPECT(refclock_put(&refclock, &config, 5, 5) == 0);
+	EXPECT(!bind(fd, (struct sockaddr *)&address, sizeof(address)));
+	EXPECT(refclock_put(&refclock, &config, -1500, 5) == 1);
+	EXPECT(recv(fd, &sample, sizeof(sample), 0) == sizeof(sample));
+	EXPECT(sample.magic == 0x534f434b && !sample.pulse && !sample.leap);
+	EXPECT((long)(sample.offset * 1e10) == -15000);
+	EXPECT(llabs(sample.tv.tv_sec - time(NULL)) < 1000);
+	close(fd);
+	EXPECT(refclock_put(&refclock, &config, 5, 5) == 0);
+	refclock_close(&refclock);
+}
+
+static void refclock_put__ntpd(void)
+{
+	struct config config = { .shm = 211 };
+	struct refclock refclock;
+	int *shm, id;
+
+	refclock_open(&refclock, &config);
+	EXPECT(refclock.shm);
+	if (!refclock.shm)
+		return;
+	shm = refclock.shm;
+	EXPECT(refclock_put(&refclock, &config, 2000000000, 1000) == 1);
+	/* mode, count, and the two times: 64-bit time_t */
+	EXPECT(shm[0] == 1 && shm[1] == 2);
+	EXPECT(((time_t *)shm)[1] - ((time_t *)shm)[3] == 2);
+	refclock_close(&refclock);
+	id = shmget(0x4e545030 + 211, 0, 0);
+	EXPECT(id >= 0 && !shmctl(id, IPC_RMID, NULL));
+}
+
+static void timely_clock_at__grows_and_expires(void)
+{
+	struct timely_clock_page page = {
+		.raw_ns = 5000, .common_ns = 1700000000000000000ULL, .rate_ppb = 1000,
+		.bound_ns = 100, .growth_ppb = 50, .suspended_ns = 7,
+	};
+	struct timely_clock_time time;
+
+	EXPECT(!timely_clock_at(&page, 5000 + NS_PER_S, 7, &time));
+	EXPECT(time.time_ns == 1700000001000001000LL);
+	EXPECT(time.latest_ns - time.time_ns == 150 && time.time_ns - time.earliest_ns == 150);
+	EXPECT(!timely_clock_at(&page, 5000 + 13 * NS_PER_S, 7, &time));
+	EXPECT(time.latest_ns - time.time_ns == 100 + 13 * 50 + 10 * 200000);
+	EXPECT(timely_clock_at(&page, 5000 + 2000 * NS_PER_S, 7, &time) == -ESTALE);
+	EXPECT(timely_clock_at(&page, 5000 + NS_PER_S, 7 + NS_PER_S, &time) == -ESTALE);
+	page.bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
+}
+
+static void page_open__is_read_by_programs(void)
+{
+	const char *path = strdup(path_of("page"));
+	struct timely_clock_page *page, copy;
+	struct timely_clock *clock;
+	int fd;
+
+	EXPECT(timely_clock_open(&clock, path) == -ENOENT);
+	write_text("page", "no page");
+	EXPECT(timely_clock_open(&clock, path) == -EPROTO);
+	unlink(path);
+	page = page_open(path);
+	EXPECT(page && !timely_clock_open(&clock, path));
+	EXPECT(!timely_clock_read(clock, &copy) && copy.state == TIMELY_CLOCK_STARTING);
+	/* A daemon that dies while it writes. */
+	page_begin(page);
+	EXPECT(timely_clock_read(clock, &copy) == -EAGAIN);
+	page_begin(page);
+	page->state = TIMELY_CLOCK_STOPPED;
+	page_end(page);
+	EXPECT(!timely_clock_read(clock, &copy) && copy.state == TIMELY_CLOCK_STOPPED);
+	/* The file was removed, and a new daemon has made another one. */
+	unlink(path);
+	fd = open(path, O_RDWR | O_CREAT, 0644);
+	page->version++;
+	EXPECT(write(fd, page, sizeof(*page)) == sizeof(*page));
+	EXPECT(timely_clock_read(clock, &copy) == -EPROTO);
+	close(fd);
+	munmap(page, sizeof(*page));
+	timely_clock_close(clock);
+	free((void *)path);
+}
+
+/* ---- all tests ---- */
+
+static void run(const char *name, void (*test)(void))
+{
+	good = true;
+	test();
+	printf("%s %u - %s\n", good ? "ok" : "not ok", ++number, name);
+	failed += !good;
+}
+
+#define RUN(test)	run(#test, test)
+
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	directory = argv[1];
+	rounds = strtoul(argv[2], NULL, 10);
+	random_state = strtoull(argv[3], NULL, 10) | 1;
+	RUN(graph_peers__both_ends_agree);
+	RUN(graph_peers__all_have_the_degree);
+	RUN(graph_peers__all_are_connected);
+	RUN(graph_peers__a_new_host_disturbs_few);
+	RUN(message_encode__is_read_again);
+	RUN(message_verify__every_bit_counts);
+	RUN(message_decode__refuses_other_lengths);
+	RUN(peer_take__clocks_are_found);
+	RUN(peer_take__refuses_a_replayed_message);
+	RUN(peer_take__refuses_an_earlier_session);
+	RUN(peer_take__answers_a_peer_that_was_silent);
+	RUN(peer_take__refuses_an_earlier_nonce);
+	RUN(peer_take__both_find_each_other_after_a_start);
+	RUN(peer_take__survives_any_numbers);
+	RUN(config_read__members);
+	RUN(config_read__refuses);
+	RUN(config_read__survives_any_file);
+	RUN(refclock_put__chrony);
+	RUN(refclock_put__ntpd);
+	RUN(timely_clock_at__grows_and_expires);
+	RUN(page_open__is_read_by_programs);
+	printf("1..%u\n", number);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The UDP socket: sending and receiving with timestamps, of the NIC or of the kernel.
+ *
+ * The kernel numbers the packets of a socket, and returns this number with the timestamp of a
+ * packet that was sent. When a packet could not be sent, the number is not sure any more, and the
+ * numbers start again from 0.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <linux/errqueue.h>
+#include <linux/net_tstamp.h>
+
+#include "clockd.h"
+
+/* Space for the timestamps of a packet, and for the error that comes with those of a sent one. */
+#define CONTROL_BYTES	512
+/* Bytes for received packets: those of a second with 32 peers. */
+#define RECEIVE_BYTES	(1 << 20)
+
+/* Control messages need the alignment of their header. */
+union control {
+	struct cmsghdr header;
+	char bytes[CONTROL_BYTES];
+};
+
+static int set_option(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) ? -errno : 0;
+}
+
+/* Choose timestamps. Numbers of packets start from 0. */
+static int wire_start_ids(struct wire *wire)
+{
+	int flags = wire->hardware ?
+		    SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_TX_HARDWARE |
+		    SOF_TIMESTAMPING_RAW_HARDWARE :
+		    SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_TX_SOFTWARE |
+		    SOF_TIMESTAMPING_SOFTWARE;
+	int err = set_option(wire->fd, SOL_SOCKET, SO_TIMESTAMPING, 0);
+
+	memset(wire->cookie, 0, sizeof(wire->cookie));
+	wire->next_id = 0;
+	return err ?: set_option(wire->fd, SOL_SOCKET, SO_TIMESTAMPING,
+				 flags | SOF_TIMESTAMPING_OPT_ID | SOF_TIMESTAMPING_OPT_TSONLY);
+}
+
+static int wire_set_up(struct wire *wire, const struct address *own, const struct nic *nic)
+{
+	struct sockaddr_storage address;
+	socklen_t bytes = address_to(own, wire->port, &address);
+
+	if (wire->hardware && setsockopt(wire->fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
+					 strlen(nic->name) + 1))
+		return -errno;
+	set_option(wire->fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
+	if (address.ss_family == AF_INET6)
+		set_option(wire->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+	if (bind(wire->fd, (struct sockaddr *)&address, bytes))
+		return -errno;
+	return wire_start_ids(wire);
+}
+
+/* @nic: the NIC whose timestamps are wanted; its @fd is -1: the kernel's timestamps are wanted */
+int wire_open(struct wire *wire, const struct address *own, uint16_t port, const struct nic *nic)
+{
+	int err;
+
+	wire->hardware = nic->fd >= 0;
+	wire->port = port;
+	wire->fd = socket(address_is_ipv4(own) ? AF_INET : AF_INET6,
+			  SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (wire->fd < 0)
+		return -errno;
+	err = wire_set_up(wire, own, nic);
+	if (err)
+		wire_close(wire);
+	return err;
+}
+
+void wire_close(struct wire *wire)
+{
+	if (wire->fd >= 0)
+		close(wire->fd);
+	wire->fd = -1;
+}
+
+int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
+	      uint64_t cookie)
+{
+	struct sockaddr_storage address;
+	socklen_t length = address_to(to, wire->port, &address);
+	int err;
+
+	if (sendto(wire->fd, message, bytes, MSG_NOSIGNAL, (struct sockaddr *)&address,
+		   length) >= 0) {
+		wire->cookie[wire->next_id++ % WIRE_TRACKED] = cookie;
+		return 0;
+	}
+	err = -errno;
+	/* Without a route the packet got no number. */
+	if (err != -ENETUNREACH && err != -EHOSTUNREACH)
+		wire_start_ids(wire);
+	return err;
+}
+
+/* The timestamp of a message; 0: it has none. */
+static uint64_t timestamp_of(const struct wire *wire, struct msghdr *header)
+{
+	struct scm_timestamping stamps;
+
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
+		const struct timespec *stamp = &stamps.ts[wire->hardware ? 2 : 0];
+
+		if (cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_TIMESTAMPING ||
+		    cmsg->cmsg_len < CMSG_LEN(sizeof(stamps)))
+			continue;
+		memcpy(&stamps, CMSG_DATA(cmsg), sizeof(stamps));
+		return stamp->tv_sec < 0 ? 0 : stamp->tv_sec * NS_PER_S + stamp->tv_nsec;
+	}
+	return 0;
+}
+
+/* The number of the packet that a timestamp is for. Returns false if the message is another one. */
+static bool sent_id(struct msghdr *header, uint32_t *id)
+{
+	struct sock_extended_err error;
+
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(header); cmsg; cmsg = CMSG_NXTHDR(header, cmsg)) {
+		bool is_error = (cmsg->cmsg_level == IPPROTO_IP && cmsg->cmsg_type == IP_RECVERR) ||
+				(cmsg->cmsg_level == IPPROTO_IPV6 &&
+				 cmsg->cmsg_type == IPV6_RECVERR);
+
+		if (!is_error || cmsg->cmsg_len < CMSG_LEN(sizeof(error)))
+			continue;
+		memcpy(&error, CMSG_DATA(cmsg), sizeof(error));
+		*id = error.ee_data;
+		return error.ee_origin == SO_EE_ORIGIN_TIMESTAMPING;
+	}
+	return false;
+}
+
+int wire_receive(struct wire *wire, struct arrival *arrival)
+{
+	union control control;
+	struct sockaddr_storage from = {};
+	struct iovec data = { arrival->wire, sizeof(arrival->wire) };
+	struct msghdr header = {
+		.msg_name = &from, .msg_namelen = sizeof(from), .msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = &control, .msg_controllen = sizeof(control),
+	};
+	ssize_t bytes = recvmsg(wire->fd, &header, 0);
+
+	if (bytes < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	arrival->bytes = bytes;
+	arrival->ns = timestamp_of(wire, &header);
+	address_from(&arrival->from, &from);
+	return 1;
+}
+
+int wire_sent(struct wire *wire, uint64_t *cookie, uint64_t *ns)
+{
+	union control control;
+	struct msghdr header = { .msg_control = &control, .msg_controllen = sizeof(control) };
+	uint32_t id;
+
+	if (recvmsg(wire->fd, &header, MSG_ERRQUEUE) < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	*cookie = 0;
+	*ns = timestamp_of(wire, &header);
+	/* A timestamp of a packet before the numbers started again has a number not yet used. */
+	if (sent_id(&header, &id) && wire->next_id - id - 1 < WIRE_TRACKED) {
+		*cookie = wire->cookie[id % WIRE_TRACKED];
+		wire->cookie[id % WIRE_TRACKED] = 0;
+	}
+	return 1;
+}
