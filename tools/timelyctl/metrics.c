@@ -5,7 +5,7 @@
  * The number of samples is bounded by the number of NICs and qdiscs: connections are summed up, as
  * counts by state and as histograms. Times are in seconds and rates in bytes per second, the units
  * that Prometheus recommends. All metrics are read before the first is written, so that an error
- * leaves no incomplete output.
+ * leaves no incomplete output. The clocks of other hosts come from timely-clockd, not from modules.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <arpa/inet.h>
 #include <linux/pkt_sched.h>
 #include <sys/stat.h>
 
@@ -66,6 +67,8 @@ struct state {
 	struct links links;
 	struct qdiscs qdiscs;
 	struct sums connections;
+	bool clocks;
+	struct timely_clock_page clock;
 };
 
 /* ---- the text format ---- */
@@ -465,7 +468,110 @@ static void put_connections(const struct sums *sums)
 		   &sums->queues);
 }
 
+/* ---- timely-clockd ---- */
+
+static const char *peer_label(char *text, size_t size, const struct timely_clock_peer *peer)
+{
+	char address[INET6_ADDRSTRLEN];
+
+	return label_text(text, size, "peer", clock_address_text(address, peer->address));
+}
+
+/* A gauge of the peers, in seconds. Peers of which the value is not known have no sample. */
+static void put_peer_times(const struct timely_clock_page *page, const char *name,
+			   const char *help, __s64 (*get)(const struct timely_clock_peer *peer),
+			   bool (*known)(const struct timely_clock_peer *peer))
+{
+	char label[64];
+
+	start_metric(name, "gauge", help);
+	for (size_t i = 0; i < page->peer_count && i < TIMELY_CLOCK_PEERS; i++) {
+		const struct timely_clock_peer *peer = &page->peers[i];
+
+		if (!known(peer))
+			continue;
+		start_sample(name, peer_label(label, sizeof(label), peer));
+		fprintf(out, "%.9f\n", get(peer) / 1e9);
+	}
+}
+
+static bool has_bound(const struct timely_clock_peer *peer)
+{
+	return peer->bound_ns != TIMELY_CLOCK_UNKNOWN_NS;
+}
+
+static bool has_system(const struct timely_clock_peer *peer)
+{
+	return peer->system_bound_ns != TIMELY_CLOCK_UNKNOWN_NS;
+}
+
+static __s64 get_bound(const struct timely_clock_peer *peer)
+{
+	return peer->bound_ns;
+}
+
+static __s64 get_system(const struct timely_clock_peer *peer)
+{
+	return peer->system_offset_ns;
+}
+
+static __s64 get_surplus(const struct timely_clock_peer *peer)
+{
+	return peer->surplus_ns;
+}
+
+static void put_peer_states(const struct timely_clock_page *page)
+{
+	char label[64];
+
+	start_metric("timely_clock_peer_good", "gauge",
+		     "Whether the clock of a peer is known and not excluded: 1 or 0");
+	for (size_t i = 0; i < page->peer_count && i < TIMELY_CLOCK_PEERS; i++)
+		sample("timely_clock_peer_good", peer_label(label, sizeof(label), &page->peers[i]),
+		       page->peers[i].state == TIMELY_CLOCK_PEER_GOOD);
+}
+
+static void put_clock(const struct timely_clock_page *page)
+{
+	char name[64];
+
+	metric("timely_clock_running", "gauge", "Whether timely-clockd publishes a time: 1 or 0",
+	       page->state == TIMELY_CLOCK_RUNNING);
+	if (page->bound_ns != TIMELY_CLOCK_UNKNOWN_NS) {
+		start_metric("timely_clock_bound_seconds", "gauge", "Error of the common time");
+		sample_seconds("timely_clock_bound_seconds", "", page->bound_ns);
+		start_metric("timely_clock_system_offset_seconds", "gauge",
+			     "Common time minus the system clock");
+		start_sample("timely_clock_system_offset_seconds", "");
+		fprintf(out, "%.9f\n", page->system_offset_ns / 1e9);
+	}
+	put_peer_states(page);
+	put_peer_times(page, "timely_clock_peer_bound_seconds",
+		       "Error of the offset between a peer's probe clock and that of this host",
+		       get_bound, has_bound);
+	put_peer_times(page, "timely_clock_peer_surplus_seconds",
+		       "Surplus of the loops through a peer", get_surplus, has_bound);
+	put_peer_times(page, "timely_clock_peer_system_offset_seconds",
+		       "A peer's system clock minus that of this host", get_system, has_system);
+	for (size_t i = 0; i < TIMELY_CLOCK_COUNTERS; i++) {
+		snprintf(name, sizeof(name), "timely_clock_%s_total",
+			 timely_clock_counter_names[i]);
+		metric(name, "counter", timely_clock_counter_docs[i], page->counters[i]);
+	}
+}
+
 /* ---- the command ---- */
+
+/* Read the clock page, if timely-clockd has run. */
+static void read_clock(struct state *state)
+{
+	struct timely_clock *clock;
+
+	if (timely_clock_open(&clock, NULL))
+		return;
+	state->clocks = !timely_clock_read(clock, &state->clock);
+	timely_clock_close(clock);
+}
 
 /* Read what module timely knows. Prints errors; returns an exit status. */
 static int read_timely(struct state *state, bool all)
@@ -522,6 +628,8 @@ static void free_state(struct state *state)
 static void put_metrics(const struct state *state)
 {
 	put_modules(state);
+	if (state->clocks)
+		put_clock(&state->clock);
 	if (!state->timely)
 		return;
 	put_counters("rtt", &state->rtt);
@@ -590,6 +698,7 @@ int command_metrics(char **words, int count, bool json)
 	status = read_timely(&state, all);
 	if (!status)
 		status = read_rest(&state);
+	read_clock(&state);
 	out = stdout;
 	if (!status && path)
 		err = write_file(&state, path);

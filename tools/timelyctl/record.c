@@ -85,16 +85,30 @@ static sigset_t block_ending(void)
 	return ending;
 }
 
-/* Wait until @due_ns by CLOCK_MONOTONIC. Returns false if a signal of @ending has come. */
-static bool wait_until(__u64 due_ns, const sigset_t *ending)
+void ending_begin(struct ending *ending, unsigned int interval_ms, unsigned int duration_s)
 {
-	__u64 now = now_ns(CLOCK_MONOTONIC);
-	__u64 left = due_ns > now ? due_ns - now : 0;
-	struct timespec timeout = { .tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S };
+	ending->signals = block_ending();
+	ending->interval_ns = interval_ms * 1000000ULL;
+	ending->due_ns = now_ns(CLOCK_MONOTONIC);
+	ending->end_ns = duration_s ? ending->due_ns + duration_s * NS_PER_S : ~0ULL;
+}
+
+bool ending_wait(struct ending *ending)
+{
+	__u64 now = now_ns(CLOCK_MONOTONIC), left;
+	struct timespec timeout;
 	int number;
 
+	/* Readings that are late are left out. */
 	do {
-		number = sigtimedwait(ending, NULL, &timeout);
+		ending->due_ns += ending->interval_ns;
+	} while (ending->due_ns < now);
+	if (ending->due_ns >= ending->end_ns)
+		return false;
+	left = ending->due_ns - now;
+	timeout = (struct timespec){ .tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S };
+	do {
+		number = sigtimedwait(&ending->signals, NULL, &timeout);
 	} while (number < 0 && errno == EINTR);
 	return number < 0;
 }
@@ -102,28 +116,21 @@ static bool wait_until(__u64 due_ns, const sigset_t *ending)
 /* Write readings until the duration is over or a signal comes. Returns an exit status. */
 static int record(FILE *file, struct family *family, struct choice *choice)
 {
-	__u64 interval_ns = choice->interval_ms * 1000000ULL;
-	__u64 due_ns = now_ns(CLOCK_MONOTONIC);
-	__u64 end_ns = choice->duration_s ? due_ns + choice->duration_s * NS_PER_S : ~0ULL;
 	struct connections list = {};
-	sigset_t ending = block_ending();
-	int status = STATUS_OK;
+	struct ending ending;
+	int status;
 
 	fputs("unix_time_s,from,from_port,to,to_port,rate_bps,rtt_ns,queue_ns,target_ns,", file);
 	fputs("cuts,pauses,paused_ns,net_cookie\n", file);
-	while (!status && due_ns < end_ns && wait_until(due_ns, &ending)) {
+	ending_begin(&ending, choice->interval_ms, choice->duration_s);
+	do {
 		status = write_reading(file, family, choice, &list);
-		/* Readings that are late are left out. */
-		do {
-			due_ns += interval_ns;
-		} while (due_ns < now_ns(CLOCK_MONOTONIC));
-	}
+	} while (!status && ending_wait(&ending));
 	connections_free(&list);
 	return status;
 }
 
-/* Open a new file, so that no recording is lost. Prints errors. */
-static FILE *open_file(const char *path)
+FILE *record_open(const char *path)
 {
 	FILE *file;
 
@@ -153,7 +160,7 @@ int command_record(char **words, int count, bool json)
 		return usage_err("record: -j is not possible: the output is CSV");
 	if (!connections_open(&family))
 		return STATUS_FAILED;
-	file = open_file(words[0]);
+	file = record_open(words[0]);
 	status = file ? record(file, &family, &choice) : STATUS_FAILED;
 	if (file && file != stdout && fclose(file) && !status) {
 		tell_err("cannot write \"%s\": %s", plain(words[0]), error_text(errno));

@@ -30,6 +30,9 @@ static int show_help(FILE *to)
 	      "       timelyctl watch [ interval MS ] [ words as for flows ]\n"
 	      "       timelyctl record { FILE | - } [ interval MS ] [ duration S ] [ words as for flows ]\n"
 	      "       timelyctl metrics [ all ] [ output FILE ]\n"
+	      "       timelyctl [ -j ] clock [ show | now ] [ page FILE ]\n"
+	      "       timelyctl clock watch [ interval MS ] [ page FILE ]\n"
+	      "       timelyctl clock record { FILE | - } [ interval MS ] [ duration S ] [ page FILE ]\n"
 	      "       timelyctl [ -j ] onramp [ show | flows | peers ]\n"
 	      "       timelyctl onramp unauthenticated { on | off }\n"
 	      "       timelyctl [ -j ] key [ list ]\n"
@@ -65,6 +68,8 @@ static int show_help(FILE *to)
 	      "             is over or Ctrl-C is pressed (root); timely-plot draws the file\n"
 	      "metrics      print counters, qdiscs' statistics and sums over all connections in\n"
 	      "             Prometheus' text format (root)\n"
+	      "clock        show the clocks of other hosts as timely-clockd knows them; now: the time, with\n"
+	      "             the earliest and latest value that it can have; record: write a CSV file\n"
 	      "onramp       show On-Ramp's keys, and counters of OR-ACKs (the answers that report when\n"
 	      "             data arrived); flows: delay and pauses of each flow (root)\n"
 	      "key          manage the keys that sign OR-ACKs; add reads 32 hex digits\n"
@@ -548,6 +553,8 @@ static int run_command(char **words, int count, bool json)
 		return command_record(words + 1, count - 1, json);
 	if (strcmp(words[0], "metrics") == 0)
 		return command_metrics(words + 1, count - 1, json);
+	if (strcmp(words[0], "clock") == 0)
+		return command_clock(words + 1, count - 1, json);
 	if (strcmp(words[0], "onramp") == 0)
 		return command_onramp(words + 1, count - 1, json);
 	if (strcmp(words[0], "key") == 0)

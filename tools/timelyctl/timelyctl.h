@@ -6,9 +6,11 @@
 #ifndef TIMELYCTL_H
 #define TIMELYCTL_H
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
@@ -16,6 +18,8 @@
 #include <linux/timely.h>
 #include <linux/types.h>
 #include <net/if.h>
+
+#include "../clockd/timely_clock.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -569,7 +573,34 @@ int command_watch(char **words, int count, bool json);
 
 /* ---- record.c ---- */
 
+/**
+ * struct ending - readings at regular intervals until a time or a signal
+ * @signals: the signals that end the readings
+ * @interval_ns: time between two readings, ns
+ * @due_ns: when the last reading was due, CLOCK_MONOTONIC
+ * @end_ns: when the readings end, CLOCK_MONOTONIC
+ */
+struct ending {
+	sigset_t signals;
+	__u64 interval_ns;
+	__u64 due_ns;
+	__u64 end_ns;
+};
+
+/* The first reading follows at once. @duration_s is 0: until a signal comes. */
+void ending_begin(struct ending *ending, unsigned int interval_ms, unsigned int duration_s);
+/* Wait for the next reading. Returns false if there is none. */
+bool ending_wait(struct ending *ending);
+/* Open a new file, so that no recording is lost; "-" is standard output. Prints errors. */
+FILE *record_open(const char *path);
+
 int command_record(char **words, int count, bool json);
+
+/* ---- clock.c ---- */
+
+/* Write an address of the clock page, where IPv4 addresses are ::ffff:a.b.c.d. */
+const char *clock_address_text(char *text, const __u8 *address);
+int command_clock(char **words, int count, bool json);
 
 /* ---- metrics.c ---- */
 

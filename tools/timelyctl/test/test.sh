@@ -501,6 +501,67 @@ refuses() {
 	result $? "timely-plot refuses: $1"
 }
 
+# on_page STATUS TEXT ARG...: timelyctl clock ARG... with the clock page ends with STATUS, and its output or
+# its messages match TEXT
+on_page() {
+	expected=$1
+	text=$2
+	shift 2
+	run "" "$@" page "$work/page"
+	ends "$expected" && cat "$work/output" "$work/errors" | grep -qE -- "$text"
+	result $? "$*: $text"
+}
+
+# page_json EXPRESSION ARG...: EXPRESSION is true for the JSON n
+page_json() {
+	expression=$1
+	shift
+	run "" -j clock "$@" page "$work/page"
+	ends 0 && quiet && "$python" -I -c '
+import json, sys
+n = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2]), n' "$work/output" "$expression" 2>>"$work/errors"
+	result $? "clock -j: $expression"
+}
+
+clock() {
+	usage 'clock: "x" is unknown: allowed are show, now, watch, record' clock x
+	usage 'clock show: unexpected word "x"' clock show x
+	usage 'clock now: unexpected word "interval"' clock now interval 50
+	usage 'clock show: a value is missing after "page"' clock page
+	usage "clock record: the file's name is missing" clock record
+	usage 'interval: 10 to 1000000 are allowed, not "9"' clock watch interval 9
+	usage 'duration: 1 to 1000000 are allowed, not "x"' clock record - duration x
+	usage 'clock watch: -j is only for show and now' -j clock watch
+	rm -f "$work/page"
+	on_page 1 'there is no ".*page": timely-clockd has not run since the boot' clock now
+	: >"$work/page"
+	on_page 1 'is not the clock page of this version' clock
+	"$work/fake_page" "$work/page"
+	on_page 0 '^10.0.0.1: timely-clockd is running, probes are timestamped by eth0, 2 peers of 30 members$' clock
+	on_page 0 '^common time 2023-11-14T22:13:2.*Z, known to [0-9]* (us|ms|s); the system clock differs by \+1500 ns$' clock
+	on_page 0 '^10.0.0.2 *good *hardware *-2500 ns *900 ns *-20000 *35 ns *\+12 ns *30 *8 *2$' clock show
+	on_page 0 '^fd00::9 *silent *kernel *- *- *0 *- *- *0 *0 *0$' clock show
+	on_page 0 '^bad_tag *12 *packets ignored: wrong tag' clock
+	on_page 0 '^earliest *2023-11-14T22:13:[0-9.]*Z$' clock now
+	page_json 'n["peers"][0]["offset_ns"] == 123456789012 and n["peers"][0]["half_width_ns"] == 500'
+	page_json 'n["peers"][1]["bound_ns"] is None and "offset_ns" not in n["peers"][1]'
+	page_json 'n["counters"]["bad_tag"] == 12 and n["probe_ns"] == 77 and n["system_offset_ns"] == -1500'
+	page_json 'n["latest_ns"] - n["earliest_ns"] >= 80000 and n["earliest_ns"] < n["time_ns"] < n["latest_ns"]' now
+	run "" clock record "$work/r.csv" interval 400 duration 1 page "$work/page"
+	ends 0 && quiet && grep -qE '^[0-9.]*,10.0.0.2,good,123456789012,-20000,35,-2500,900,12,30,8,2$' "$work/r.csv" &&
+		grep -qE '^[0-9.]*,fd00::9,silent,,,,,,,0,0,0$' "$work/r.csv"
+	result $? "clock record: each peer at each reading"
+	draws '"10.0.0.2" in texts and "bound of the offset between the probe clocks, us" in texts and len(lines) == 3'
+	"$python" -I "$here/../plot.py" "$work/r.csv" -o "$work/r.html" 2>"$work/errors" && quiet &&
+		grep -q '<td>10.0.0.2<td>-2.500<td>-2.500<td>0.035<td>0.035<td>0.012<td>0.012' "$work/r.html" &&
+		grep -q '<h1>Clocks of other hosts' "$work/r.html"
+	result $? "timely-plot: the page has a row for each peer"
+	echo '1.5,10.0.0.2,good,1,1,-5,1,1,1,1,1,1' >>"$work/r.csv"
+	refuses "line [0-9]*: '-5' is no number of a recording"
+	rm -f "$work/r.csv"
+}
+
 record() {
 	usage "record: the file's name is missing" record
 	usage 'record: unknown word "x"' record - x y
@@ -1060,6 +1121,8 @@ make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_fami
 	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
 result $? "timelyctl builds with the simulated kernel, with sanitizers"
+cc -std=gnu2x -Wall -Wextra -Werror -o "$work/fake_page" "$here/fake_page.c" >"$work/output" 2>&1
+result $? "the program that writes a clock page builds"
 : >"$work/output"
 "$real" -j nic show >"$work/output" 2>"$work/errors" &&
 	"$python" -I -m json.tool "$work/output" >/dev/null 2>>"$work/errors" && quiet
@@ -1075,6 +1138,7 @@ acker
 random_modules
 connections
 watch
+clock
 record
 metrics
 random_metrics
