@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
 [ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack trim probe_code \
-	strip clock_loop
+	strip clock_loop ndp_wire ndp_sender ndp_receiver ndp_pull ndp_paths
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -729,10 +729,245 @@ faults_of_clock_loop() {
 	FAULTS
 }
 
+faults_of_ndp_wire() {
+	cat <<-'FAULTS'
+	the checksum does not cover the addresses|s/words\[i\] = get_unaligned_be32(\&addresses->saddr\[i\]) ^$/words[i] = 0 \&/
+	the checksum depends on the order of the addresses|s/get_unaligned_be32(\&addresses->saddr\[i\]) ^$/get_unaligned_be32(\&addresses->saddr[i]) * 3 ^/
+	the checksum does not cover the family|s/bytes \/ 4, addresses->family);/bytes \/ 4, 0);/
+	the checksum does not cover the last word|s/i < bytes \/ 4; i++)/i < bytes \/ 4 - 1; i++)/;s/u32 words\[NDP_ADDRESS_WORDS + NDP_HEADER_WORDS\];/u32 words[NDP_ADDRESS_WORDS + NDP_HEADER_WORDS] = {};/
+	the checksum covers itself|s/words\[NDP_ADDRESS_WORDS + NDP_CHECK_AT \/ 4\] = 0;//
+	any checksum is accepted|s/if (get_unaligned_be32(wire + NDP_CHECK_AT) != .*/if (0)/
+	the family is not in the tag|s/put_unaligned_be16(addresses->family, text);/put_unaligned_be16(0, text);/
+	the destination is not in the tag|s/memcpy(at, addresses->daddr, NDP_ADDRESS_BYTES);/memset(at, 0, NDP_ADDRESS_BYTES);/
+	the cookie is not in the tag|s/memcpy(at, wire + NDP_COOKIE_AT, bytes - NDP_COOKIE_AT);/memset(at, 0, bytes - NDP_COOKIE_AT);/
+	the key's number is not in the tag|s/memcpy(at, wire, NDP_CHECK_AT);/memcpy(at, wire, NDP_CHECK_AT - 1); at[NDP_CHECK_AT - 1] = 0;/
+	any tag is accepted|s/return !difference \&\& (key/return (key/
+	without a key, any number of a key is accepted|s/ \&\& (key || !header->key);/;/
+	the number of the key is written without a key|s/wire\[39\] = key ? header->key : 0;/wire[39] = header->key;/
+	the cookie is not written|s/put_unaligned_be64(header->cookie, wire + NDP_COOKIE_AT);/;/
+	the cookie is not read|s/header->cookie = get_unaligned_be64(wire + NDP_COOKIE_AT);/;/
+	the path is not written|s/put_unaligned_be16(header->path, wire + 36);//
+	the transmission is not read|s/header->tries = wire\[38\];//
+	the credits that were seen are not written|s/put_unaligned_be32(header->seen, wire + 28);/;/
+	the credits that were seen are not read|s/header->seen = get_unaligned_be32(wire + 28);/;/
+	the limit is not read|s/header->limit = get_unaligned_be32(wire + 32);//
+	the credits owed are not read|s/header->owed = get_unaligned_be16(wire + 6);//
+	the sum is not read|s/header->sum = get_unaligned_be32(wire + 32);//
+	a header one byte too short is accepted|s/return bytes >= needs ? needs : 0;/return bytes + 1 >= needs ? needs : 0;/
+	type 0 is accepted|s/header.type < TIMELY_NDP_DATA || //
+	types after the last are accepted|s/ || header.type > TIMELY_NDP_COOKIE)/)/
+	any flags are accepted|s/if (header.flags \& ~ndp_flags\[header.type\])/if (0)/
+	any version is accepted|s/ || wire\[2\] != TIMELY_NDP_VERSION)/)/
+	bytes after the end are accepted|s/total - needs > payload || //
+	payload of any length is accepted|s/payload > TIMELY_NDP_MAX_PAYLOAD || //
+	unused fields may have any value|s/return !rest;/return true;/
+	source port 0 is accepted|s/!get_unaligned_be16(wire + 8) || //
+	destination port 0 is accepted|s/ || !get_unaligned_be16(wire + 10))/)/
+	a trimmed packet counts as whole|s/return total - needs < payload ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;/return TIMELY_NDP_WHOLE;/
+	a packet without one byte counts as whole|s/return total - needs < payload ?/return total - needs + 1 < payload ?/
+	the header is set before the packet is checked|s/^	u32 needs = ndp_outline(wire, min(bytes, total));/	u32 needs = (memset(header, 0, sizeof(*header)), ndp_outline(wire, min(bytes, total)));/
+	the length is not in the sum|s/u64 mix = sum->bytes;/u64 mix = 0;/
+	the sum does not cover the last block|s/^	ndp_sum_block(sum->lanes, sum->rest);$//
+	the sum covers old bytes after the end|s/memset(sum->rest + have, 0, TIMELY_NDP_SUM_BLOCK - have);//
+	lanes of the sum start with 0|s/sum->lanes\[i\] = (i + 1) \* NDP_SUM_FACTOR;/sum->lanes[i] = 0;/
+	a piece of the sum starts a new block|s/u32 have = sum->bytes % TIMELY_NDP_SUM_BLOCK, part;/u32 have = 0, part;/
+	a cookie is valid for one period|s/ ||$/;/;/ndp_cookie(header, addresses, secret, period - 1);/d
+	a cookie is for any port|s/put_unaligned_be16(header->sport, at);/put_unaligned_be16(0, at);/
+	a cookie is for any connection|s/put_unaligned_be64(header->conn, at + 4);/put_unaligned_be64(0, at + 4);/
+	a cookie is valid for ever|s/put_unaligned_be64(period, at + 12);/put_unaligned_be64(0, at + 12);/
+	a header without a cookie has a valid one|s/if (!(header->flags \& TIMELY_NDP_COOKIED))/if (0)/
+	numbers do not wrap|s/return (s32)(a - b) < 0;/return a < b;/
+	FAULTS
+}
+
+faults_of_ndp_sender() {
+	cat <<-'FAULTS'
+	the window may be larger than the span|s/ || config->window > span)/)/
+	the span may be any number|s/ || span \& (span - 1))/)/
+	the first limit is the span|s/s->limit = config->window;/s->limit = config->span;/
+	one credit more than the window|s/return s->config.window + s->granted - s->used;/return s->config.window + 1 + s->granted - s->used;/
+	credits need not be granted|s/return s->config.window + s->granted - s->used;/return 1;/
+	retransmissions use no credit|s/^			sender_pay(s);$/			;/
+	new packets use no credit|/^	\*seq = s->next++;/,/^}/s/sender_pay(s);//
+	new packets come first|s/if (s->resend_list.count \&\& (s->free || s->pulled)) {/if (s->resend_list.count \&\& !sender_may_send_new(s) \&\& (s->free || s->pulled)) {/
+	trimmed packets use what is left of the window|s/if (s->resend_list.count \&\& (s->free || s->pulled)) {/if (s->resend_list.count \&\& (s->free || sender_credits(s))) {/
+	credits of pulls stay when they are used|s/s->pulled--;/;/
+	credits of pulls count after an idle time|s/s->pulled = 0;//
+	credits of pulls are not counted|s/s->pulled += header->credits - s->granted;//
+	new packets ignore the limit|s/timely_ndp_before(s->next, s->limit) \&\&/1 \&\&/
+	new packets ignore the span|s/s->next - s->una < s->config.span;/1;/
+	each packet has the flag SYN|s/(s->answered ? 0 : TIMELY_NDP_SYN) |/TIMELY_NDP_SYN |/
+	no packet has the flag LAST|s/(seq + 1 == s->end ? TIMELY_NDP_LAST : 0) |/0 |/
+	the packet before the last has the flag LAST|s/seq + 1 == s->end ?/seq + 2 == s->end ?/
+	each last packet ends the stream|s/s->finished \&\& seq == s->fin ?/seq + 1 == s->end ?/
+	retransmissions lack their flag|s/(again ? TIMELY_NDP_RTX : 0)/0/
+	the empty last packet is not added|s/timely_ndp_sender_queue(s, 1, now_ns);/;/
+	a stream ends twice|s/if (s->finished)$/if (0)/
+	retransmissions take any path|s/again ? slot->path : TIMELY_NDP_MAX_PATHS/TIMELY_NDP_MAX_PATHS/
+	transmissions are not counted|s/again ? slot->tries + 1 : 0/0/
+	packets do not say what credits were seen|s/header->seen = s->granted;//
+	the first RTT has no variation|s/s->rttvar_ns = rtt_ns \/ 2;//
+	RTTs are not smoothed|s/>> SENDER_SRTT_SHIFT), 1U)/>> 0), 1U)/
+	the variation does not count|s/SENDER_RTO_VARS \* (u64)s->rttvar_ns/0/
+	one RTT is a timeout|s/SENDER_RTO_RTTS		2/SENDER_RTO_RTTS		1/
+	a timeout has no least value|s/clamp(rto, (u64)s->config.rto_min_ns,/clamp(rto, (u64)1,/
+	a long RTT does not make timeouts longer|s/max_t(u64, s->config.rto_max_ns, 2 \* (u64)s->srtt_ns)/(u64)s->config.rto_max_ns/
+	timeouts do not double|s/min(timeout << s->backoff,/min(timeout,/
+	timeouts double without end|s/min(timeout << s->backoff, s->config.backoff_max_ns)/(timeout << s->backoff)/
+	the gap between pulls does not count|s/timeout = max(timeout, SENDER_PROBE_GAPS \* s->pull_gap_ns);/;/
+	no timer while data wait|s/if (sender_waits(s))$/if (0)/
+	packets are lost before their time|s/if (now_ns < timely_ndp_sender_due_ns(s))/if (0)/
+	only the first packet is lost|/^void timely_ndp_sender_timeout/,/^}/s/while (s->sent_list.count/if (s->sent_list.count/
+	nothing is sent after a timeout|s/s->free = max(s->free, 1U);/;/
+	all is sent after a timeout|s/s->free = max(s->free, 1U);/s->free = s->resend_list.count;/
+	no PROBE|s/^		s->probe = true;/		;/
+	a returned packet is asked for by a PROBE|s/if (s->resend_list.count \&\& !sender_expects_pulls(s))$/if (0)/
+	a timeout sends a packet though pulls are expected|s/if (s->resend_list.count \&\& !sender_expects_pulls(s))$/if (s->resend_list.count)/
+	timeouts without an answer are not counted|s/s->silent = min_t.*//
+	packets may be acknowledged before they are sent|s/timely_ndp_before(s->next, header->cum) || //
+	more credits may be granted than used|s/ || timely_ndp_before(s->used, header->credits))/)/
+	any limit is possible|s/if (header->limit - header->cum >= SENDER_MAX_ROOM)/if (0)/
+	an answer may be about a packet that was not sent|s/return header->type == TIMELY_NDP_PULL || timely_ndp_before(header->seq, s->next);/return true;/
+	any type is an answer|s/	    header->type != TIMELY_NDP_PULL)/	    0)/
+	the ACK of an earlier transmission gives a short RTT|s/if (header->tries == slot->tries) {/if (1) {/
+	the ACK of an earlier transmission gives no RTT|s/sender_rtt(s, now_ns - slot->sent_ns + sender_rto(s));/;/
+	the NACK of an earlier transmission counts|s/slot->state != TIMELY_NDP_SLOT_SENT || header->tries != slot->tries)$/slot->state != TIMELY_NDP_SLOT_SENT)/
+	a NACK gives no RTT|/^static bool sender_nack/,/^}/s/sender_rtt(s, now_ns - slot->sent_ns);//
+	each NACK shows that the network trims|s/if (header->flags \& TIMELY_NDP_TRIMMED) {/if (1) {/
+	the first missing packet is not told from an ACK|s/progress |= sender_advance(s, header->cum);//
+	packets before the first missing one stay in flight|s/sender_set_state(s, s->una, TIMELY_NDP_SLOT_FREE);//
+	the peer may owe more than was used|s/promised = s->used;/;/
+	what is owed is not noted|s/s->promised = promised;/;/
+	the limit may fall|s/if (timely_ndp_before(s->limit, header->limit)) {/if (1) {/
+	timeouts stay long after an answer|s/s->backoff = 0;//
+	gaps count where switches trim|s/if (s->graceful)$/if (1)/
+	gaps never count|s/if (s->graceful)$/if (0)/
+	a loss does not show that the network does not trim|s/s->graceful = !s->trims;//
+	a gap counts at once|s/>> SENDER_GAP_SHIFT;/>> 31;/
+	returned packets are always sent at once|s/if (mostly_acks ||$/if (1 ||/
+	returned packets are never sent at once|s/if (mostly_acks ||$/if (0 \&\&/
+	a packet travels back and forth|s/(!slot->tries \&\& !s->sent_list.count/(!s->sent_list.count/
+	returned packets are sent while others are in flight|s/!s->sent_list.count \&\& !sender_expects_pulls(s))) {/!sender_expects_pulls(s))) {/
+	returned packets are sent while pulls are expected|s/!s->sent_list.count \&\& !sender_expects_pulls(s))) {/!s->sent_list.count)) {/
+	recent ACKs do not count|s/mostly_acks = s->ack_share >= SENDER_MOSTLY_ACKS/mostly_acks = false/
+	a returned packet waits for long|s/s->backoff = min_t(u8, s->backoff, SENDER_RETURNED_BACKOFF);//
+	the first slot of a list is not unlinked|s/list->first = slot->next;/;/
+	the last slot of a list is not unlinked|s/list->last = slot->prev;/;/
+	FAULTS
+}
+
+faults_of_ndp_receiver() {
+	cat <<-'FAULTS'
+	the span may be any number|s/ || span \& (span - 1))$/)/
+	the limit may be beyond the span|s/if (!limit || limit > span)/if (!limit)/
+	a packet before the first missing one is new|s/if (timely_ndp_before(seq, r->cum))$/if (0)/
+	no packet is new a second time|s/return seq - r->cum < r->span \&\& receiver_has(r, seq);/return false;/
+	any number of credits is possible|s/header->credits - r->granted <= TIMELY_NDP_MAX_CREDITS;/1;/
+	a sender may have seen any credits|s/if (timely_ndp_before(r->granted, header->seen))/if (0)/
+	any packet number is possible|s/if (!timely_ndp_before(header->seq, r->cum) \&\& header->seq - r->cum >= RECEIVER_MAX_AHEAD)/if (0)/
+	packets may follow the end|s/if (r->fin_known \&\& timely_ndp_before(r->fin, header->seq))/if (0)/
+	the end may move|s/return r->fin_known ? header->seq == r->fin :/return r->fin_known ? true :/
+	the end may come before a packet that was seen|s/!timely_ndp_before(header->seq + 1, r->high);/true;/
+	used credits may fall|s/if (timely_ndp_before(r->used, header->credits))/if (1)/
+	what the sender has seen is not noted|s/r->seen = header->seen;/;/
+	the flag LAST of any packet counts|s/if (!timely_ndp_before(header->seq + 1, r->high)) {/if (1) {/
+	the flag LAST never ends|s/r->last = header->flags \& TIMELY_NDP_LAST;/r->last |= !!(header->flags \& TIMELY_NDP_LAST);/
+	the end is not noted|s/r->fin_known = true;//
+	a packet is not marked|s/\*receiver_word(r, seq) |= BIT_ULL(seq % 64);//
+	marks are not removed|s/\*receiver_word(r, r->cum) \&= ~BIT_ULL(r->cum % 64);//
+	packets ahead are not counted down|s/^		r->ahead--;//
+	what is owed is granted though packets are missing|s/if (!r->last || r->cum != r->high)/if (!r->last)/
+	what is owed is granted though more packets come|s/if (!r->last || r->cum != r->high)/if (r->cum != r->high)/
+	what is owed is never granted at the end|s/^	r->granted = r->used;//
+	answers do not say what is owed|s/answer->owed = min_t(u32, receiver_owed(r), U16_MAX);//
+	answers have no limit|s/answer->limit = r->limit;//
+	a trimmed packet counts as damaged|s/if (payload == TIMELY_NDP_PAYLOAD_CUT) {/if (0) {/
+	a damaged packet is received|s/if (payload != TIMELY_NDP_PAYLOAD_WHOLE) {/if (0) {/
+	a packet beyond the limit is received|s/if (!timely_ndp_before(seq, r->limit)) {/if (0) {/
+	a packet that comes again is not acknowledged|s/ack = verdict != TIMELY_NDP_MISSED;/ack = verdict == TIMELY_NDP_RECEIVED;/
+	any NACK says that the packet was trimmed|s/if (!ack \&\& payload == TIMELY_NDP_PAYLOAD_CUT)/if (!ack)/
+	the ACK of a trimmed packet says that it was trimmed|s/if (!ack \&\& payload == TIMELY_NDP_PAYLOAD_CUT)/if (payload == TIMELY_NDP_PAYLOAD_CUT)/
+	answers do not name the path|s/answer->path = header->path;//
+	answers do not name the transmission|s/answer->tries = header->tries;//
+	a PROBE does not tell of used credits|/^bool timely_ndp_receiver_probe/,/^}/s/receiver_take_credits(r, header);//
+	room is told each time|s/bool stalled = !timely_ndp_before(r->high, r->told) \&\& !receiver_owed(r);/bool stalled = true;/
+	room is never told|s/bool stalled = !timely_ndp_before(r->high, r->told) \&\& !receiver_owed(r);/bool stalled = false;/
+	room is told though pulls are owed|s/r->told) \&\& !receiver_owed(r);/r->told);/
+	there is room beyond the span|s/limit = r->cum + r->span;/;/
+	room may shrink|s/if (!timely_ndp_before(r->limit, limit))/if (r->limit == limit)/
+	pulls go on after the last packet|s/u32 end = r->last \&\& timely_ndp_before(r->high, r->limit) ? r->high : r->limit;/u32 end = r->limit;/
+	pulls ask for packets without room|s/u32 end = r->last \&\& timely_ndp_before(r->high, r->limit) ? r->high : r->limit;/u32 end = r->last ? r->high : r->limit;/
+	packets ahead are pulled again|s/missing = end - r->cum - r->ahead,/missing = end - r->cum,/
+	pulls on their way are sent again|s/on_way = r->granted - r->seen;/on_way = 0;/
+	more is granted than owed|s/pulls = min(pulls, receiver_owed(r));//
+	a past connection is found after its time|s/entry->conn == conn \&\& now_ns < entry->until_ns;/entry->conn == conn;/
+	any past connection is found|s/entry->conn == conn \&\& now_ns < entry->until_ns;/now_ns < entry->until_ns;/
+	the first place is given up|s/if (set\[i\].until_ns < entry->until_ns)/if (0)/
+	the record does not say when it forgets|s/p->full_until_ns = max(p->full_until_ns, entry->until_ns);/;/
+	the record always forgets|s/if (now_ns < entry->until_ns \&\& entry->conn != conn)/if (1)/
+	FAULTS
+}
+
+faults_of_ndp_pull() {
+	cat <<-'FAULTS'
+	a rate of 0 is accepted|s/if (!rate_kbps)/if (0 \&\& !rate_kbps)/;s/div_u64(PULL_KBPS_NS << 24, rate_kbps)/div_u64(PULL_KBPS_NS << 24, rate_kbps ?: 1)/
+	a new stream is first|s/^		flow->prev->next = flow;/		flow->prev->next = flow; *head = flow;/
+	a stream is linked twice|s/if (wanted \&\& !flow->prev)/if (wanted)/
+	a stream that wants nothing stays|s/else if (!wanted \&\& flow->prev)/else if (0)/
+	the head stays when its stream leaves|s/if (\*head == flow)$/if (0)/
+	the queue is never empty|s/\*head = flow->next == flow ? NULL : flow->next;/*head = flow->next;/
+	streams are not counted down|s/q->flows--;/;/
+	a pull may be early|s/ || now_ns < q->next_ns)/)/
+	the lowest priority is first|s/priority = TIMELY_NDP_PRIORITIES - 1; !flow; priority--)/priority = 0; !flow; priority++)/
+	the same stream gets all pulls|s/q->heads\[flow->priority\] = flow->next;//
+	a stream's pulls do not end|s/if (!--flow->wanted)/if (0)/
+	the queue makes up for any delay|s/max(q->next_ns, least_ns)/q->next_ns/
+	the queue makes up for no delay|s/least_ns = now_ns > q->slack_ns ? now_ns - q->slack_ns : 0;/least_ns = now_ns;/
+	parts of a ns are lost|s/ + q->rest_q24;/;/
+	long packets overflow|s/min(bytes, PULL_MAX_BYTES)/bytes/
+	a priority may be any number|s/min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1)/priority \& 15/
+	a queued stream changes its priority in place|s/bool queued = flow->prev;/bool queued = false;/
+	pulls are not counted|s/q->pulls++;//
+	FAULTS
+}
+
+faults_of_ndp_paths() {
+	cat <<-'FAULTS'
+	no path is accepted as a list|s/if (!count || count > TIMELY_NDP_MAX_PATHS)/if (count > TIMELY_NDP_MAX_PATHS)/
+	any number of paths is accepted|s/if (!count || count > TIMELY_NDP_MAX_PATHS)/if (!count)/
+	a seed of 0 stops the random numbers|s/p->random = seed ?: 1;/p->random = seed;/
+	the list is not shuffled|s/j = paths_random(p, p->used + 1);/j = p->used;/
+	the shuffle prefers some paths|s/j = paths_random(p, p->used + 1);/j = paths_random(p, p->used + 1) \/ 2;/
+	the last path of a round is not used|s/if (p->at >= p->used)/if (p->at + 1 >= p->used)/
+	a path is not avoided|s/if (p->paths\[p->at\].order == avoid) {/if (0) {/
+	a path is not avoided at the end of a round|s/if (p->at + 1 == p->used)$/if (0)/
+	a path is avoided though there is no other|s/order == avoid \&\& p->used > 1)/order == avoid)/
+	answers of unknown paths count|s/if (path >= p->count)/if (0 \&\& path >= p->count)/
+	NACKs do not count|s/p->paths\[path\].nacks++;//
+	losses do not count|s/p->paths\[path\].losses++;//
+	ACKs do not count|s/p->paths\[path\].acks++;//
+	one NACK makes an outlier|s/PATHS_MIN_NACKS		4/PATHS_MIN_NACKS		1/
+	one loss makes an outlier|s/path->losses >= PATHS_MIN_LOSSES \&\&$/path->losses \&\&/;s/(path->losses - 1) \* (sum->used - 1)/path->losses * (sum->used - 1)/
+	an outlier is compared with itself|s/u32 losses = sum->losses - path->losses;/u32 losses = sum->losses;/
+	many NACKs make no outlier|s/return path->nacks >= PATHS_MIN_NACKS \&\& others \&\&/return 0 \&\&/
+	NACKs of other paths do not count|s/PATHS_NACK_TIMES \* (sum->nacks - path->nacks) \* mine +/0 +/
+	all paths may be left out|s/i < p->count \&\& sum.used > (p->count + 1) \/ 2; i++)/i < p->count; i++)/
+	a path is left out for ever|s/if (!path->out_until_ns || now_ns < path->out_until_ns)/if (1)/
+	a path comes back early|s/if (!path->out_until_ns || now_ns < path->out_until_ns)/if (!path->out_until_ns)/
+	a path comes back with its old scoreboard|s/^		path->nacks = 0;//
+	each time lasts equally long|s/(PATHS_OUT_NS << path->strikes)/PATHS_OUT_NS/
+	times have no longest value|s/min(path->strikes + 1, PATHS_MAX_STRIKES)/path->strikes + 1/
+	strikes are never forgotten|s/path->strikes--;/;/
+	the scoreboard is never halved|s/if (++p->answers < PATHS_MEMORY \* p->count)/if (1)/
+	FAULTS
+}
+
 # run DIRECTORY PART - print the kinds of tests that fail; "built" if the engine does not build
 run() {
 	case $2 in
 	rate|target_delay|swift|powertcp)	fuzz=$1/out/rate_fuzz sets=500 ;;
+	ndp_wire)	fuzz=$1/out/ndp_wire_fuzz sets=100 ;;
+	ndp_*)	fuzz=$1/out/ndp_stream_fuzz sets=100 ;;
 	*)	fuzz=$1/out/$2_fuzz sets=100 ;;
 	esac
 	make -s -C "$here" O="$1/out" ENGINE="$1/timely/engine" SANITIZE= "$fuzz" >"$1/log" 2>&1 || {

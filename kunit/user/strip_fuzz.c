@@ -117,11 +117,11 @@ static void draw(struct timely_strip_set *set, u32 direction, u32 x_bits, u32 y_
 
 static void random_points(void)
 {
-	u32 x_bits = 5 + below(30), y_bits = 1 + below(26), d, i, on = 0;
 	long double b, slack, width;
 	struct timely_strip_set sets[2];
 	struct timely_strip_line line;
 	struct timely_strip_deal all = STRIP_ALL_POINTS;
+	u32 x_bits = 5 + below(30), y_bits = 1 + below(26), d, i, on = 0;
 
 	draw(&sets[0], 0, x_bits, y_bits);
 	draw(&sets[1], 1, x_bits, y_bits);

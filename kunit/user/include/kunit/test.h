@@ -110,6 +110,7 @@ static inline int scnprintf(char *to, size_t size, const char *format, ...)
 } while (0)
 
 #define KUNIT_EXPECT_TRUE(test, c)	KUNIT_RESULT(test, c, false, #c, "")
+#define KUNIT_ASSERT_TRUE(test, c)	KUNIT_RESULT(test, c, true, #c, "")
 #define KUNIT_EXPECT_FALSE(test, c)	KUNIT_RESULT(test, !(c), false, "not " #c, "")
 #define KUNIT_EXPECT_TRUE_MSG(test, c, ...)	KUNIT_RESULT(test, c, false, #c, __VA_ARGS__)
 #define KUNIT_EXPECT_EQ(test, a, b)	KUNIT_COMPARE(test, false, a, ==, b, "")

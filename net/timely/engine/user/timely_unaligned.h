@@ -40,4 +40,9 @@ static inline u32 get_unaligned_le32(const void *from)
 	return __builtin_bswap32(get_unaligned_be32(from));
 }
 
+static inline u64 get_unaligned_le64(const void *from)
+{
+	return __builtin_bswap64(get_unaligned_be64(from));
+}
+
 #endif /* _USER_TIMELY_UNALIGNED_H */

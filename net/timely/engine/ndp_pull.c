@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pull queue of an interface. All streams that receive through the interface share the queue
+ * (SIGCOMM'17, section 3.2). A pull asks for one packet. Pulls are as far apart as the packets that
+ * they ask for need on the link, so that these arrive at the link rate. Streams of the highest
+ * priority get all pulls; among streams of the same priority each gets one pull in turn. So a
+ * stream of longer packets gets more bytes than one of shorter packets.
+ *
+ * The queue does not list pulls but streams, with the number of pulls that each wants. So its
+ * memory does not depend on the number of packets, and to remove a stream's pulls takes no search.
+ *
+ * Pure: no packet, socket or clock.
+ */
+
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "ndp_pull.h"
+
+/* A link of one kbit/s takes this many ns for a byte. */
+#define PULL_KBPS_NS	8000000ULL
+/* The longest packet. A longer one counts as this, so that products fit in 64 bits. */
+#define PULL_MAX_BYTES	65536U
+
+/**
+ * timely_ndp_pull_init() - set up an empty pull queue
+ * @q: the queue
+ * @rate_kbps: link rate, kbit/s
+ * @slack_ns: a caller that is late by up to this time makes up for it with pulls in a row, ns
+ *
+ * Return: 0, or -EINVAL if the rate is 0.
+ */
+int timely_ndp_pull_init(struct timely_ndp_pull *q, u32 rate_kbps, u32 slack_ns)
+{
+	memset(q, 0, sizeof(*q));
+	q->slack_ns = slack_ns;
+	return timely_ndp_pull_set_rate(q, rate_kbps);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_init);
+
+/**
+ * timely_ndp_pull_set_rate() - change the link rate
+ * @q: the queue
+ * @rate_kbps: link rate, kbit/s
+ *
+ * Return: 0, or -EINVAL if the rate is 0; the queue is unchanged then.
+ */
+int timely_ndp_pull_set_rate(struct timely_ndp_pull *q, u32 rate_kbps)
+{
+	if (!rate_kbps)
+		return -EINVAL;
+	q->rate_kbps = rate_kbps;
+	q->byte_q24 = div_u64(PULL_KBPS_NS << 24, rate_kbps);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_set_rate);
+
+/* Append a stream to the streams of its priority: its turn comes after all others. */
+static void pull_link(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow)
+{
+	struct timely_ndp_pull_flow **head = &q->heads[flow->priority];
+
+	if (*head) {
+		flow->next = *head;
+		flow->prev = (*head)->prev;
+		flow->prev->next = flow;
+		flow->next->prev = flow;
+	} else {
+		flow->next = flow;
+		flow->prev = flow;
+		*head = flow;
+	}
+	q->flows++;
+}
+
+static void pull_unlink(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow)
+{
+	struct timely_ndp_pull_flow **head = &q->heads[flow->priority];
+
+	if (*head == flow)
+		*head = flow->next == flow ? NULL : flow->next;
+	flow->next->prev = flow->prev;
+	flow->prev->next = flow->next;
+	flow->next = NULL;
+	flow->prev = NULL;
+	q->flows--;
+}
+
+/**
+ * timely_ndp_pull_set() - set the number of pulls that a stream wants
+ * @q: the queue
+ * @flow: the stream, with @bytes and @priority set
+ * @wanted: the number; with 0, the stream leaves the queue and may be freed
+ */
+void timely_ndp_pull_set(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u32 wanted)
+{
+	flow->wanted = wanted;
+	if (wanted && !flow->prev)
+		pull_link(q, flow);
+	else if (!wanted && flow->prev)
+		pull_unlink(q, flow);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_set);
+
+/**
+ * timely_ndp_pull_set_priority() - change the priority of a stream
+ * @q: the queue
+ * @flow: the stream
+ * @priority: 0 to TIMELY_NDP_PRIORITIES - 1; a higher number counts as the highest
+ */
+void timely_ndp_pull_set_priority(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow,
+				  u8 priority)
+{
+	bool queued = flow->prev;
+
+	if (queued)
+		pull_unlink(q, flow);
+	flow->priority = min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1);
+	if (queued)
+		pull_link(q, flow);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_set_priority);
+
+/* The next pull may be sent when the packet of a pull at @from_ns has passed the link. */
+static void pull_wait(struct timely_ndp_pull *q, u64 from_ns, u32 bytes)
+{
+	u64 wire_q24 = q->byte_q24 * min(bytes, PULL_MAX_BYTES) + q->rest_q24;
+
+	q->next_ns = from_ns + (wire_q24 >> 24);
+	q->rest_q24 = wire_q24 & ((1U << 24) - 1);
+}
+
+/**
+ * timely_ndp_pull_next() - take the next pull out of the queue
+ * @q: the queue
+ * @now_ns: current time
+ *
+ * Return: the stream that gets a pull; its @wanted is one less than before. NULL if no stream wants
+ * a pull or none is due.
+ */
+struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64 now_ns)
+{
+	struct timely_ndp_pull_flow *flow = NULL;
+	int priority;
+	u64 least_ns;
+
+	if (!q->flows || now_ns < q->next_ns)
+		return NULL;
+	for (priority = TIMELY_NDP_PRIORITIES - 1; !flow; priority--)
+		flow = q->heads[priority];
+	q->heads[flow->priority] = flow->next;
+	if (!--flow->wanted)
+		pull_unlink(q, flow);
+	/* After an idle time pulls start afresh, and do not make up for it. */
+	least_ns = now_ns > q->slack_ns ? now_ns - q->slack_ns : 0;
+	pull_wait(q, max(q->next_ns, least_ns), flow->bytes);
+	q->pulls++;
+	return flow;
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_next);
