@@ -96,6 +96,7 @@ jobs="
 	fast	tc
 	fast	documents
 	fast	vectors
+	check	ndp-sim
 	fast	lab
 	fast	style-sh
 	fast	style-python
@@ -368,8 +369,10 @@ run_job() {
 				packaging/test.sh ;;
 	examples)		packaging/examples/test.sh ;;
 	monitoring)		packaging/monitoring/test.sh ;;
-	vectors)		kunit/reference.py --check && tools/setup.sh python3-numpy &&
-				kunit/reference_clock.py ;;
+	ndp-sim)		tools/lab/simulator/ndp run --out "$logs/ndp" seven neighbour >&2 &&
+				tools/lab/simulator/ndp verify "$logs/ndp" seven neighbour ;;
+	vectors)		kunit/reference.py --check && kunit/reference_ndp.py --check &&
+				tools/setup.sh python3-numpy && kunit/reference_clock.py ;;
 	lab)			PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/lab/tests ;;
 	lab-hosts)		tools/lab/tests/machines.sh ;;
 	demo-page)		demo_page ;;

@@ -28,6 +28,7 @@ BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "bench-cpu": "cycles per byte of sender and receiver: `make bench`",
            "clock-sync": "clock synchronisation of many hosts in the simulator: "
                          "`tools/lab/simulator/clocks run`",
+           "ndp-sim": "NDP in a simulator: `tools/docs/results.sh ndp-sim`",
            "matrix": "the default rule on links and paths beyond the testbed: `make matrix`"}
 
 

@@ -4,8 +4,8 @@
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
 #
-#   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll, clock-sync;
-#				by default those in the list below
+#   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll,
+#				clock-sync, ndp-sim; by default those in the list below
 #
 # Environment:
 #   KEEP=1		do not run benches again, because they need a quiet machine: copy their
@@ -21,7 +21,7 @@ cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
-	onramp-fig20 onramp-fig21 clock-sync churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
+	onramp-fig20 onramp-fig21 clock-sync ndp-sim churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls
 
 # Copy the first table of each section of table.md to a file, because documents quote these tables.
 keep_bench_packet() {
@@ -111,6 +111,10 @@ for scenario; do
 	if [ "$scenario" = clock-sync ]; then
 		tools/lab/simulator/clocks run --out "$raw"
 		keep_clock_sync "$raw"
+		continue
+	fi
+	if [ "$scenario" = ndp-sim ]; then
+		tools/lab/simulator/ndp run --out results/ndp-sim
 		continue
 	fi
 	case ${RESUME-} in
