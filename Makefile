@@ -12,7 +12,7 @@ INSTALL_MOD_PATH ?= $(DESTDIR)
 KUNIT ?= 0
 export PREFIX
 
-INSTALLED_MODULES := timely tcp_timely sch_timely sch_trim timely_acker timely_kunit
+INSTALLED_MODULES := timely tcp_timely sch_timely sch_trim timely_acker ndp timely_kunit
 MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8 man8/tc-trim.8 man8/timely-switch.8
 # The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules.
 release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
@@ -28,6 +28,7 @@ tools: tools-dependencies
 	$(MAKE) -C tools/tc
 	$(MAKE) -C tools/timelyctl
 	$(MAKE) -C tools/clockd
+	$(MAKE) -C tools/ndp
 
 # Everything is built before anything is installed.
 install: tools modules
@@ -43,6 +44,7 @@ install-tools: tools
 	$(MAKE) -C tools/tc install
 	$(MAKE) -C tools/timelyctl install
 	$(MAKE) -C tools/clockd install
+	$(MAKE) -C tools/ndp install
 	install -D -m 755 packaging/timely-switch $(DESTDIR)$(PREFIX)/sbin/timely-switch
 	for page in $(MANUALS); do \
 		install -D -m 644 man/$${page#*/} $(DESTDIR)$(PREFIX)/share/man/$$page || exit 1; \
@@ -56,6 +58,7 @@ uninstall: kdir
 	$(MAKE) -C tools/tc uninstall
 	$(MAKE) -C tools/timelyctl uninstall
 	$(MAKE) -C tools/clockd uninstall
+	$(MAKE) -C tools/ndp uninstall
 	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
 
 deb rpm:
@@ -130,12 +133,12 @@ lint: setup
 
 help:
 	@echo 'Modules, for the running kernel or KDIR=...:'
-	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, sch_trim.ko'
-	@echo '  tools            build timelyctl, timely-clockd and the plugins for tc'
+	@echo '  all, modules     build timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, sch_trim.ko, ndp.ko'
+	@echo '  tools            build timelyctl, timely-clockd, ndp and the plugins for tc'
 	@echo '  install          build everything, then install-modules and install-tools'
 	@echo '  install-modules  modules_install and depmod; KUNIT=1 includes the unit tests,'
 	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
-	@echo '  install-tools    the plugins for tc, timelyctl, timely-clockd, timely-switch, completions,'
+	@echo '  install-tools    the plugins for tc, timelyctl, timely-clockd, ndp, timely-switch, completions,'
 	@echo '                   man pages; PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
 	@echo '  uninstall        remove what install with the same variables has installed'
 	@echo '  deb, rpm         packages for DKMS and of the tools, in build/packages'

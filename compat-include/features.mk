@@ -22,8 +22,16 @@ ccflags-y += $(call have,HAVE_SOCKADDR_UNSIZED,linux/net.h,struct sockaddr_unsiz
 ccflags-y += $(call have,HAVE_ETHTOOL_TS_INFO_BY_LAYER,linux/ethtool.h,ethtool_get_ts_info_by_layer)
 ccflags-y += $(call have,HAVE_CTL_TABLE_CONST,linux/sysctl.h,int proc_handler.const struct ctl_table)
 ccflags-y += $(call have,HAVE_NET_SYSCTL_SIZE,net/net_namespace.h,register_net_sysctl_sz)
+ccflags-y += $(call have,HAVE_FLOWI4_DSCP,net/flow.h,define flowi4_dscp)
+ccflags-y += $(call have,HAVE_INET_FL_LIST,net/inet_sock.h,ipv6_fl_list)
+ccflags-y += $(call have,HAVE_IPV6_PINFO_OFFSET,net/sock.h,ipv6_pinfo_offset)
+ccflags-y += $(call have,HAVE_PROTO_ACCEPT_ARG,net/sock.h,^struct proto_accept_arg)
+ccflags-y += $(call have,HAVE_PROTO_IOCTL_KARG,net/sock.h,int [*]karg)
+ccflags-y += $(call have,HAVE_RECVMSG_ADDR_LEN,net/sock.h,int flags. int [*]addr_len)
+ccflags-y += $(call have,HAVE_UDP_TUNNEL_IPCB_FLAGS,net/udp_tunnel.h,u16 ipcb_flags)
+ccflags-y += $(call have,HAVE_UDP_TUNNEL_SOCK,net/udp_tunnel.h,udp_tunnel_sock_release.struct sock [*]sk)
+ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
 
 # For the test NIC only, drivers/net/hwnic.
-ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
 ccflags-y += $(call have,HAVE_NDO_HWTSTAMP,linux/netdevice.h,[(][*]ndo_hwtstamp_get[)])
 ccflags-y += $(call have,HAVE_NEWLINK_PARAMS,net/rtnetlink.h,^struct rtnl_newlink_params)

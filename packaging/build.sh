@@ -53,7 +53,7 @@ trap 'exit 130' HUP INT TERM
 source=$tmp/timely-$version
 mkdir -p "$source" "$out"
 cd "$top"
-find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/tc tools/timelyctl tools/clockd -type f \
+find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/clockd tools/ndp tools/tc tools/timelyctl -type f \
 	! -name '*.o' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.d' ! -name '*~' |
 	LC_ALL=C sort | tar -cf - -T - | tar -C "$source" -xf -
 sed -i "s/^#define TIMELY_VERSION .*/#define TIMELY_VERSION \"$version\"/" "$source/$header"

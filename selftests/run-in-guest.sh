@@ -42,11 +42,13 @@ find "$modules" -name 'tcp_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_timely.ko' -exec cp {} "$together" \;
 find "$modules" -name 'sch_trim.ko' -exec cp {} "$together" \;
 find "$modules" -name 'timely_acker.ko' -exec cp {} "$together" \;
+find "$modules" -name 'ndp.ko' -exec cp {} "$together" \;
 cp "$("$here/../drivers/net/hwnic/build.sh" "$kernel")/hwnic.ko" "$together"
 # The guest uses the host's root file system, so these programs are built for the host.
 make -s -C "$here/../tools/tc" OUT="$together" >&2
 make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/../tools/clockd" OUT="$together" >&2
+make -s -C "$here/../tools/ndp" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
 
 # The guest's clocks are virtual. Only the host can measure how much real time a test takes.

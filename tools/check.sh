@@ -37,6 +37,7 @@ jobs="
 	full	selftests-debug-qdisc
 	full	selftests-debug-tcp
 	full	selftests-debug-tenant
+	full	selftests-debug-ndp
 	full	selftests-debug-faults
 	full	selftests-probe-rtt
 	full	selftests-debug-clock
@@ -47,6 +48,7 @@ jobs="
 	check	selftests-onramp
 	check	selftests-qdisc
 	check	selftests-tenant
+	check	selftests-ndp
 	full	tdc-debug
 	full	export-7.3
 	full	export-6.12
@@ -149,7 +151,7 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run packaging/timely-switch packaging/debian/header_postinst \
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/ndp/ndp packaging/timely-switch packaging/debian/header_postinst \
 		packaging/debian/*.postinst packaging/debian/*.prerm tools/tc/completion/tc-timely \
 		tools/timelyctl/completion/timelyctl
 }
@@ -207,7 +209,7 @@ install_modules() {
 	dir=$(mktemp -d) || return 1
 	mkdir "$dir/tools"
 	cp -r Makefile Kbuild include net compat-include kunit man packaging "$dir"
-	cp -r tools/tc tools/timelyctl tools/clockd "$dir/tools"
+	cp -r tools/tc tools/timelyctl tools/clockd tools/ndp "$dir/tools"
 	install_and_uninstall
 	status=$?
 	rm -rf "$dir"
@@ -228,20 +230,24 @@ install_and_uninstall() {
 	! "$@" install CC=no_such_compiler >"$dir/log" 2>&1 || return 1
 	[ -z "$(installed)" ] && grep 'Missing, .* no_such_compiler' "$dir/log" || return 1
 	"$@" install && installed >"$dir/got" && diff "$dir/got" - <<-EOF || return 1
+		modules/ndp.ko
 		modules/sch_timely.ko
 		modules/sch_trim.ko
 		modules/tcp_timely.ko
 		modules/timely.ko
 		modules/timely_acker.ko
+		root/opt/timely/bin/ndp
 		root/opt/timely/bin/timely-plot
 		root/opt/timely/include/timely_clock.h
 		root/opt/timely/lib/libtimely-clock.a
+		root/opt/timely/lib/timely/ndp_preload.so
 		root/opt/timely/sbin/timely-clockd
 		root/opt/timely/sbin/timely-switch
 		root/opt/timely/sbin/timelyctl
 		root/opt/timely/share/bash-completion/completions/tc
 		root/opt/timely/share/bash-completion/completions/timelyctl
 		root/opt/timely/share/man/man1/timely-plot.1
+		root/opt/timely/share/man/man7/ndp.7
 		root/opt/timely/share/man/man7/tcp_timely.7
 		root/opt/timely/share/man/man7/timely-onramp.7
 		root/opt/timely/share/man/man8/tc-timely.8
@@ -252,7 +258,7 @@ install_and_uninstall() {
 		root/tc/q_timely.so
 		root/tc/q_trim.so
 	EOF
-	for module in tcp_timely sch_timely timely_acker; do
+	for module in tcp_timely sch_timely timely_acker ndp; do
 		grep "/$module.ko.*: .*/timely.ko" "$dir"/modules/lib/modules/*/modules.dep || return 1
 	done
 	"$@" install-modules KUNIT=1 && installed | grep modules/timely_kunit.ko &&
@@ -392,7 +398,7 @@ run_job() {
 	selftests-debug-core)	selftests debug @core ;;
 	selftests-debug-rest)	selftests debug sysctl qdisc_churn qdisc_fuzz onramp_unload \
 					onramp_raw onramp_host onramp_peers ;;
-	selftests-debug-faults)	selftests debug alloc_faults ;;
+	selftests-debug-faults)	selftests debug alloc_faults ndp_faults ;;
 	selftests-probe-rtt)	selftests base probe_rtt ;;
 	selftests-debug-*)	selftests debug "@${job#selftests-debug-}" ;;
 	selftests-*)		selftests base "@${job#selftests-}" ;;

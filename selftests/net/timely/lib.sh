@@ -211,7 +211,7 @@ is_loaded() { [ -d "/sys/module/$1" ]; }
 
 # Removing a module is tried for 10 s: sockets of a deleted namespace are freed a little later.
 unload_timely() {
-	for module in timely_acker tcp_timely sch_timely sch_trim timely; do
+	for module in timely_acker tcp_timely sch_timely sch_trim ndp timely; do
 		is_loaded $module || continue
 		within_seconds 10 rmmod $module || {
 			say_lines <"$work/last-try"
@@ -406,7 +406,7 @@ processes_left() {
 leaves_nothing_behind() {
 	hosts_down
 	(unload_timely) || exit 1
-	for module in timely tcp_timely sch_timely sch_trim timely_acker; do
+	for module in timely tcp_timely sch_timely sch_trim timely_acker ndp; do
 		! is_loaded $module || fail "module $module is still loaded"
 	done
 	! available timely || fail "timely is still registered"

@@ -7,12 +7,12 @@
 #	run.sh DIRECTORY --without TEST...
 #
 # Without names all tests run; --without runs all tests but those named. The groups are tcp,
-# qdisc, onramp, tenant, nic, clock and long. The last two have the tests that take most time. The
+# qdisc, onramp, ndp, tenant, nic, clock and long. The last two have the tests that take most time. The
 # group core has tests of several groups: those that load, unload and reconfigure the modules, where
 # the checkers of a debug kernel help most.
 #
-# DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko and
-# sch_trim.ko, the test NIC hwnic.ko, tc's plugins q_timely.so and q_trim.so, timelyctl,
+# DIRECTORY holds the modules timely.ko, tcp_timely.ko, sch_timely.ko, timely_acker.ko, sch_trim.ko
+# and ndp.ko, the test NIC hwnic.ko, tc's plugins q_timely.so and q_trim.so, timelyctl,
 # timely-clockd, netlink_fuzz, packet_fuzz and many_sockets; run-in-guest.sh puts them there.
 #
 # Prints KTAP, then "# N passed, N failed". The exit status is 0 only if all cases have passed.
@@ -36,15 +36,16 @@ qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segme
 	trim trim_fuzz setup examples"
 onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
 	onramp_unload doctor_onramp packet_fuzz"
+ndp="ndp ndp_loss ndp_trim ndp_programs ndp_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic hw_trim doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock clockd"
 long="timelyctl tenant_memory manual"
 core="load unload switch flows qdisc_unload trim tenant_host"
-all="$tcp probe_rtt $qdisc $onramp $tenant $nic $clock $long"
-# alloc_faults fails on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can be made
-# to fail.
-[ ! -e /sys/kernel/debug/fail_page_alloc/require-start ] || all="$all alloc_faults"
+all="$tcp probe_rtt $qdisc $onramp $ndp $tenant $nic $clock $long"
+# alloc_faults and ndp_faults fail on kernels without CONFIG_FAIL_PAGE_ALLOC, where no allocation can
+# be made to fail.
+[ ! -e /sys/kernel/debug/fail_page_alloc/require-start ] || all="$all alloc_faults ndp_faults"
 
 without=
 if [ "${1-}" = --without ]; then
@@ -56,9 +57,9 @@ fi
 wanted=
 for test; do
 	case $test in
-	@tcp|@qdisc|@onramp|@tenant|@nic|@clock|@long|@core)
+	@tcp|@qdisc|@onramp|@ndp|@tenant|@nic|@clock|@long|@core)
 		eval "wanted=\"$wanted \$${test#@}\"" ;;
-	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, tenant, nic, clock, long or core"
+	@*)	echo "Bail out! no group ${test#@}: tcp, qdisc, onramp, ndp, tenant, nic, clock, long or core"
 		exit 2 ;;
 	*)	wanted="$wanted $test" ;;
 	esac
@@ -74,7 +75,7 @@ set -- "$@" kernel_log
 
 echo "KTAP version 1"
 echo "1..$#"
-for module in timely tcp_timely sch_timely sch_trim timely_acker; do
+for module in timely tcp_timely sch_timely sch_trim timely_acker ndp; do
 	[ -e "$TIMELY_MODULES/$module.ko" ] || {
 		echo "Bail out! no $module.ko in $TIMELY_MODULES"
 		exit 1

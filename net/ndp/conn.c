@@ -1,0 +1,1038 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A connection of NDP: feeds packets, calls of the program and timers to the engines, and keeps the
+ * data that the engines decide about.
+ *
+ * Sent data: sk_write_queue has the packets from the first one that has not arrived, in order.
+ * ndp_sock.sent finds those that were sent by their number, ndp_sock.unsent is the first of the
+ * others. Received data: ndp_sock.ahead keeps packets that wait for earlier ones, sk_receive_queue
+ * has packets in order for the program.
+ *
+ * Every event is a turn: ndp_begin() takes the lock, the event changes the engines, and ndp_end()
+ * lets the sender send, follows the state, sets the timer, releases the lock, and sends packets and
+ * wakes the program.
+ *
+ * The end: when both streams have arrived at their ends, or after a reset or timeout, the
+ * connection leaves the table and is recorded in the namespace's record of past connections
+ * (time-wait), which answers late packets. The socket itself remains until the program closes it.
+ */
+
+#include <asm/ioctls.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/sockios.h>
+#include <net/ip.h>
+#include <net/tcp_states.h>
+#include <uapi/linux/ndp.h>
+
+#include "ndp.h"
+
+/* Timeout of the sender: the paper's, 1 ms. Where round trips are long because switches do not
+ * trim, the engine uses a longer one. Repeated timeouts double up to a maximum.
+ */
+#define NDP_RTO_NS		(1 * NSEC_PER_MSEC)
+#define NDP_BACKOFF_MAX_NS	(100 * NSEC_PER_MSEC)
+
+/* How long a connection without a program waits for the peer to end its stream: one minute. */
+#define NDP_ORPHAN_NS		(60 * NSEC_PER_SEC)
+
+/* A keepalive is repeated this many times within the timeout of the peer. */
+#define NDP_KEEPALIVE_PROBES	8
+
+/**
+ * struct ndp_turn - what is to be done after the lock of a connection is released
+ * @now_ns: time of the event, CLOCK_MONOTONIC
+ * @out: packets to send
+ * @readable: there is new data, or the end of the stream, to read
+ * @writable: send buffer has become free
+ * @changed: the state has changed
+ * @put: release a reference to the socket
+ * @more: the program is about to write more data
+ */
+struct ndp_turn {
+	u64 now_ns;
+	struct sk_buff_head out;
+	bool readable;
+	bool writable;
+	bool changed;
+	bool put;
+	bool more;
+};
+
+/* ---- memory ---- */
+
+/**
+ * ndp_conn_prepare() - allocate what a connection needs
+ * @sk: the socket
+ * @gfp: flags of the allocation
+ *
+ * Return: 0; -ENOMEM, or -ENOBUFS if the network namespace has reached its limit.
+ */
+int ndp_conn_prepare(struct sock *sk, gfp_t gfp)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_net *nn = ndp_net(sock_net(sk));
+	struct timely_ndp_sender_config config = {
+		.window = READ_ONCE(nn->window),
+		.span = NDP_SPAN,
+		.rto_min_ns = NDP_RTO_NS,
+		.rto_max_ns = NDP_RTO_NS,
+		.backoff_max_ns = NDP_BACKOFF_MAX_NS,
+	};
+
+	if (!ndp_net_charge(sock_net(sk), NDP_CONN_BYTES))
+		return -ENOBUFS;
+	/* One allocation for all: the engine's slots, then the packets of both directions. */
+	ndp->slots = kmalloc_array(NDP_SPAN, sizeof(*ndp->slots) + 2 * sizeof(struct sk_buff *),
+				   gfp | __GFP_NOWARN | __GFP_ACCOUNT);
+	if (!ndp->slots) {
+		ndp_net_uncharge(sock_net(sk), NDP_CONN_BYTES);
+		return -ENOMEM;
+	}
+	ndp->sent = (struct sk_buff **)(ndp->slots + NDP_SPAN);
+	ndp->ahead = ndp->sent + NDP_SPAN;
+	memset(ndp->sent, 0, 2 * NDP_SPAN * sizeof(*ndp->sent));
+	timely_ndp_paths_init(&ndp->paths, ndp->path_memory, NDP_PATHS, get_random_u64() | 1);
+	timely_ndp_sender_init(&ndp->sender, &config, ndp->slots, &ndp->paths);
+	timely_ndp_receiver_init(&ndp->receiver, ndp->map, NDP_SPAN,
+				 clamp_t(u32, sk->sk_rcvbuf / ndp->truesize, 1, NDP_SPAN));
+	ndp->started = true;
+	return 0;
+}
+
+/* Charges data that the program writes. Under ndp->lock. */
+static bool ndp_charge_sent(struct sock *sk, const struct sk_buff *skb)
+{
+	if (!ndp_net_charge(sock_net(sk), skb->truesize))
+		return false;
+	if (!sk_wmem_schedule(sk, skb->truesize)) {
+		ndp_net_uncharge(sock_net(sk), skb->truesize);
+		return false;
+	}
+	sk_wmem_queued_add(sk, skb->truesize);
+	sk_mem_charge(sk, skb->truesize);
+	return true;
+}
+
+static void ndp_free_sent(struct sock *sk, struct sk_buff *skb)
+{
+	__skb_unlink(skb, &sk->sk_write_queue);
+	sk_wmem_queued_add(sk, -(int)skb->truesize);
+	sk_mem_uncharge(sk, skb->truesize);
+	ndp_net_uncharge(sock_net(sk), skb->truesize);
+	consume_skb(skb);
+}
+
+/* Charges received data to the socket. Under ndp->lock. */
+static bool ndp_charge_received(struct sock *sk, struct sk_buff *skb)
+{
+	if (!ndp_net_charge(sock_net(sk), skb->truesize))
+		return false;
+	if (!sk_rmem_schedule(sk, skb, skb->truesize)) {
+		ndp_net_uncharge(sock_net(sk), skb->truesize);
+		return false;
+	}
+	skb_orphan(skb);
+	skb_set_owner_r(skb, sk);
+	return true;
+}
+
+static void ndp_free_received(struct sock *sk, struct sk_buff *skb)
+{
+	ndp_net_uncharge(sock_net(sk), skb->truesize);
+	kfree_skb(skb);
+}
+
+/* Undoes ndp_charge_received() for a packet that is not kept. */
+static void ndp_uncharge_received(struct sock *sk, struct ndp_packet *packet)
+{
+	ndp_net_uncharge(sock_net(sk), packet->skb->truesize);
+	skb_orphan(packet->skb);
+}
+
+/* Frees all data that was not sent or has not arrived, and received data out of order. */
+static void ndp_purge(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct sk_buff *skb;
+	u32 i;
+
+	while ((skb = skb_peek(&sk->sk_write_queue)))
+		ndp_free_sent(sk, skb);
+	ndp->unsent = NULL;
+	if (!ndp->slots)
+		return;
+	for (i = 0; i < NDP_SPAN; i++) {
+		if (ndp->ahead[i])
+			ndp_free_received(sk, ndp->ahead[i]);
+		ndp->ahead[i] = NULL;
+		ndp->sent[i] = NULL;
+	}
+}
+
+/**
+ * ndp_conn_free() - free what a socket without references has of its connection
+ * @sk: the socket
+ */
+void ndp_conn_free(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct sk_buff *skb;
+
+	ndp_purge(sk);
+	while ((skb = __skb_dequeue(&sk->sk_receive_queue)))
+		ndp_free_received(sk, skb);
+	if (ndp->slots)
+		ndp_net_uncharge(sock_net(sk), NDP_CONN_BYTES);
+	kfree(ndp->slots);
+	ndp->slots = NULL;
+}
+
+/* ---- turns ---- */
+
+static void ndp_begin(struct sock *sk, struct ndp_turn *turn)
+{
+	memset(turn, 0, sizeof(*turn));
+	__skb_queue_head_init(&turn->out);
+	spin_lock_bh(&ndp_sk(sk)->lock);
+	turn->now_ns = ktime_get_ns();
+}
+
+/* Sets the timer. It may fire earlier than needed, because most events only move the time of the
+ * next timeout to a later one. The timer has a reference to the socket while it is queued.
+ */
+static void ndp_set_timer(struct sock *sk, u64 due_ns)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (due_ns == TIMELY_NDP_NEVER || ndp->timer_ns <= due_ns)
+		return;
+	ndp->timer_ns = due_ns;
+	if (hrtimer_try_to_cancel(&ndp->timer) != 1)
+		sock_hold(sk);
+	hrtimer_start(&ndp->timer, ns_to_ktime(due_ns), HRTIMER_MODE_ABS_SOFT);
+}
+
+static u64 ndp_timeout_ns(const struct sock *sk)
+{
+	return (u64)READ_ONCE(ndp_net(sock_net(sk))->timeout_ms) * NSEC_PER_MSEC;
+}
+
+static u64 ndp_keepalive_ns(const struct sock *sk)
+{
+	return (u64)READ_ONCE(ndp_net(sock_net(sk))->keepalive_ms) * NSEC_PER_MSEC;
+}
+
+/* Whether the peer was told about a connection without data and has not answered. */
+static bool ndp_opening(const struct ndp_sock *ndp)
+{
+	return ndp->key.initiator && ndp->opened && !ndp->sender.answered &&
+	       timely_ndp_sender_done(&ndp->sender);
+}
+
+/* Whether the peer should have answered something. */
+static bool ndp_waits(const struct ndp_sock *ndp)
+{
+	return !timely_ndp_sender_done(&ndp->sender) || ndp_opening(ndp);
+}
+
+/* When a peer that does not answer any more counts as dead. */
+static u64 ndp_dead_ns(const struct sock *sk)
+{
+	const struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (ndp->waits_ns)
+		return max(ndp->waits_ns, ndp->heard_ns) + ndp_timeout_ns(sk);
+	if (sock_flag(sk, SOCK_KEEPOPEN))
+		return ndp->heard_ns + ndp_keepalive_ns(sk) + ndp_timeout_ns(sk);
+	return TIMELY_NDP_NEVER;
+}
+
+/* When to send a PROBE that the engine does not know of: to repeat one that tells the peer about a
+ * connection without data, or as a keepalive.
+ */
+static u64 ndp_probe_ns(const struct sock *sk)
+{
+	const struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (ndp_opening(ndp))
+		return ndp->probed_ns + clamp_t(u64, ndp->probed_ns - ndp->waits_ns,
+						NDP_RTO_NS, NDP_BACKOFF_MAX_NS);
+	if (!sock_flag(sk, SOCK_KEEPOPEN))
+		return TIMELY_NDP_NEVER;
+	return max(ndp->heard_ns + ndp_keepalive_ns(sk),
+		   ndp->probed_ns + div_u64(ndp_timeout_ns(sk), NDP_KEEPALIVE_PROBES));
+}
+
+static u64 ndp_due_ns(const struct sock *sk)
+{
+	const struct ndp_sock *ndp = ndp_sk(sk);
+	u64 due = min3(timely_ndp_sender_due_ns(&ndp->sender), ndp_dead_ns(sk), ndp_probe_ns(sk));
+
+	return ndp->orphan_ns ? min(due, ndp->orphan_ns) : due;
+}
+
+/* The data of the packet that the engine sends. @fresh: it was never sent before. */
+static struct sk_buff *ndp_data(struct sock *sk, u32 seq, bool fresh)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct sk_buff *skb;
+
+	if (!fresh)
+		return ndp->sent[seq % NDP_SPAN];
+	skb = ndp->unsent;
+	ndp->sent[seq % NDP_SPAN] = skb;
+	ndp->unsent = skb_peek_next(skb, &sk->sk_write_queue);
+	return skb;
+}
+
+/* Sends what the engine allows to send. */
+static void ndp_transmit(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct timely_ndp_header header;
+
+	for (;;) {
+		u32 next = ndp->sender.next;
+
+		switch (timely_ndp_sender_next(&ndp->sender, &header, turn->now_ns)) {
+		case TIMELY_NDP_SEND_DATA:
+			ndp_output_data(sk, &header, ndp_data(sk, header.seq, header.seq == next),
+					&turn->out);
+			break;
+		case TIMELY_NDP_SEND_PROBE:
+			ndp_output_control(sk, &header, &turn->out);
+			break;
+		default:
+			return;
+		}
+	}
+}
+
+/* The state of the socket follows from the ends of both streams. */
+static int ndp_state(const struct ndp_sock *ndp)
+{
+	bool closed = ndp->sender.finished;
+	bool arrived = closed && timely_ndp_sender_done(&ndp->sender);
+
+	if (timely_ndp_receiver_done(&ndp->receiver))
+		return arrived ? TCP_CLOSE : closed ? TCP_LAST_ACK : TCP_CLOSE_WAIT;
+	return arrived ? TCP_FIN_WAIT2 : closed ? TCP_FIN_WAIT1 : TCP_ESTABLISHED;
+}
+
+/* Records an ended connection, so that late packets do not open it again. */
+static void ndp_record(struct sock *sk, u64 now_ns)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_net *nn = ndp_net(sock_net(sk));
+	u64 until_ns = now_ns + (u64)READ_ONCE(nn->time_wait_ms) * NSEC_PER_MSEC;
+
+	spin_lock(&nn->past_lock);
+	timely_ndp_past_add(&nn->past, ndp_past_hash(sock_net(sk), &ndp->key),
+			    ndp->reset ? NDP_PAST_RESET : ndp->receiver.cum, until_ns, now_ns);
+	spin_unlock(&nn->past_lock);
+}
+
+/* Ends the connection. @err: the error that the program gets, 0 for none. */
+static void ndp_finish(struct sock *sk, struct ndp_turn *turn, int err)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	ndp->ended = true;
+	ndp_record(sk, turn->now_ns);
+	ndp_pull_detach(sk);
+	if (hrtimer_try_to_cancel(&ndp->timer) == 1)
+		__sock_put(sk);
+	turn->put = ndp_remove(sk);
+	ndp_purge(sk);
+	if (err)
+		WRITE_ONCE(sk->sk_err, err);
+	WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	ndp_set_state(sk, TCP_CLOSE);
+	turn->changed = true;
+	if (sock_flag(sk, SOCK_DEAD))
+		ndp_put_port(sk);
+}
+
+/* Ends the connection and tells the peer. */
+static void ndp_reset(struct sock *sk, struct ndp_turn *turn, int err)
+{
+	struct timely_ndp_header header = { .type = TIMELY_NDP_RESET };
+
+	if (ndp_sk(sk)->ended)
+		return;
+	ndp_sk(sk)->reset = true;
+	if (ndp_sk(sk)->opened) {
+		ndp_output_control(sk, &header, &turn->out);
+		ndp_count(sock_net(sk), NDP_resets_sent);
+	}
+	ndp_finish(sk, turn, err);
+}
+
+/* Sets the bits of the streams that have ended. shutdown() sets its bit without the connection's
+ * lock, so bits may get lost. They are set again here, because shutdown() ends with a turn.
+ */
+static void ndp_follow_ends(struct sock *sk, struct ndp_turn *turn)
+{
+	bool ended = timely_ndp_receiver_done(&ndp_sk(sk)->receiver);
+	u8 bits = (ended ? RCV_SHUTDOWN : 0) |
+		  (ndp_sk(sk)->sender.finished ? SEND_SHUTDOWN : 0);
+
+	if (!(bits & ~sk->sk_shutdown))
+		return;
+	WRITE_ONCE(sk->sk_shutdown, sk->sk_shutdown | bits);
+	turn->readable = true;
+}
+
+static void ndp_follow_state(struct sock *sk, struct ndp_turn *turn)
+{
+	int state = ndp_state(ndp_sk(sk));
+
+	ndp_follow_ends(sk, turn);
+	if (state == sk->sk_state)
+		return;
+	turn->changed = true;
+	if (state != TCP_CLOSE) {
+		ndp_set_state(sk, state);
+		return;
+	}
+	ndp_count(sock_net(sk), NDP_completed);
+	ndp_finish(sk, turn, 0);
+}
+
+static void ndp_wake(struct sock *sk, const struct ndp_turn *turn)
+{
+	if (turn->changed)
+		sk->sk_state_change(sk);
+	if (turn->changed && sk->sk_err)
+		sk_error_report(sk);
+	if (turn->readable)
+		sk->sk_data_ready(sk);
+	if (turn->writable)
+		sk->sk_write_space(sk);
+}
+
+/* Whether more packets than the initial window wait to be sent for the first time. */
+static bool ndp_full_window(const struct ndp_sock *ndp)
+{
+	return ndp->sender.end - ndp->sender.next > ndp->sender.config.window;
+}
+
+static void ndp_end(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (ndp->started && !ndp->ended) {
+		if (!turn->more || ndp_full_window(ndp))
+			ndp_transmit(sk, turn);
+		if (!ndp_waits(ndp))
+			ndp->waits_ns = 0;
+		else if (!ndp->waits_ns)
+			ndp->waits_ns = turn->now_ns;
+		ndp_follow_state(sk, turn);
+	}
+	if (ndp->started && !ndp->ended)
+		ndp_set_timer(sk, ndp_due_ns(sk));
+	spin_unlock_bh(&ndp->lock);
+	ndp_output_send(sk, &turn->out);
+	ndp_wake(sk, turn);
+	if (turn->put)
+		sock_put(sk);
+}
+
+/* ---- timer ---- */
+
+static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (turn->now_ns >= ndp_dead_ns(sk)) {
+		ndp_count(sock_net(sk), NDP_timeouts);
+		ndp_reset(sk, turn, ETIMEDOUT);
+	} else if (ndp->orphan_ns && turn->now_ns >= ndp->orphan_ns) {
+		ndp_reset(sk, turn, 0);
+	} else {
+		timely_ndp_sender_timeout(&ndp->sender, turn->now_ns);
+		if (turn->now_ns >= ndp_probe_ns(sk)) {
+			ndp->probed_ns = turn->now_ns;
+			timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
+		}
+	}
+}
+
+static enum hrtimer_restart ndp_timer(struct hrtimer *timer)
+{
+	struct ndp_sock *ndp = container_of(timer, struct ndp_sock, timer);
+	struct sock *sk = ndp_sock_of(ndp);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	/* The timer may have been set again before this function took the lock. */
+	if (!ndp->ended && turn.now_ns >= ndp->timer_ns) {
+		ndp->timer_ns = TIMELY_NDP_NEVER;
+		ndp_expire(sk, &turn);
+	}
+	ndp_end(sk, &turn);
+	sock_put(sk);
+	return HRTIMER_NORESTART;
+}
+
+/**
+ * ndp_conn_init() - initialise the part of a new socket that belongs to its connection
+ * @sk: the socket
+ */
+void ndp_conn_init(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	timely_hrtimer_setup(&ndp->timer, ndp_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	ndp->timer_ns = TIMELY_NDP_NEVER;
+	ndp->truesize = SKB_TRUESIZE(ETH_DATA_LEN);
+}
+
+/* ---- calls of the program ---- */
+
+/**
+ * ndp_conn_start() - start a connection that this host opens; nothing is sent yet
+ * @sk: the socket, whose addresses are set
+ *
+ * Return: 0, or a negative error of ndp_conn_prepare().
+ */
+int ndp_conn_start(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	int err = ndp->started ? -EISCONN : ndp_conn_prepare(sk, GFP_KERNEL);
+
+	if (err)
+		return err;
+	ndp->key.initiator = 1;
+	ndp->heard_ns = ktime_get_ns();
+	do {
+		get_random_bytes(&ndp->key.conn, sizeof(ndp->key.conn));
+	} while (!ndp_insert(sk));
+	ndp_count(sock_net(sk), NDP_opened);
+	return 0;
+}
+
+/**
+ * ndp_conn_open() - tell the peer about a connection without data
+ * @sk: the socket
+ *
+ * The program waits for data of the peer. If nothing was sent yet, the peer does not know about
+ * the connection. A PROBE opens it at the peer.
+ */
+void ndp_conn_open(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+
+	if (READ_ONCE(ndp->opened) || !READ_ONCE(ndp->started))
+		return;
+	ndp_begin(sk, &turn);
+	if (!ndp->opened && !ndp->ended && ndp->key.initiator) {
+		ndp->opened = true;
+		ndp->waits_ns = turn.now_ns;
+		ndp->probed_ns = turn.now_ns;
+		timely_ndp_sender_probe(&ndp->sender, turn.now_ns);
+	}
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_payload() - bytes of data in a full packet
+ * @sk: the socket
+ *
+ * Return: what fits the route's MTU beside the headers; for a socket without route, what fits the
+ * MTU of Ethernet.
+ */
+u32 ndp_conn_payload(struct sock *sk)
+{
+	u32 headers = sizeof(struct ipv6hdr) + sizeof(struct udphdr) + TIMELY_NDP_MAX_BYTES;
+	u32 mtu = ETH_DATA_LEN;
+	struct dst_entry *dst;
+
+	if (ndp_sk(sk)->started) {
+		dst = ndp_output_route(sk);
+		if (dst)
+			mtu = dst_mtu(dst);
+		dst_release(dst);
+	}
+	if (ipv6_addr_v4mapped(&ndp_sk(sk)->key.peer))
+		headers -= sizeof(struct ipv6hdr) - sizeof(struct iphdr);
+	return clamp_t(int, mtu - headers, 256, TIMELY_NDP_MAX_PAYLOAD);
+}
+
+/**
+ * ndp_conn_write() - send a packet with data of the program
+ * @sk: the socket, connected
+ * @skb: the data, taken over if the function returns true
+ * @more: more data of the same call of the program follows at once
+ *
+ * A packet is the last one for the receiver (TIMELY_NDP_LAST) if no other waits when it is sent.
+ * So with @more, nothing is sent before more than a window of packets waits.
+ *
+ * Return: false if there is no memory for the packet, or the connection has ended.
+ */
+bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+	bool charged;
+
+	ndp_begin(sk, &turn);
+	turn.more = more;
+	charged = !ndp->ended && !ndp->sender.finished && ndp_charge_sent(sk, skb);
+	if (charged) {
+		__skb_queue_tail(&sk->sk_write_queue, skb);
+		if (!ndp->unsent)
+			ndp->unsent = skb;
+		ndp->opened = true;
+		timely_ndp_sender_queue(&ndp->sender, 1, turn.now_ns);
+	} else {
+		turn.more = false;
+	}
+	ndp_end(sk, &turn);
+	return charged;
+}
+
+/**
+ * ndp_conn_push() - send packets that were written with @more
+ * @sk: the socket
+ */
+void ndp_conn_push(struct sock *sk)
+{
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	ndp_end(sk, &turn);
+}
+
+/* First packet number that the socket has no room for. */
+static u32 ndp_room(const struct sock *sk)
+{
+	const struct ndp_sock *ndp = ndp_sk(sk);
+	int free = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
+
+	return ndp->receiver.cum + ndp->receiver.ahead + max(free, 0) / (int)ndp->truesize;
+}
+
+/**
+ * ndp_conn_read() - the program has read a packet to its end
+ * @sk: the socket
+ * @skb: the packet, first in the receive queue; freed
+ */
+void ndp_conn_read(struct sock *sk, struct sk_buff *skb)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct timely_ndp_header header;
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	__skb_unlink(skb, &sk->sk_receive_queue);
+	ndp_free_received(sk, skb);
+	if (!ndp->ended) {
+		if (timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &header))
+			ndp_output_control(sk, &header, &turn.out);
+		ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+	}
+	ndp_end(sk, &turn);
+}
+
+/* An empty packet carries the end of the stream if all data was sent before. */
+static void ndp_add_fin(struct sock *sk, struct sk_buff *skb)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	NDP_CB(skb)->sum = timely_ndp_sum(NULL, 0);
+	sk_wmem_queued_add(sk, skb->truesize);
+	sk_mem_charge(sk, skb->truesize);
+	atomic_long_add(skb->truesize, &ndp_net(sock_net(sk))->memory);
+	__skb_queue_tail(&sk->sk_write_queue, skb);
+	if (!ndp->unsent)
+		ndp->unsent = skb;
+}
+
+/**
+ * ndp_conn_shutdown() - end the sent stream
+ * @sk: the socket, connected, under the socket's lock
+ */
+void ndp_conn_shutdown(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct sk_buff *skb = alloc_skb(0, GFP_KERNEL | __GFP_NOFAIL);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (!ndp->ended && !ndp->sender.finished) {
+		ndp->opened = true;
+		if (timely_ndp_sender_finish(&ndp->sender, turn.now_ns)) {
+			ndp_add_fin(sk, skb);
+			skb = NULL;
+		}
+	}
+	ndp_end(sk, &turn);
+	kfree_skb(skb);
+}
+
+/**
+ * ndp_conn_abort() - end the connection at once, and reset it at the peer
+ * @sk: the socket
+ */
+void ndp_conn_abort(struct sock *sk)
+{
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	ndp_reset(sk, &turn, 0);
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_orphaned() - the program has closed a socket whose connection has not ended
+ * @sk: the socket, marked as dead
+ */
+void ndp_conn_orphaned(struct sock *sk)
+{
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	ndp_sk(sk)->orphan_ns = turn.now_ns + NDP_ORPHAN_NS;
+	if (ndp_sk(sk)->ended)
+		ndp_put_port(sk);
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_keepalive() - SO_KEEPALIVE was set; the function keepalive of struct proto
+ * @sk: the socket
+ * @on: whether the peer is asked when the connection is idle
+ */
+void ndp_conn_keepalive(struct sock *sk, int on)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (on && ndp->started && !ndp->ended) {
+		sock_set_flag(sk, SOCK_KEEPOPEN);
+		ndp->heard_ns = max(ndp->heard_ns, turn.now_ns);
+	}
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_queued() - bytes in the queues of a socket, for SIOCINQ and SIOCOUTQ
+ * @sk: the socket
+ * @cmd: number of the ioctl
+ *
+ * Return: bytes; -EINVAL for a listener; -ENOIOCTLCMD for another number.
+ */
+int ndp_conn_queued(struct sock *sk, int cmd)
+{
+	struct sk_buff *skb;
+	int bytes = 0;
+
+	if (cmd != SIOCINQ && cmd != SIOCOUTQ)
+		return -ENOIOCTLCMD;
+	if (sk->sk_state == TCP_LISTEN)
+		return -EINVAL;
+	spin_lock_bh(&ndp_sk(sk)->lock);
+	if (cmd == SIOCINQ) {
+		skb_queue_walk(&sk->sk_receive_queue, skb)
+			bytes += skb->len - NDP_CB(skb)->offset;
+	} else {
+		skb_queue_walk(&sk->sk_write_queue, skb)
+			bytes += skb->len;
+	}
+	spin_unlock_bh(&ndp_sk(sk)->lock);
+	return bytes;
+}
+
+static void ndp_fill_info(const struct sock *sk, struct ndp_info *info)
+{
+	const struct ndp_sock *ndp = ndp_sk(sk);
+	const struct timely_ndp_sender *s = &ndp->sender;
+	const struct timely_ndp_receiver *r = &ndp->receiver;
+
+	info->state = sk->sk_state;
+	info->flags = (s->answered ? NDP_INFO_ANSWERED : 0) |
+		      (s->graceful ? NDP_INFO_GRACEFUL : 0);
+	info->rtt_us = s->srtt_ns / NSEC_PER_USEC;
+	info->unacked = s->end - s->una;
+	info->credits = s->config.window + s->granted - s->used;
+	info->room = s->limit - s->una;
+	info->sent = s->stats.sent;
+	info->nacked = s->stats.nacked;
+	info->returned = s->stats.returned;
+	info->lost = s->stats.lost;
+	info->timeouts = s->stats.timeouts;
+	info->pulled = s->stats.pulls;
+	info->received = r->stats.received;
+	info->repeated = r->stats.repeated;
+	info->trimmed = r->stats.trimmed;
+	info->damaged = r->stats.bad;
+	info->no_room = r->stats.no_room;
+	info->pulls = r->stats.pulls;
+}
+
+/**
+ * ndp_conn_info() - the state of a connection, for NDP_INFO
+ * @sk: the socket
+ * @info: filled in
+ */
+void ndp_conn_info(struct sock *sk, struct ndp_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->payload = ndp_conn_payload(sk);
+	spin_lock_bh(&ndp_sk(sk)->lock);
+	ndp_fill_info(sk, info);
+	info->pull_kbps = ndp_pull_rate_kbps(sk);
+	spin_unlock_bh(&ndp_sk(sk)->lock);
+}
+
+/* ---- packets ---- */
+
+/* Frees sent packets that have arrived. */
+static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	for (; ndp->freed != ndp->sender.una; ndp->freed++) {
+		u32 i = ndp->freed % NDP_SPAN;
+
+		ndp_free_sent(sk, ndp->sent[i]);
+		ndp->sent[i] = NULL;
+		turn->writable = true;
+	}
+}
+
+static bool ndp_sum_right(struct sk_buff *skb, u32 header_bytes, u32 right)
+{
+	struct timely_ndp_sum sum;
+	struct skb_seq_state state;
+	const u8 *data;
+	u32 at = 0, bytes;
+
+	timely_ndp_sum_start(&sum);
+	skb_prepare_seq_read(skb, header_bytes, skb->len, &state);
+	while ((bytes = skb_seq_read(at, &data, &state))) {
+		timely_ndp_sum_add(&sum, data, bytes);
+		at += bytes;
+	}
+	return timely_ndp_sum_end(&sum) == right;
+}
+
+/* Moves packets that are in order to the program's queue. */
+static void ndp_deliver(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	for (; ndp->delivered != ndp->receiver.cum; ndp->delivered++) {
+		u32 i = ndp->delivered % NDP_SPAN;
+		struct sk_buff *skb = ndp->ahead[i];
+
+		ndp->ahead[i] = NULL;
+		if (!skb)
+			continue;
+		__skb_queue_tail(&sk->sk_receive_queue, skb);
+		turn->readable = true;
+	}
+}
+
+/* Keeps the payload of a new packet. A packet without payload only counts. */
+static void ndp_store(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct sk_buff *skb = packet->skb;
+
+	ndp->truesize = max(ndp->truesize, skb->truesize);
+	if (!packet->header.length) {
+		ndp_free_received(sk, skb);
+	} else {
+		skb_pull(skb, packet->header_bytes);
+		skb_dst_drop(skb);
+		skb_ext_reset(skb);
+		nf_reset_ct(skb);
+		NDP_CB(skb)->offset = 0;
+		ndp->ahead[packet->header.seq % NDP_SPAN] = skb;
+	}
+	packet->skb = NULL;
+	ndp_deliver(sk, turn);
+}
+
+static enum timely_ndp_payload ndp_payload_state(struct sock *sk, struct ndp_packet *packet)
+{
+	if (packet->cut)
+		return TIMELY_NDP_PAYLOAD_CUT;
+	if (!ndp_sum_right(packet->skb, packet->header_bytes, packet->header.sum))
+		return TIMELY_NDP_PAYLOAD_BAD;
+	if (ndp_charge_received(sk, packet->skb))
+		return TIMELY_NDP_PAYLOAD_WHOLE;
+	ndp_count(sock_net(sk), NDP_no_memory);
+	return TIMELY_NDP_PAYLOAD_BAD;
+}
+
+static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
+{
+	enum timely_ndp_payload payload = ndp_payload_state(sk, packet);
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct timely_ndp_header answer;
+	enum timely_ndp_verdict verdict;
+	u32 due;
+
+	ndp->peer_payload = max_t(u32, ndp->peer_payload, packet->header.length);
+	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);
+	verdict = timely_ndp_receiver_data(&ndp->receiver, &packet->header, payload, &answer);
+	if (verdict == TIMELY_NDP_RECEIVED) {
+		if (sock_flag(sk, SOCK_DEAD) && packet->header.length) {
+			ndp_uncharge_received(sk, packet);
+			ndp_reset(sk, turn, 0);
+			return;
+		}
+		ndp_store(sk, packet, turn);
+	} else if (payload == TIMELY_NDP_PAYLOAD_WHOLE) {
+		ndp_uncharge_received(sk, packet);
+	}
+	if (verdict == TIMELY_NDP_REFUSED)
+		return;
+	/* A pull that is due goes with the answer and needs no packet of its own. */
+	due = ndp_pull_due(sk, timely_ndp_receiver_wanted(&ndp->receiver), turn->now_ns);
+	if (due)
+		timely_ndp_receiver_grant(&ndp->receiver, due, &answer);
+	ndp_output_control(sk, &answer, &turn->out);
+}
+
+static void ndp_take_probe(struct sock *sk, const struct ndp_packet *packet,
+			   struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct timely_ndp_header answer;
+
+	if (!timely_ndp_receiver_probe(&ndp->receiver, &packet->header, &answer))
+		return;
+	ndp_output_control(sk, &answer, &turn->out);
+	ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+}
+
+static void ndp_take_reset(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	bool refused = ndp->key.initiator && !ndp->sender.answered;
+
+	ndp_count(sock_net(sk), NDP_resets_received);
+	ndp->reset = true;
+	ndp_finish(sk, turn, refused ? ECONNREFUSED : ECONNRESET);
+}
+
+/* The listener wants a proof of this host's address. Packets get the cookie from now on. For the
+ * engine those that were sent without it are returned packets: one is sent again at once, and the
+ * listener pulls the others. But no switch has returned them.
+ */
+static void ndp_take_cookie(struct sock *sk, const struct ndp_packet *packet,
+			    struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	u32 seq;
+
+	if (!ndp->key.initiator || ndp->sender.answered || !packet->header.cookie ||
+	    ndp->cookie == packet->header.cookie)
+		return;
+	ndp->cookie = packet->header.cookie;
+	for (seq = ndp->sender.una; seq != ndp->sender.next; seq++) {
+		const struct timely_ndp_slot *slot = &ndp->slots[seq % NDP_SPAN];
+		struct timely_ndp_header header = { .seq = seq, .tries = slot->tries };
+
+		timely_ndp_sender_returned(&ndp->sender, &header, turn->now_ns);
+	}
+	ndp->sender.trims = false;
+	ndp->sender.stats.returned = 0;
+	ndp->sender.stats.returned_at_once = 0;
+	if (ndp_opening(ndp))
+		timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
+}
+
+static void ndp_take(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	switch (packet->header.type) {
+	case TIMELY_NDP_DATA:
+		ndp_take_data(sk, packet, turn);
+		break;
+	case TIMELY_NDP_ACK:
+	case TIMELY_NDP_NACK:
+	case TIMELY_NDP_PULL:
+		if (timely_ndp_sender_answer(&ndp->sender, &packet->header, turn->now_ns))
+			ndp_release_sent(sk, turn);
+		break;
+	case TIMELY_NDP_PROBE:
+		ndp_take_probe(sk, packet, turn);
+		break;
+	case TIMELY_NDP_RESET:
+		ndp_take_reset(sk, turn);
+		break;
+	case TIMELY_NDP_COOKIE:
+		ndp_take_cookie(sk, packet, turn);
+		break;
+	}
+}
+
+/**
+ * ndp_conn_packet() - a packet of the peer has arrived
+ * @sk: the socket
+ * @packet: the packet; @packet->skb is set to NULL if the packet is kept
+ *
+ * Context: softirq, RCU read lock.
+ */
+void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (ndp->started && !ndp->ended) {
+		ndp->heard_ns = turn.now_ns;
+		ndp_pull_attach(sk, packet->skb);
+		ndp_take(sk, packet, &turn);
+	}
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_returned() - a switch has returned a DATA packet of this connection
+ * @sk: the socket
+ * @packet: the packet
+ *
+ * Context: softirq, RCU read lock.
+ */
+void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (ndp->started && !ndp->ended)
+		timely_ndp_sender_returned(&ndp->sender, &packet->header, turn.now_ns);
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_pull() - the connection's turn in the pull queue has come
+ * @sk: the socket
+ *
+ * Context: softirq.
+ */
+void ndp_conn_pull(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct timely_ndp_header header;
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (!ndp->ended) {
+		timely_ndp_receiver_pull(&ndp->receiver, 1, &header);
+		ndp_output_control(sk, &header, &turn.out);
+		ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+	}
+	ndp_end(sk, &turn);
+}

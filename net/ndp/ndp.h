@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Declarations shared by the files of the module ndp:
+ *
+ *	main.c		loads and unloads the module
+ *	net.c		state of a network namespace: UDP sockets, limits, counters
+ *	socket.c	calls of programs that create and end connections, and socket options
+ *	stream.c	calls of programs that send and receive data
+ *	conn.c		a connection: feeds the engines (net/timely/engine/ndp_*.c), keeps the data
+ *	child.c		connections that a peer opens
+ *	input.c		received packets: decodes them and finds the connection
+ *	output.c	builds packets and sends them in UDP
+ *	pull.c		the pull queues of the interfaces
+ *	table.c		ports and connections
+ *
+ * Order of locks: the socket's lock (lock_sock()), the lock of a listener, ndp_sock.lock, the lock
+ * of a pull queue or of a table. Packets are collected in a struct sk_buff_head under
+ * ndp_sock.lock and sent after the lock is released.
+ */
+#ifndef _NDP_H
+#define _NDP_H
+
+#include <linux/hrtimer.h>
+#include <linux/list.h>
+#include <linux/poll.h>
+#include <linux/skbuff.h>
+#include <linux/spinlock.h>
+#include <linux/sysctl.h>
+#include <linux/uio.h>
+#include <net/inet_sock.h>
+#include <net/netns/generic.h>
+
+#include <timely_inet.h>
+
+#include <timely/engine/ndp_pull.h>
+#include <timely/engine/ndp_receiver.h>
+#include <timely/engine/ndp_sender.h>
+#include <timely/engine/ndp_wire.h>
+
+struct ndp_info;
+struct ndp_queue;
+
+/* Packets of one direction that may be between the first one that has not arrived and the newest:
+ * 384 KB of 1500-byte packets, which is 300 us at 10 Gb/s, and 2.3 MB of 9000-byte packets.
+ */
+#define NDP_SPAN	256
+
+/* Paths of a connection: so many UDP source ports, from NDP's port on. ECMP of switches maps them
+ * to routes. A switch may return a packet with its UDP ports exchanged, so there is a socket for
+ * each.
+ */
+#define NDP_PATHS	16
+
+/* What a past connection's record has instead of a number of packets if the connection was reset:
+ * late packets are answered by a RESET.
+ */
+#define NDP_PAST_RESET	U32_MAX
+
+/* Default sizes of the socket's buffers, bytes. */
+#define NDP_SNDBUF	(1 << 20)
+#define NDP_RCVBUF	(2 << 20)
+
+/* Memory that a connection takes beside its data, for the limit of the namespace, bytes. */
+#define NDP_CONN_BYTES	16384
+
+/* Ethernet header, frame check sequence, preamble and gap, bytes for each packet. */
+#define NDP_FRAME_BYTES	(14 + 4 + 8 + 12)
+
+/**
+ * struct ndp_key - what identifies a connection in a network namespace, hashed as bytes
+ * @local: address of this host; IPv4 addresses are mapped
+ * @peer: address of the peer
+ * @conn: number of the connection, which the side that opened it has chosen at random
+ * @local_port: port of this host's socket
+ * @peer_port: port of the peer's socket
+ * @initiator: 1 if this host has opened the connection, else 0
+ */
+struct ndp_key {
+	struct in6_addr local;
+	struct in6_addr peer;
+	u64 conn;
+	__be16 local_port;
+	__be16 peer_port;
+	u32 initiator;
+};
+
+/**
+ * struct ndp_sock - an NDP socket
+ * @inet: the socket
+ * @bound: entry in the table of ports
+ * @hashed: entry in the table of connections
+ * @key: identity of the connection
+ * @destruct: the destructor of the socket's family
+ * @route_cookie: validity of the socket's cached route
+ * @lock: protects all members below, the queues of @inet.sk, and its accounted memory
+ * @accept_queue: for a listener: connections that wait to be accepted
+ * @accept_node: entry in @accept_queue of the listener
+ * @started: the socket has, or had, a connection
+ * @ended: the connection has ended: no packets and no timer any more
+ * @reset: the connection was reset by either side
+ * @opened: the peer was told about the connection, or will be with the first data
+ * @cookie: cookie to send with the packets, 0: none
+ * @sender: engine of the sent stream
+ * @paths: engine of the paths
+ * @path_memory: memory of @paths
+ * @slots: memory of @sender
+ * @unsent: first packet of sk_write_queue that was never sent; NULL: none
+ * @freed: number of the first packet of the sent stream that is still kept
+ * @sent: packets that were sent and have not arrived, by number modulo NDP_SPAN
+ * @receiver: engine of the received stream
+ * @map: memory of @receiver
+ * @ahead: received packets that wait for earlier ones, by number modulo NDP_SPAN
+ * @delivered: number of the first packet that was not given to the program's queue
+ * @truesize: most memory that a received packet took, bytes
+ * @peer_payload: most payload that a packet of the peer had, bytes
+ * @flow: entry in the pull queue @queue
+ * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
+ * @timer: timer of the sender, and of the limits below
+ * @timer_ns: when @timer is due, CLOCK_MONOTONIC
+ * @heard_ns: when the last packet of the peer arrived
+ * @probed_ns: when the last PROBE of ndp_probe_ns() was sent
+ * @waits_ns: since when this side waits for an answer; 0: it does not
+ * @orphan_ns: when the connection without a program is given up; 0: never
+ */
+struct ndp_sock {
+	struct inet_sock inet;
+	struct hlist_node bound;
+	struct hlist_node hashed;
+	struct ndp_key key;
+	void (*destruct)(struct sock *sk);
+	u32 route_cookie;
+	spinlock_t lock; /* of all members below */
+	struct list_head accept_queue;
+	struct list_head accept_node;
+	bool started;
+	bool ended;
+	bool reset;
+	bool opened;
+	u64 cookie;
+	struct timely_ndp_sender sender;
+	struct timely_ndp_paths paths;
+	struct timely_ndp_path path_memory[NDP_PATHS];
+	struct timely_ndp_slot *slots;
+	struct sk_buff *unsent;
+	u32 freed;
+	struct sk_buff **sent;
+	struct timely_ndp_receiver receiver;
+	u64 map[NDP_SPAN / 64];
+	struct sk_buff **ahead;
+	u32 delivered;
+	u32 truesize;
+	u32 peer_payload;
+	struct timely_ndp_pull_flow flow;
+	struct ndp_queue *queue;
+	struct hrtimer timer;
+	u64 timer_ns;
+	u64 heard_ns;
+	u64 probed_ns;
+	u64 waits_ns;
+	u64 orphan_ns;
+};
+
+/**
+ * struct ndp6_sock - an NDP socket of AF_INET6
+ * @ndp: the socket
+ * @inet6: the part that IPv6 uses; it must be the last member
+ */
+struct ndp6_sock {
+	struct ndp_sock ndp;
+	struct ipv6_pinfo inet6;
+};
+
+static inline struct ndp_sock *ndp_sk(const struct sock *sk)
+{
+	return (struct ndp_sock *)sk;
+}
+
+static inline struct sock *ndp_sock_of(const struct ndp_sock *ndp)
+{
+	return (struct sock *)ndp;
+}
+
+/* Sets the state of a socket, which is also read without locks. */
+static inline void ndp_set_state(struct sock *sk, int state)
+{
+	/* A reader that sees the state also sees what was written before. */
+	smp_store_release(&sk->sk_state, state);
+}
+
+/* IPv4 addresses are stored as IPv6 addresses. */
+static inline void ndp_map(struct in6_addr *addr, __be32 v4)
+{
+	ipv6_addr_set_v4mapped(v4, addr);
+}
+
+static inline __be32 ndp_v4(const struct in6_addr *addr)
+{
+	return addr->s6_addr32[3];
+}
+
+/**
+ * struct ndp_cb - what a packet in a queue of a socket has in its control block
+ * @offset: received: bytes that the program has read
+ * @sum: to be sent: checksum of the payload
+ */
+struct ndp_cb {
+	u32 offset;
+	u32 sum;
+};
+
+#define NDP_CB(skb)	((struct ndp_cb *)(skb)->cb)
+
+/**
+ * struct ndp_packet - a received packet
+ * @skb: the packet, whose data starts with the header
+ * @header: the header
+ * @addresses: the addresses, for the engine
+ * @key: identity of the connection
+ * @cut: a switch has trimmed the packet
+ * @header_bytes: length of the header
+ * @now_ns: current time, CLOCK_MONOTONIC
+ */
+struct ndp_packet {
+	struct sk_buff *skb;
+	struct timely_ndp_header header;
+	struct timely_ndp_addresses addresses;
+	struct ndp_key key;
+	bool cut;
+	u32 header_bytes;
+	u64 now_ns;
+};
+
+/*
+ * Counters of a network namespace, shown in /proc/net/ndp_stat:
+ *
+ *	X(name, description)
+ */
+#define NDP_COUNTERS(X)								\
+	X(received, "NDP packets received")					\
+	X(malformed, "packets that are no NDP packets of this version")		\
+	X(damaged, "packets whose header has a wrong checksum")			\
+	X(trimmed, "DATA packets whose payload a switch removed")		\
+	X(returned, "own DATA packets that a switch returned")			\
+	X(opened, "connections that this host opened")				\
+	X(accepted, "connections that peers opened")				\
+	X(refused, "first packets that no socket listens for")			\
+	X(overflowed, "first packets that found the queue of the listener full") \
+	X(challenged, "first packets answered by a COOKIE, which asks for proof of the address") \
+	X(bad_cookie, "first packets with a wrong cookie")			\
+	X(unknown, "packets of connections that do not exist")			\
+	X(late, "packets of connections that have ended lately")		\
+	X(no_memory, "packets or connections for which there was no memory")	\
+	X(resets_sent, "RESET packets sent")					\
+	X(resets_received, "connections that the peer has reset")		\
+	X(timeouts, "connections whose peer no longer answered")		\
+	X(completed, "connections that both sides have closed")			\
+	X(no_route, "packets for which there was no route")
+
+#define NDP_COUNTER_INDEX(name, doc)	NDP_##name,
+enum ndp_counter {
+	NDP_COUNTERS(NDP_COUNTER_INDEX)
+	NDP_COUNTER_COUNT
+};
+
+/**
+ * struct ndp_counters - counters of a network namespace on one CPU
+ * @count: the counts, by enum ndp_counter
+ */
+struct ndp_counters {
+	u64 count[NDP_COUNTER_COUNT];
+};
+
+/* Number of places for addresses that were proved lately. */
+#define NDP_PROVED	4096
+
+/**
+ * struct ndp_net - NDP's state of a network namespace
+ * @net: the namespace
+ * @counters: counters of each CPU
+ * @lock: serialises opening of @sockets
+ * @sockets: UDP sockets for IPv4 and IPv6, for each path; NULL until an NDP socket is created
+ * @open: @sockets and @past may be used
+ * @memory: bytes of data and connections
+ * @proved: addresses of peers that were proved, see child.c
+ * @past_lock: protects @past
+ * @past: connections that have ended (time-wait)
+ * @past_memory: memory of @past
+ * @secret: key of the cookies, chosen at random
+ * @table: the sysctls
+ * @link_rate_kbps: link rate for interfaces whose rate is not known, kbit/s
+ * @window: packets that a sender sends without a pull
+ * @time_wait_ms: how long an ended connection is remembered, ms
+ * @timeout_ms: how long a peer may not answer, ms
+ * @keepalive_ms: idle time after which SO_KEEPALIVE asks the peer, ms
+ * @proof_s: how long the proof of an address holds, s; 0: no proof is needed
+ * @data_dscp: DSCP of DATA packets
+ * @control_dscp: DSCP of all other packets
+ */
+struct ndp_net {
+	struct net *net;
+	struct ndp_counters __percpu *counters;
+	struct mutex lock; /* of opening */
+	struct socket *sockets[2][NDP_PATHS];
+	bool open;
+	atomic_long_t memory;
+	u64 *proved;
+	spinlock_t past_lock; /* of past */
+	struct timely_ndp_past past;
+	struct timely_ndp_past_entry *past_memory;
+	struct timely_orack_key secret;
+	struct ctl_table_header *table;
+	u32 link_rate_kbps;
+	u32 window;
+	u32 time_wait_ms;
+	u32 timeout_ms;
+	u32 keepalive_ms;
+	u32 proof_s;
+	u32 data_dscp;
+	u32 control_dscp;
+};
+
+extern unsigned int ndp_net_id;
+
+static inline struct ndp_net *ndp_net(const struct net *net)
+{
+	return net_generic(net, ndp_net_id);
+}
+
+static inline void ndp_count(const struct net *net, enum ndp_counter index)
+{
+	this_cpu_inc(ndp_net(net)->counters->count[index]);
+}
+
+/* net.c */
+int ndp_net_init(void);
+void ndp_net_exit(void);
+int ndp_net_open(struct net *net);
+__be16 ndp_net_port(u32 path);
+bool ndp_net_charge(struct net *net, long bytes);
+void ndp_net_uncharge(struct net *net, long bytes);
+
+/* socket.c */
+int ndp_socket_register(void);
+void ndp_socket_unregister(void);
+void ndp_sock_init(struct sock *sk);
+bool ndp_accept_add(struct sock *listener, struct sock *child);
+
+/* stream.c */
+int ndp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
+TIMELY_PROTO_RECVMSG(ndp_recvmsg);
+__poll_t ndp_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
+bool ndp_stream_memory_free(const struct sock *sk, int wake);
+void ndp_write_space(struct sock *sk);
+
+/* conn.c */
+void ndp_conn_init(struct sock *sk);
+void ndp_conn_free(struct sock *sk);
+int ndp_conn_prepare(struct sock *sk, gfp_t gfp);
+int ndp_conn_start(struct sock *sk);
+void ndp_conn_open(struct sock *sk);
+u32 ndp_conn_payload(struct sock *sk);
+bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more);
+void ndp_conn_push(struct sock *sk);
+void ndp_conn_read(struct sock *sk, struct sk_buff *skb);
+void ndp_conn_shutdown(struct sock *sk);
+void ndp_conn_abort(struct sock *sk);
+void ndp_conn_orphaned(struct sock *sk);
+void ndp_conn_keepalive(struct sock *sk, int on);
+int ndp_conn_queued(struct sock *sk, int cmd);
+void ndp_conn_info(struct sock *sk, struct ndp_info *info);
+void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet);
+void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet);
+void ndp_conn_pull(struct sock *sk);
+
+/* child.c */
+void ndp_child_packet(struct net *net, struct ndp_packet *packet);
+
+/* input.c */
+int ndp_input(struct sock *udp, struct sk_buff *skb);
+
+/* output.c */
+void ndp_output_control(struct sock *sk, struct timely_ndp_header *header,
+			struct sk_buff_head *out);
+void ndp_output_data(struct sock *sk, struct timely_ndp_header *header, struct sk_buff *data,
+		     struct sk_buff_head *out);
+void ndp_output_send(struct sock *sk, struct sk_buff_head *out);
+void ndp_output_answer(struct net *net, const struct ndp_packet *to,
+		       struct timely_ndp_header *header);
+struct dst_entry *ndp_output_route(struct sock *sk);
+
+/* pull.c */
+int ndp_pull_register(void);
+void ndp_pull_unregister(void);
+void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
+void ndp_pull_detach(struct sock *sk);
+void ndp_pull_want(struct sock *sk, u32 wanted);
+u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);
+u32 ndp_pull_rate_kbps(struct sock *sk);
+
+/* table.c */
+void ndp_table_init(void);
+int ndp_get_port(struct sock *sk, unsigned short port);
+void ndp_put_port(struct sock *sk);
+int ndp_listen_start(struct sock *sk);
+struct sock *ndp_find_listener(struct net *net, const struct in6_addr *local, u16 port, int iif);
+struct sock *ndp_find(struct net *net, const struct ndp_key *key);
+bool ndp_insert(struct sock *sk);
+bool ndp_remove(struct sock *sk);
+u64 ndp_past_hash(const struct net *net, const struct ndp_key *key);
+
+#endif /* _NDP_H */

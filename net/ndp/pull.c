@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The pull queues: one for each interface that NDP packets arrive at, shared by all connections of
+ * the interface (net/timely/engine/ndp_pull.c). A timer of the queue grants the pulls at the rate
+ * of the link, so that the pulled packets arrive at this rate.
+ *
+ * The link rate is that of module timely (link.c): the administrator's or the driver's. Where it is
+ * not known, such as for a veth, the sysctl net.ndp.link_rate_kbps gives the rate.
+ *
+ * A queue does not keep its device. When the device is unregistered, connections with pulls in the
+ * queue still get them, and move to another queue with their next packet.
+ */
+
+#include <linux/hashtable.h>
+#include <linux/list.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+
+#include <net/timely_link.h>
+
+#include "ndp.h"
+
+/* A timer that is late by up to this time makes up for it, ns: the time of eight packets of 1500
+ * bytes at 10 Gb/s, as many as a switch queues.
+ */
+#define NDP_PULL_SLACK_NS	(10 * NSEC_PER_USEC)
+
+/* Rate for pulls over the loopback device, kbit/s: 100 Gb/s. */
+#define NDP_LOOPBACK_KBPS	100000000
+
+/**
+ * struct ndp_queue - the pull queue of an interface
+ * @hash: entry in the table of queues
+ * @all: entry in the list of all queues, also of those whose interface is unregistered
+ * @net: network namespace of the interface; for comparison only
+ * @ifindex: index of the interface
+ * @dead: the interface is unregistered
+ * @epoch: timely_link_epoch when the link rate was looked up
+ * @looked: when the link rate was looked up, jiffies
+ * @ref: references: of the table, of each connection, of the timer
+ * @lock: protects the members below and the connections' entries
+ * @pull: the engine
+ * @timer: expires when the next pull is due
+ * @timer_ns: when @timer is due; U64_MAX: it is not set
+ * @rcu: frees the queue after an RCU grace period
+ */
+struct ndp_queue {
+	struct hlist_node hash;
+	struct list_head all;
+	const struct net *net;
+	int ifindex;
+	bool dead;
+	u32 epoch;
+	unsigned long looked;
+	refcount_t ref;
+	spinlock_t lock; /* of the members below */
+	struct timely_ndp_pull pull;
+	struct hrtimer timer;
+	u64 timer_ns;
+	struct rcu_head rcu;
+};
+
+static DEFINE_HASHTABLE(ndp_queues, 6);
+static LIST_HEAD(ndp_all_queues);
+static DEFINE_SPINLOCK(ndp_queues_lock); /* of table and list */
+
+static void ndp_queue_put(struct ndp_queue *q)
+{
+	if (!refcount_dec_and_test(&q->ref))
+		return;
+	spin_lock_bh(&ndp_queues_lock);
+	list_del(&q->all);
+	spin_unlock_bh(&ndp_queues_lock);
+	kfree_rcu(q, rcu);
+}
+
+/* ---- the timer ---- */
+
+/* Sets the timer for the next pull. Under q->lock. */
+static void ndp_queue_arm(struct ndp_queue *q)
+{
+	u64 due_ns = timely_ndp_pull_due_ns(&q->pull);
+
+	if (due_ns >= q->timer_ns)
+		return;
+	q->timer_ns = due_ns;
+	if (hrtimer_try_to_cancel(&q->timer) != 1)
+		refcount_inc(&q->ref);
+	hrtimer_start(&q->timer, ns_to_ktime(due_ns), HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Takes the connection that gets the next pull, with a reference to its socket: the table's
+ * reference is released only after the connection has left the queue.
+ */
+static struct sock *ndp_queue_next(struct ndp_queue *q, u64 now_ns)
+{
+	struct timely_ndp_pull_flow *flow;
+	struct sock *sk = NULL;
+
+	spin_lock_bh(&q->lock);
+	flow = timely_ndp_pull_next(&q->pull, now_ns);
+	if (flow) {
+		sk = ndp_sock_of(container_of(flow, struct ndp_sock, flow));
+		sock_hold(sk);
+	}
+	spin_unlock_bh(&q->lock);
+	return sk;
+}
+
+static enum hrtimer_restart ndp_queue_timer(struct hrtimer *timer)
+{
+	struct ndp_queue *q = container_of(timer, struct ndp_queue, timer);
+	u64 now_ns = ktime_get_ns();
+	struct sock *sk;
+
+	while ((sk = ndp_queue_next(q, now_ns))) {
+		ndp_conn_pull(sk);
+		sock_put(sk);
+	}
+	spin_lock_bh(&q->lock);
+	if (now_ns >= q->timer_ns)
+		q->timer_ns = U64_MAX;
+	ndp_queue_arm(q);
+	spin_unlock_bh(&q->lock);
+	ndp_queue_put(q);
+	return HRTIMER_NORESTART;
+}
+
+/* ---- the table ---- */
+
+static struct ndp_queue *ndp_queue_find(const struct net *net, int ifindex)
+{
+	struct ndp_queue *q;
+
+	hash_for_each_possible_rcu(ndp_queues, q, hash, ifindex,
+				   lockdep_is_held(&ndp_queues_lock))
+		if (q->ifindex == ifindex && net_eq(q->net, net))
+			return q;
+	return NULL;
+}
+
+/* Looks up the link rate, at most once in TIMELY_LINK_LOOK unless a link has changed. Connections
+ * of several CPUs may do so at the same time, with the same result.
+ */
+static void ndp_queue_look(struct ndp_queue *q, struct net_device *dev)
+{
+	u32 epoch = READ_ONCE(timely_link_epoch), kbps;
+	bool beyond;
+
+	if (q->looked && q->epoch == epoch && time_before(jiffies, q->looked + TIMELY_LINK_LOOK))
+		return;
+	WRITE_ONCE(q->looked, jiffies | 1);
+	WRITE_ONCE(q->epoch, epoch);
+	timely_link_of(dev, &kbps, &beyond);
+	if (!kbps)
+		kbps = dev->flags & IFF_LOOPBACK ? NDP_LOOPBACK_KBPS :
+						   READ_ONCE(ndp_net(dev_net(dev))->link_rate_kbps);
+	spin_lock_bh(&q->lock);
+	timely_ndp_pull_set_rate(&q->pull, kbps);
+	spin_unlock_bh(&q->lock);
+}
+
+static struct ndp_queue *ndp_queue_new(struct net_device *dev)
+{
+	struct ndp_queue *q = kzalloc(sizeof(*q), GFP_ATOMIC | __GFP_NOWARN), *other;
+
+	if (!q)
+		return NULL;
+	q->net = dev_net(dev);
+	q->ifindex = dev->ifindex;
+	spin_lock_init(&q->lock);
+	timely_ndp_pull_init(&q->pull, NDP_LOOPBACK_KBPS, NDP_PULL_SLACK_NS);
+	timely_hrtimer_setup(&q->timer, ndp_queue_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	q->timer_ns = U64_MAX;
+	/* The references of the table and of the caller. */
+	refcount_set(&q->ref, 2);
+	spin_lock_bh(&ndp_queues_lock);
+	other = ndp_queue_find(q->net, q->ifindex);
+	if (other || dev->reg_state != NETREG_REGISTERED) {
+		kfree(q);
+		q = other && refcount_inc_not_zero(&other->ref) ? other : NULL;
+	} else {
+		hash_add_rcu(ndp_queues, &q->hash, q->ifindex);
+		list_add(&q->all, &ndp_all_queues);
+	}
+	spin_unlock_bh(&ndp_queues_lock);
+	return q;
+}
+
+/* Finds or creates the queue of a device, with a reference. NULL if there is no memory. */
+static struct ndp_queue *ndp_queue_get(struct net_device *dev)
+{
+	struct ndp_queue *q = ndp_queue_find(dev_net(dev), dev->ifindex);
+
+	return q && refcount_inc_not_zero(&q->ref) ? q : ndp_queue_new(dev);
+}
+
+static int ndp_queue_event(struct notifier_block *nb, unsigned long event, void *ptr)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(ptr);
+	struct ndp_queue *q;
+
+	if (event != NETDEV_UNREGISTER)
+		return NOTIFY_DONE;
+	spin_lock_bh(&ndp_queues_lock);
+	q = ndp_queue_find(dev_net(dev), dev->ifindex);
+	if (q) {
+		hash_del_rcu(&q->hash);
+		WRITE_ONCE(q->dead, true);
+	}
+	spin_unlock_bh(&ndp_queues_lock);
+	if (q)
+		ndp_queue_put(q);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block ndp_queue_notifier = {
+	.notifier_call = ndp_queue_event,
+};
+
+/* ---- connections ---- */
+
+/**
+ * ndp_pull_attach() - let a connection use the pull queue of the interface of a packet
+ * @sk: the socket
+ * @skb: the packet that has arrived
+ *
+ * A connection keeps its queue while the queue's interface exists, even if some of its packets
+ * arrive at another one.
+ *
+ * Context: softirq, RCU read lock, under the connection's lock.
+ */
+void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (ndp->queue && READ_ONCE(ndp->queue->dead))
+		ndp_pull_detach(sk);
+	if (!ndp->queue)
+		ndp->queue = ndp_queue_get(skb->dev);
+	if (ndp->queue && ndp->queue->ifindex == skb->dev->ifindex)
+		ndp_queue_look(ndp->queue, skb->dev);
+}
+
+/**
+ * ndp_pull_detach() - take a connection out of its pull queue
+ * @sk: the socket, under the connection's lock
+ */
+void ndp_pull_detach(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (!ndp->queue)
+		return;
+	ndp_pull_want(sk, 0);
+	ndp_queue_put(ndp->queue);
+	ndp->queue = NULL;
+}
+
+/* Bytes on the wire of a full packet of the peer. */
+static u32 ndp_wire_bytes(const struct ndp_sock *ndp)
+{
+	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
+	u32 ip = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+
+	return ndp->peer_payload + TIMELY_NDP_BYTES + sizeof(struct udphdr) + ip + NDP_FRAME_BYTES;
+}
+
+/* Sets the number of pulls that a connection wants. Under q->lock. The priority is SO_PRIORITY. */
+static void ndp_queue_set(struct ndp_queue *q, struct ndp_sock *ndp, u32 wanted)
+{
+	u8 priority = min_t(u32, READ_ONCE(ndp_sock_of(ndp)->sk_priority),
+			    TIMELY_NDP_PRIORITIES - 1);
+
+	ndp->flow.bytes = ndp_wire_bytes(ndp);
+	if (ndp->flow.priority != priority)
+		timely_ndp_pull_set_priority(&q->pull, &ndp->flow, priority);
+	timely_ndp_pull_set(&q->pull, &ndp->flow, wanted);
+}
+
+/**
+ * ndp_pull_want() - set the number of pulls that a connection wants
+ * @sk: the socket, under the connection's lock
+ * @wanted: the number; 0 takes the connection out of the queue
+ */
+void ndp_pull_want(struct sock *sk, u32 wanted)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_queue *q = ndp->queue;
+
+	if (!q || (!wanted && !ndp->flow.prev))
+		return;
+	spin_lock_bh(&q->lock);
+	ndp_queue_set(q, ndp, wanted);
+	ndp_queue_arm(q);
+	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * ndp_pull_due() - set the number of pulls that a connection wants, and take those that are due
+ * @sk: the socket, under the connection's lock
+ * @wanted: the number
+ * @now_ns: current time
+ *
+ * Pulls are taken only while no other connection waits for one: those get theirs from the timer.
+ *
+ * Return: number of pulls to grant now.
+ */
+u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_queue *q = ndp->queue;
+	u32 due = 0;
+
+	if (!q || (!wanted && !ndp->flow.prev))
+		return 0;
+	spin_lock_bh(&q->lock);
+	ndp_queue_set(q, ndp, wanted);
+	while (wanted && q->pull.flows == 1 && timely_ndp_pull_next(&q->pull, now_ns))
+		due++;
+	ndp_queue_arm(q);
+	spin_unlock_bh(&q->lock);
+	return due;
+}
+
+/**
+ * ndp_pull_rate_kbps() - link rate that the pulls of a connection are paced by
+ * @sk: the socket, under the connection's lock
+ *
+ * Return: kbit/s; 0 if the connection has no queue.
+ */
+u32 ndp_pull_rate_kbps(struct sock *sk)
+{
+	return ndp_sk(sk)->queue ? READ_ONCE(ndp_sk(sk)->queue->pull.rate_kbps) : 0;
+}
+
+/* ---- loading ---- */
+
+/**
+ * ndp_pull_register() - watch for devices that are unregistered
+ *
+ * Return: 0, or a negative error code.
+ */
+int ndp_pull_register(void)
+{
+	return register_netdevice_notifier(&ndp_queue_notifier);
+}
+
+/* Takes a reference to any queue; NULL if there is none. */
+static struct ndp_queue *ndp_queue_any(void)
+{
+	struct ndp_queue *q;
+
+	spin_lock_bh(&ndp_queues_lock);
+	q = list_first_entry_or_null(&ndp_all_queues, struct ndp_queue, all);
+	if (q && !refcount_inc_not_zero(&q->ref))
+		q = NULL;
+	spin_unlock_bh(&ndp_queues_lock);
+	return q;
+}
+
+/**
+ * ndp_pull_unregister() - free all queues; no connection is left
+ *
+ * Timers of queues that have become empty may still be set or run.
+ */
+void ndp_pull_unregister(void)
+{
+	struct ndp_queue *q;
+
+	/* The notifier gets an event for each device, as if the device was unregistered. */
+	unregister_netdevice_notifier(&ndp_queue_notifier);
+	while ((q = ndp_queue_any())) {
+		if (hrtimer_cancel(&q->timer))
+			ndp_queue_put(q);
+		ndp_queue_put(q);
+	}
+	/* A timer that has released the last reference to its queue may not have returned. */
+	synchronize_rcu();
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tables of NDP: bound ports and connections of all network namespaces.
+ *
+ * A connection is found by network namespace, addresses, ports and the number that the side which
+ * opened the connection has chosen at random. So packets of an earlier connection with the same
+ * addresses and ports never belong to a later one. Addresses are IPv6 addresses; IPv4 addresses
+ * are mapped (::ffff:0:0/96).
+ *
+ * Readers are in RCU read-side critical sections, writers hold ndp_table_lock. Sockets are freed
+ * after an RCU grace period (SOCK_RCU_FREE).
+ */
+
+#include <linux/hashtable.h>
+#include <linux/jhash.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
+#include <net/inet_sock.h>
+#include <net/ip.h>
+
+#include "ndp.h"
+
+#define NDP_TABLE_BITS	14
+
+static DEFINE_HASHTABLE(ndp_bound, 10);
+static DEFINE_HASHTABLE(ndp_conns, NDP_TABLE_BITS);
+static DEFINE_SPINLOCK(ndp_table_lock);
+static u32 ndp_table_seed __read_mostly;
+static siphash_key_t ndp_past_key __read_mostly;
+
+static u32 ndp_port_hash(const struct net *net, u16 port)
+{
+	return jhash_2words(net_hash_mix(net), port, ndp_table_seed);
+}
+
+static u32 ndp_key_hash(const struct net *net, const struct ndp_key *key)
+{
+	return jhash2((const u32 *)key, sizeof(*key) / sizeof(u32),
+		      ndp_table_seed ^ net_hash_mix(net));
+}
+
+/* ---- ports ---- */
+
+/* The local address of a bound socket, as an IPv6 address; the unspecified address for all. */
+static void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr)
+{
+	if (sk->sk_family == AF_INET)
+		ndp_map(addr, inet_sk(sk)->inet_rcv_saddr);
+#if IS_ENABLED(CONFIG_IPV6)
+	else
+		*addr = sk->sk_v6_rcv_saddr;
+#endif
+}
+
+/* Whether a bound socket receives packets to a local address. */
+static bool ndp_bound_to(const struct sock *sk, const struct in6_addr *local)
+{
+	struct in6_addr addr;
+
+	ndp_bound_addr(sk, &addr);
+	if (ipv6_addr_equal(&addr, local))
+		return true;
+	if (sk->sk_family == AF_INET)
+		return !ndp_v4(&addr) && ipv6_addr_v4mapped(local);
+	if (ipv6_addr_v4mapped(&addr))
+		return !ndp_v4(&addr) && ipv6_addr_v4mapped(local);
+	return ipv6_addr_any(&addr) && !(sk->sk_ipv6only && ipv6_addr_v4mapped(local));
+}
+
+/* Whether two sockets cannot be bound to the same port: there is an address that both receive
+ * packets to. Sockets with SO_REUSEADDR share a port unless one of them listens, as with TCP.
+ */
+static bool ndp_bound_conflict(const struct sock *a, const struct sock *b)
+{
+	struct in6_addr addr_a, addr_b;
+
+	if (a->sk_bound_dev_if && b->sk_bound_dev_if && a->sk_bound_dev_if != b->sk_bound_dev_if)
+		return false;
+	if (a->sk_reuse && b->sk_reuse && a->sk_state != TCP_LISTEN && b->sk_state != TCP_LISTEN)
+		return false;
+	ndp_bound_addr(a, &addr_a);
+	ndp_bound_addr(b, &addr_b);
+	return ndp_bound_to(a, &addr_b) || ndp_bound_to(b, &addr_a);
+}
+
+static bool ndp_port_free(const struct sock *sk, u16 port)
+{
+	struct net *net = sock_net(sk);
+	struct ndp_sock *other;
+
+	hash_for_each_possible(ndp_bound, other, bound, ndp_port_hash(net, port)) {
+		const struct sock *with = ndp_sock_of(other);
+
+		if (with != sk && net_eq(sock_net(with), net) &&
+		    inet_sk(with)->inet_num == port && ndp_bound_conflict(sk, with))
+			return false;
+	}
+	return true;
+}
+
+/* Finds a free port of the namespace's range of local ports, at random; 0: none found. */
+static u16 ndp_port_choose(const struct sock *sk)
+{
+	int low, high, tries;
+	u32 count, start;
+
+	inet_get_local_port_range(sock_net(sk), &low, &high);
+	count = high - low + 1;
+	start = get_random_u32() % count;
+	for (tries = 0; tries < min_t(u32, count, 4096); tries++) {
+		u16 port = low + (start + tries) % count;
+
+		if (!inet_is_local_reserved_port(sock_net(sk), port) && ndp_port_free(sk, port))
+			return port;
+	}
+	return 0;
+}
+
+/**
+ * ndp_get_port() - bind a socket to a port; the function get_port of struct proto
+ * @sk: the socket, whose local address is set
+ * @port: the port, host byte order; 0: choose one
+ *
+ * Context: process, under the socket's lock.
+ * Return: 0; -EADDRINUSE if another socket has the port, or no port is free.
+ */
+int ndp_get_port(struct sock *sk, unsigned short port)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	int err = 0;
+
+	spin_lock_bh(&ndp_table_lock);
+	if (!port)
+		port = ndp_port_choose(sk);
+	else if (!ndp_port_free(sk, port))
+		port = 0;
+	if (!port) {
+		err = -EADDRINUSE;
+	} else {
+		inet_sk(sk)->inet_num = port;
+		hash_add_rcu(ndp_bound, &ndp->bound, ndp_port_hash(sock_net(sk), port));
+	}
+	spin_unlock_bh(&ndp_table_lock);
+	return err;
+}
+
+/**
+ * ndp_put_port() - release the port of a socket
+ * @sk: the socket; need not have a port
+ */
+void ndp_put_port(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	spin_lock_bh(&ndp_table_lock);
+	if (hash_hashed(&ndp->bound))
+		hlist_del_init_rcu(&ndp->bound);
+	inet_sk(sk)->inet_num = 0;
+	spin_unlock_bh(&ndp_table_lock);
+}
+
+/**
+ * ndp_listen_start() - make a bound socket a listener, if the port allows it
+ * @sk: the socket
+ *
+ * Return: 0, or -EADDRINUSE if another listener receives packets to the same address and port.
+ */
+int ndp_listen_start(struct sock *sk)
+{
+	int err = 0;
+
+	spin_lock_bh(&ndp_table_lock);
+	ndp_set_state(sk, TCP_LISTEN);
+	if (!ndp_port_free(sk, inet_sk(sk)->inet_num)) {
+		ndp_set_state(sk, TCP_CLOSE);
+		err = -EADDRINUSE;
+	}
+	spin_unlock_bh(&ndp_table_lock);
+	return err;
+}
+
+/**
+ * ndp_find_listener() - find the socket that listens at a local address and port
+ * @net: network namespace
+ * @local: local address
+ * @port: local port, host byte order
+ * @iif: index of the interface that the packet arrived at
+ *
+ * A listener that is bound to the address is preferred to one that is bound to all addresses.
+ *
+ * Context: RCU read lock.
+ * Return: the listener without a reference, or NULL.
+ */
+struct sock *ndp_find_listener(struct net *net, const struct in6_addr *local, u16 port, int iif)
+{
+	struct sock *found = NULL;
+	struct ndp_sock *ndp;
+
+	hash_for_each_possible_rcu(ndp_bound, ndp, bound, ndp_port_hash(net, port)) {
+		struct sock *sk = ndp_sock_of(ndp);
+		struct in6_addr addr;
+
+		if (!net_eq(sock_net(sk), net) || inet_sk(sk)->inet_num != port ||
+		    inet_sk_state_load(sk) != TCP_LISTEN || !ndp_bound_to(sk, local) ||
+		    (sk->sk_bound_dev_if && sk->sk_bound_dev_if != iif))
+			continue;
+		ndp_bound_addr(sk, &addr);
+		if (ipv6_addr_equal(&addr, local))
+			return sk;
+		found = sk;
+	}
+	return found;
+}
+
+/* ---- connections ---- */
+
+static struct sock *ndp_find_locked(const struct net *net, const struct ndp_key *key, u32 hash)
+{
+	struct ndp_sock *ndp;
+
+	hash_for_each_possible_rcu(ndp_conns, ndp, hashed, hash,
+				   lockdep_is_held(&ndp_table_lock))
+		if (!memcmp(&ndp->key, key, sizeof(*key)) &&
+		    net_eq(sock_net(ndp_sock_of(ndp)), net))
+			return ndp_sock_of(ndp);
+	return NULL;
+}
+
+/**
+ * ndp_find() - find a connection
+ * @net: network namespace
+ * @key: identity of the connection
+ *
+ * Context: RCU read lock.
+ * Return: the socket without a reference, or NULL.
+ */
+struct sock *ndp_find(struct net *net, const struct ndp_key *key)
+{
+	return ndp_find_locked(net, key, ndp_key_hash(net, key));
+}
+
+/**
+ * ndp_insert() - enter a connection into the table, with a reference to the socket
+ * @sk: the socket, whose key is set
+ *
+ * Return: false if there is a connection with the same identity; nothing has changed then.
+ */
+bool ndp_insert(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	u32 hash = ndp_key_hash(sock_net(sk), &ndp->key);
+	bool inserted;
+
+	spin_lock_bh(&ndp_table_lock);
+	inserted = !ndp_find_locked(sock_net(sk), &ndp->key, hash);
+	if (inserted) {
+		sock_hold(sk);
+		hash_add_rcu(ndp_conns, &ndp->hashed, hash);
+	}
+	spin_unlock_bh(&ndp_table_lock);
+	return inserted;
+}
+
+/**
+ * ndp_remove() - remove a connection from the table
+ * @sk: the socket; need not be in the table
+ *
+ * Return: true if the caller has taken over the table's reference to the socket.
+ */
+bool ndp_remove(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	bool removed;
+
+	spin_lock_bh(&ndp_table_lock);
+	removed = hash_hashed(&ndp->hashed);
+	if (removed)
+		hlist_del_init_rcu(&ndp->hashed);
+	spin_unlock_bh(&ndp_table_lock);
+	return removed;
+}
+
+/**
+ * ndp_past_hash() - the number of a connection in the record of ended connections
+ * @net: network namespace
+ * @key: identity of the connection
+ *
+ * Return: a keyed hash, not 0.
+ */
+u64 ndp_past_hash(const struct net *net, const struct ndp_key *key)
+{
+	return siphash(key, sizeof(*key), &ndp_past_key) ?: 1;
+}
+
+/** ndp_table_init() - choose the secrets of the hashes when the module is loaded */
+void ndp_table_init(void)
+{
+	ndp_table_seed = get_random_u32();
+	get_random_bytes(&ndp_past_key, sizeof(ndp_past_key));
+}

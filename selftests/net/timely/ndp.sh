@@ -1,0 +1,445 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# NDP sockets: the calls of programs, states, ends of connections, limits, unloading.
+# Topology: h1 -- mid -- h2; mid routes, the links have 10 Gb/s and no switch trims.
+
+. "$(dirname "$0")/ndp_lib.sh"
+
+# Without the module there are no NDP sockets, and socket() does not load the module.
+not_without_the_module() {
+	refused "$python" -I -c 'import socket; socket.socket(type=socket.SOCK_STREAM, proto=259)'
+	grep -q "not supported" "$work/refused" || fail "another error: $(tail -n 1 "$work/refused")"
+	refused insmod "$modules/ndp.ko" port=0
+	ndp_hosts
+}
+
+# What NDP does not have is refused with the usual errors.
+refuses() {
+	ndp <<-'EOF'
+		s = ndp_socket("h1")
+		result(kind=error(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, IPPROTO_NDP)) ==
+		            errno.EPROTONOSUPPORT or
+		            error(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM, IPPROTO_NDP)) ==
+		            errno.ESOCKTNOSUPPORT,
+		       unconnected=error(s.send, b"x") in (errno.ENOTCONN, errno.EPIPE),
+		       receive=error(s.recv, 1) == errno.ENOTCONN,
+		       multicast=error(s.connect, ("224.0.0.1", PORT)) == errno.ENETUNREACH,
+		       no_port=error(s.connect, (V4, 0)) == errno.EADDRNOTAVAIL,
+		       option=error(s.setsockopt, SOL_NDP, 77, 1) == errno.ENOPROTOOPT,
+		       tcp_option=error(s.setsockopt, socket.IPPROTO_TCP, socket.TCP_CONGESTION, 1) ==
+		                  errno.ENOPROTOOPT,
+		       nodelay=error(s.setsockopt, socket.IPPROTO_TCP, socket.TCP_NODELAY, 1) == 0,
+		       urgent=error(s.send, b"x", socket.MSG_OOB) == errno.EOPNOTSUPP,
+		       zeros=not any(list(info(s).values())[3:]))
+		s.connect((V4, PORT))
+		result(again=error(s.connect, (V4, PORT)) == errno.EISCONN,
+		       listen=error(s.listen) == errno.EINVAL)
+	EOF
+	for what in kind unconnected receive multicast no_port option tcp_option nodelay urgent zeros again \
+			listen; do
+		expect $what -eq 1
+	done
+}
+
+# Both families, and IPv4 by a socket of IPv6; names of both ends; data in both directions.
+carries_streams() {
+	for addr in V4 V6 MAPPED; do
+		ndp <<-EOF
+			listener = listen(address="" if $addr == V4 else "::")
+			client, server = pair($addr, listener)
+			result(names=client.getsockname()[:2] == server.getpeername()[:2] and
+			             client.getpeername()[:2] == server.getsockname()[:2] == ($addr, PORT))
+			same, us = move([Flow(client, server, data(3000000, 1)), Flow(server, client, data(2000000, 2))])
+			result(same=same, us=us, pulls=info(server)["pulls"], lost=info(client)["lost"],
+			       kbps=info(server)["pull_kbps"])
+		EOF
+		expect same -eq 1
+		expect names -eq 1
+		expect us -lt 5000 "3 MB take 2400 us at 10 Gb/s"
+		expect lost -eq 0
+		expect pulls -ge 1000
+		expect kbps -eq 0 "the connection has ended"
+	done
+	within_seconds 1 ndp_idle || fail "memory is not given back: $memory bytes"
+}
+
+# Data travels in the first packets: a request and its answer need one round trip of 40 us.
+needs_no_handshake() {
+	ndp <<-'EOF'
+		listener = listen()
+		client = ndp_socket("h1")
+		began = time.monotonic()
+		client.connect((V4, PORT))
+		client.send(b"request")
+		server = accept(listener)
+		assert wait(server) and server.recv(100) == b"request"
+		server.send(b"answer")
+		assert wait(client) and client.recv(100) == b"answer"
+		result(us=(time.monotonic() - began) * 1e6)
+		# MSG_FASTOPEN connects and sends in one call.
+		client = ndp_socket("h1")
+		client.sendto(b"fast", socket.MSG_FASTOPEN, (V4, PORT))
+		server = accept(listener)
+		result(fast=wait(server) and server.recv(100) == b"fast")
+	EOF
+	expect us -lt 80
+	expect fast -eq 1
+}
+
+# A client that waits for the server's first word is accepted before it has sent data.
+server_speaks_first() {
+	ndp <<-'EOF'
+		listener = listen()
+		client = connect()
+		result(not_yet=not wait(listener, seconds=0.01))
+		poll = select.poll()
+		poll.register(client, select.POLLIN)
+		assert not poll.poll(0)
+		server = accept(listener)
+		server.send(b"welcome")
+		result(spoken=wait(client) and client.recv(100) == b"welcome")
+		# A client that closes without a word is accepted, too.
+		connect().close()
+		server = accept(listener)
+		result(ended=wait(server) and server.recv(1) == b"")
+	EOF
+	expect not_yet -eq 1
+	expect spoken -eq 1
+	expect ended -eq 1
+}
+
+# The first packet to a port without a listener is answered by a RESET.
+refused_connection() {
+	ndp <<-'EOF'
+		for key, address in ("four", V4), ("six", V6):
+		    client = connect(address, port=1)
+		    client.send(b"x")
+		    events = wait(client)
+		    result(**{key: events & select.POLLERR and error(client.recv, 1) == errno.ECONNREFUSED})
+		result(counted=stat("h2")["refused"])
+	EOF
+	expect four -eq 1
+	expect six -eq 1
+	expect counted -eq 2
+}
+
+# Each stream ends by itself. The states are those of TCP.
+half_close() {
+	ndp <<-'EOF'
+		client, server = pair()
+		client.send(b"question")
+		client.shutdown(socket.SHUT_WR)
+		time.sleep(0.01)
+		result(fin_wait=info(client)["state"] == FIN_WAIT2, close_wait=info(server)["state"] == CLOSE_WAIT,
+		       pipe=error(client.send, b"x") == errno.EPIPE)
+		result(question=server.recv(100) == b"question", end=server.recv(100) == b"")
+		result(same=move([Flow(server, client, data(1000000))])[0])
+		time.sleep(0.01)
+		result(closed=info(client)["state"] == info(server)["state"] == CLOSE)
+	EOF
+	for what in fin_wait close_wait pipe question end same closed; do
+		expect $what -eq 1
+	done
+}
+
+# poll() and calls that do not wait; SO_RCVTIMEO; MSG_PEEK, MSG_WAITALL; SIOCINQ.
+non_blocking() {
+	ndp <<-'EOF'
+		import fcntl, termios
+		client, server = pair()
+		result(empty=error(server.recv, 1) == errno.EAGAIN, out=wait(client, select.POLLOUT),
+		       silent=not wait(server, seconds=0.01))
+		client.send(b"abcdef")
+		result(readable=wait(server), peeked=server.recv(3, socket.MSG_PEEK) == b"abc",
+		       queued=struct.unpack("i", fcntl.ioctl(server, termios.FIONREAD, b"0000"))[0],
+		       read=server.recv(3) == b"abc", rest=server.recv(100) == b"def")
+		client.send(b"12")
+		server.setblocking(True)
+		server.settimeout(None)
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 50000))
+		began = time.monotonic()
+		result(partial=server.recv(10, socket.MSG_WAITALL) == b"12",
+		       ms=(time.monotonic() - began) * 1000)
+	EOF
+	for what in empty silent readable peeked read rest partial; do
+		expect $what -ge 1
+	done
+	expect out -ge 4
+	expect queued -eq 6
+	expect_near ms 50 30
+}
+
+# A receiver that does not read stops the sender, and memory stays bounded. The stream goes on when
+# the receiver reads again.
+reader_stops() {
+	ndp <<-'EOF'
+		listener = listen()
+		listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 100000)
+		client, server = pair(listener=listener)
+		flow = Flow(client, server, data(20000000))
+		began = time.monotonic()
+		while time.monotonic() - began < 0.5:
+		    if wait(client, select.POLLOUT, 0.05):
+		        try:
+		            flow.send()
+		        except BlockingIOError:
+		            pass
+		    else:
+		        break
+		time.sleep(2)
+		result(sent=flow.sent, room=info(client)["room"], memory=stat("h2")["memory"],
+		       own=stat("h1")["memory"], state=info(client)["state"])
+		result(same=move([flow])[0])
+	EOF
+	expect sent -lt 2000000
+	expect room -eq 0
+	expect memory -lt 300000 "the receive buffer has 200 KB"
+	expect own -lt 3000000 "the send buffer has 1 MB"
+	expect state -eq 1
+	expect same -eq 1
+}
+
+# A program that closes a socket with unread data, or with SO_LINGER 0, resets the connection.
+resets() {
+	ndp <<-'EOF'
+		before = stat("h1")["resets_received"]
+		for key, linger in ("unread", False), ("linger", True):
+		    client, server = pair()
+		    if linger:
+		        server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		    else:
+		        client.send(b"x" * 100000)
+		        time.sleep(0.01)
+		    server.close()
+		    result(**{key: wait(client) & select.POLLERR and error(client.recv, 1) == errno.ECONNRESET,
+		              key + "_pipe": error(client.send, b"x") == errno.EPIPE})
+		result(counted=stat("h1")["resets_received"] - before)
+	EOF
+	expect unread -eq 1
+	expect linger -eq 1
+	expect unread_pipe -eq 1
+	expect linger_pipe -eq 1
+	expect counted -eq 2
+}
+
+# A peer that does not answer any more: with data after timeout_ms, without data only if SO_KEEPALIVE
+# is set. A link that is down for a second loses nothing.
+dead_peer() {
+	ndp <<-'EOF'
+		sysctl("h1", "timeout_ms", 2000)
+		sysctl("h1", "keepalive_ms", 3000)
+		client, server = pair()
+		idle, idle_server = pair()
+		asks, asks_server = pair()
+		asks.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+		down = lambda: command("ip", "-n", "mid", "link", "set", "to2", "down")
+		time.sleep(5)
+		result(alive=info(asks)["state"] == ESTABLISHED)
+		down()
+		client.send(b"hello")
+		time.sleep(1)
+		command("ip", "-n", "mid", "link", "set", "to2", "up")
+		result(survived=wait(server) and server.recv(100) == b"hello")
+		time.sleep(0.5)
+		down()
+		client.send(b"anybody?")
+		began = time.monotonic()
+		result(dead=wait(client, seconds=10) & select.POLLERR and
+		            error(client.recv, 1) == errno.ETIMEDOUT,
+		       ms=(time.monotonic() - began) * 1000)
+		result(asked=wait(asks, seconds=10) & select.POLLERR and error(asks.recv, 1) == errno.ETIMEDOUT,
+		       idle=info(idle)["state"] == ESTABLISHED)
+		command("ip", "-n", "mid", "link", "set", "to2", "up")
+	EOF
+	expect alive -eq 1
+	expect survived -eq 1
+	expect dead -eq 1
+	expect_near ms 2000 10
+	expect asked -eq 1
+	expect idle -eq 1
+}
+
+# Ports: one listener for each address and port; a connection's port is free when it has closed.
+ports() {
+	ndp <<-'EOF'
+		listener = listen()
+		again = lambda address: error(lambda: listen(address=address))
+		result(same=again("") == errno.EADDRINUSE, one=again(V4) == errno.EADDRINUSE,
+		       both=again("::") == errno.EADDRINUSE, other=error(lambda: listen(port=PORT + 1)) == 0)
+		client, server = pair(listener=listener)
+		listener.close()
+		result(reopened=error(lambda: listen()) == 0)
+		bound = ndp_socket("h1")
+		bound.bind(("", 7777))
+		bound.connect((V4, PORT))
+		result(number=bound.getsockname() == ("10.7.1.2", 7777))
+	EOF
+	for what in same one both other reopened number; do
+		expect $what -eq 1
+	done
+}
+
+# 400 connections at once: all data arrives.
+many_connections() {
+	ndp <<-'EOF'
+		listener = listen()
+		clients = [connect() for _ in range(400)]
+		text = [data(20000, seed) for seed in range(400)]
+		for client, part in zip(clients, text):
+		    assert client.send(part) == len(part)
+		    client.shutdown(socket.SHUT_WR)
+		seen = []
+		poll = select.poll()
+		poll.register(listener, select.POLLIN)
+		began = time.monotonic()
+		got = {}
+		done = []
+		while len(done) < 400 and time.monotonic() - began < 10:
+		    for fd, _ in poll.poll(1000):
+		        if fd == listener.fileno():
+		            server = listener.accept()[0]
+		            server.setblocking(False)
+		            got[server.fileno()] = [server, b""]
+		            poll.register(server, select.POLLIN)
+		            continue
+		        part = got[fd][0].recv(100000)
+		        got[fd][1] += part
+		        if not part:
+		            poll.unregister(fd)
+		            done.append(got[fd][1])
+		result(ended=len(done), same=sorted(done) == sorted(text), accepted=len(got))
+	EOF
+	expect ended -eq 400
+	expect same -eq 1
+	expect accepted -eq 400
+	within_seconds 2 ndp_idle || fail "memory is not given back: $memory bytes"
+}
+
+# A new address is answered by a cookie and must return it, which costs a round trip. Then its
+# connections need no additional round trip, until the proof ends. proof_s=0 needs no proof.
+proof_of_the_address() {
+	must ip -n h1 address add 10.7.1.9/24 dev eth0
+	ndp <<-'EOF'
+		listener = listen()
+		def ask(key, text=b"request"):
+		    before = stat("h2")
+		    client = ndp_socket("h1")
+		    client.bind(("10.7.1.9", 0))
+		    client.connect((V4, PORT))
+		    began = time.monotonic()
+		    client.send(text)
+		    server = accept(listener)
+		    got = b""
+		    while len(got) < len(text):
+		        assert wait(server)
+		        got += server.recv(100000)
+		    result(**{key + "_us": (time.monotonic() - began) * 1e6, key + "_same": got == text,
+		              key + "_cookies": stat("h2")["challenged"] - before["challenged"]})
+		sysctl("h2", "proof_s", 2)
+		ask("first")
+		ask("second")
+		time.sleep(3)
+		ask("late", data(30000))
+		time.sleep(3)
+		sysctl("h2", "proof_s", 0)
+		ask("free")
+		sysctl("h2", "proof_s", 60)
+		result(wrong=stat("h2")["bad_cookie"])
+	EOF
+	for ask in first second late free; do
+		expect ${ask}_same -eq 1
+	done
+	expect first_cookies -eq 1
+	expect second_cookies -eq 0
+	expect second_us -lt 60
+	expect first_us -ge $((second_us + 18)) "a round trip of 20 us more"
+	expect first_us -lt $((second_us + 40))
+	expect late_cookies -ge 10 "each packet of the initial window is answered"
+	expect late_us -lt 400
+	expect free_cookies -eq 0
+	expect wrong -eq 0
+}
+
+# A listener whose queue is full drops first packets, and accepts them later.
+full_queue() {
+	ndp <<-'EOF'
+		listener = listen(backlog=4)
+		clients = [connect() for _ in range(20)]
+		for client in clients:
+		    client.send(b"x")
+		time.sleep(0.2)
+		result(overflowed=stat("h2")["overflowed"])
+		result(accepted=sum(wait(accept(listener)) > 0 for _ in range(20)))
+	EOF
+	expect overflowed -ge 15
+	expect accepted -eq 20
+}
+
+# Connections of a device that is removed end by a timeout; a new device works.
+device_removed() {
+	ndp <<-'EOF'
+		sysctl("h1", "timeout_ms", 500)
+		sysctl("h2", "timeout_ms", 500)
+		client, server = pair()
+		assert move([Flow(server, client, data(1000000), end=False)])[0]
+		client.send(b"x" * 1000000)
+		command("ip", "-n", "h2", "link", "del", "eth0")
+		result(ended=wait(client, seconds=5) & select.POLLERR and error(client.recv, 1) == errno.ETIMEDOUT)
+	EOF
+	expect ended -eq 1
+	hosts_down
+	hosts_up "$ndp_wire" "$ndp_wire"
+	ndp <<-'EOF'
+		result(same=both_ways()[0])
+	EOF
+	expect same -eq 1
+}
+
+# A namespace that is deleted while connections of closed sockets are in it.
+namespace_deleted() {
+	ndp <<-'EOF'
+		sysctl("h1", "timeout_ms", 500)
+		sysctl("h2", "timeout_ms", 500)
+		client, server = pair()
+		client.send(b"x" * 500000)
+		command("ip", "-n", "mid", "link", "set", "to2", "down")
+		client.close()
+		server.close()
+	EOF
+	hosts_down
+	within_seconds 10 rmmod ndp || fail "connections of the deleted namespace are left"
+	must insmod "$modules/ndp.ko"
+	hosts_up "$ndp_wire" "$ndp_wire"
+}
+
+# The module cannot be unloaded while there is a socket or connection, and can be at any time
+# afterwards, with packets on their way.
+unload_under_load() {
+	ndp <<-EOF
+		for turn in range(10):
+		    client, server = pair()
+		    flow = Flow(client, server, data(2000000))
+		    refused = 0
+		    for step in range(20):
+		        with contextlib.suppress(BlockingIOError):
+		            flow.send()
+		        time.sleep(0.00002 * turn)
+		        refused += subprocess.run(["rmmod", "ndp"], stderr=subprocess.DEVNULL).returncode != 0
+		    assert refused == 20
+		    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		    client.close()
+		    server.close()
+		    began = time.monotonic()
+		    while subprocess.run(["rmmod", "ndp"], stderr=subprocess.DEVNULL).returncode:
+		        assert time.monotonic() - began < 5, "the module cannot be unloaded"
+		        time.sleep(0.01)
+		    command("insmod", "$modules/ndp.ko")
+		result(turns=turn + 1)
+	EOF
+	expect turns -eq 10
+}
+
+run_cases not_without_the_module refuses carries_streams needs_no_handshake server_speaks_first \
+	refused_connection half_close non_blocking reader_stops resets dead_peer ports many_connections \
+	proof_of_the_address full_queue device_removed namespace_deleted unload_under_load
