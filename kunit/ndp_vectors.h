@@ -75,7 +75,7 @@ struct ndp_sender_vector {
 	bool graceful;
 };
 
-static const struct ndp_wire_vector ndp_wire_vectors[] = {
+static const struct ndp_wire_vector ndp_wire_vectors[] __maybe_unused = {
 	{ { .conn = 0x71e31fbb32fc5706ULL, .cookie = 0xca7431db57d1efb8ULL, .seq = 0x52398d90, .credits = 0xff490b49, .seen = 0x82c0d08e, .cum = 0x35921e20, .limit = 0xbb309772, .sum = 0x110b4d35, .owed = 0xd940, .path = 0x834d, .tries = 0x75, .key = 0x88, .type = 0x1, .flags = 0x2b, .length = 0xf730, .sport = 0x1d7c, .dport = 0x3d10 }, 10,
 	  { 0xec, 0xca, 0x24, 0xe2, 0x43, 0x8d, 0xce, 0x99, 0x6c, 0x94, 0x05, 0x64, 0xf9, 0x63, 0x75, 0xb9 },
 	  { 0x8b, 0x2d, 0xba, 0xfa, 0xc2, 0xf5, 0xe4, 0x86, 0xf7, 0x7d, 0x98, 0xac, 0x17, 0x9e, 0x0b, 0x3e }, 0, { 0x0ULL, 0x0ULL }, 60,
@@ -246,7 +246,7 @@ static const struct ndp_wire_vector ndp_wire_vectors[] = {
 	  { 0x4e, 0x44, 0x01, 0x07, 0x00, 0x00, 0x00, 0x00, 0xda, 0xfd, 0xb9, 0xc6, 0x41, 0x7c, 0x02, 0x98, 0x67, 0xa8, 0x70, 0xf8, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xd0, 0x8a, 0xc6, 0x55, 0x2d, 0xd6, 0x11, 0x30, 0x5b, 0x16, 0x20, 0xe9, 0x75, 0xb3, 0xec, 0x8a, 0xad, 0xc6, 0x68, 0x98, 0x44 } },
 };
 
-static const struct ndp_sum_vector ndp_sum_vectors[] = {
+static const struct ndp_sum_vector ndp_sum_vectors[] __maybe_unused = {
 	{ 0, 0xf1500f61 },
 	{ 1, 0x403c955 },
 	{ 2, 0xf9f780bd },
@@ -324,7 +324,7 @@ static const struct ndp_sum_vector ndp_sum_vectors[] = {
 	{ 65000, 0x579305a8 },
 };
 
-static const u32 ndp_receiver_limits[] = {
+static const u32 ndp_receiver_limits[] __maybe_unused = {
 	38,
 	60,
 	15,
@@ -353,7 +353,7 @@ static const u32 ndp_receiver_limits[] = {
 
 #define NDP_V_RECEIVER_ROWS	40
 
-static const struct ndp_receiver_vector ndp_receiver_vectors[] = {
+static const struct ndp_receiver_vector ndp_receiver_vectors[] __maybe_unused = {
 	{ NDP_V_PULL, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 38, 0, 0 },
 	{ NDP_V_ROOM, 0, 74, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
 	{ NDP_V_DATA, 4, 4, 1, 0, 1, 3, 0, 0, 0, 0, 0, 0, 0, 0 },
@@ -1316,7 +1316,7 @@ static const struct ndp_receiver_vector ndp_receiver_vectors[] = {
 	{ NDP_V_DATA, 6, 46, 35, 0, 0, 3, 0, 0, 0, 0, 0, 0, 11, 1 },
 };
 
-static const struct ndp_sender_vector ndp_sender_vectors[] = {
+static const struct ndp_sender_vector ndp_sender_vectors[] __maybe_unused = {
 	{ NDP_V_ANSWER, 1000, 4, 0, 0, 0, 0, 22, 0, 0, 1, 0, 0, 0, 0, 0 },
 	{ NDP_V_NEXT, 1000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 },
 	{ NDP_V_ANSWER, 1000, 2, 0, 0, 0, 1, 23, 0, 0, 0, 0, 0, 0, 0, 0 },
@@ -2296,7 +2296,7 @@ static const struct ndp_sender_vector ndp_sender_vectors[] = {
 	{ NDP_V_NEXT, 422000, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 6, 2, 442000, 0 },
 };
 
-static const struct { u32 window, first; } ndp_sender_starts[] = {
+static const struct { u32 window, first; } ndp_sender_starts[] __maybe_unused = {
 	{ 17, 0 },
 	{ 16, 41 },
 	{ 3, 81 },

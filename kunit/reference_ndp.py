@@ -600,14 +600,14 @@ def octets(data):
 
 
 def write_headers(out, rng):
-    out.append('static const struct ndp_wire_vector ndp_wire_vectors[] = {')
+    out.append('static const struct ndp_wire_vector ndp_wire_vectors[] __maybe_unused = {')
     for h, family, saddr, daddr, key, wire in headers(rng):
         fields = ', '.join('.%s = %#x%s' % (name, value, 'ULL' if value > M32 else '') for name, value in h.items())
         k0, k1 = key or (0, 0)
         out.append('\t{ { %s }, %d,\n\t  %s,\n\t  %s, %d, { %#xULL, %#xULL }, %d,\n\t  %s },' % (
             fields, family, octets(saddr), octets(daddr), bool(key), k0, k1, len(wire), octets(wire)))
     out.append('};\n')
-    out.append('static const struct ndp_sum_vector ndp_sum_vectors[] = {')
+    out.append('static const struct ndp_sum_vector ndp_sum_vectors[] __maybe_unused = {')
     for size in [*range(0, 70), 255, 256, 1448, 8920, 65000]:
         out.append('\t{ %d, %#x },' % (size, payload_sum(bytes((3 + 7 * i) & 255 for i in range(size)))))
     out.append('};\n')
@@ -618,7 +618,7 @@ PAYLOADS = {'whole': 0, 'cut': 1, 'bad': 2}
 
 
 def write_receivers(out, rng):
-    out.append('static const u32 ndp_receiver_limits[] = {')
+    out.append('static const u32 ndp_receiver_limits[] __maybe_unused = {')
     rows = []
     for _ in range(SEQUENCES):
         limit, more = receiver_rows(rng)
@@ -626,7 +626,7 @@ def write_receivers(out, rng):
         rows += more
     out.append('};\n')
     out.append('#define NDP_V_RECEIVER_ROWS\t%d\n' % EVENTS)
-    out.append('static const struct ndp_receiver_vector ndp_receiver_vectors[] = {')
+    out.append('static const struct ndp_receiver_vector ndp_receiver_vectors[] __maybe_unused = {')
     for what, seq, used, seen, flags, payload, verdict, *rest in rows:
         result = VERDICTS[verdict] if what == 'data' else int(verdict == 'received')
         out.append('\t{ NDP_V_%s, %d, %d, %d, %d, %d, %d, %s },' % (
@@ -636,7 +636,7 @@ def write_receivers(out, rng):
 
 def write_senders(out, rng):
     starts = []
-    out.append('static const struct ndp_sender_vector ndp_sender_vectors[] = {')
+    out.append('static const struct ndp_sender_vector ndp_sender_vectors[] __maybe_unused = {')
     count = 0
     for _ in range(SEQUENCES):
         window, rows = sender_rows(rng)
@@ -646,7 +646,7 @@ def write_senders(out, rng):
                 what.upper(), now, ', '.join(map(str, h)), result, una, flight, again, due or 0, graceful))
         count += len(rows)
     out.append('};\n')
-    out.append('static const struct { u32 window, first; } ndp_sender_starts[] = {')
+    out.append('static const struct { u32 window, first; } ndp_sender_starts[] __maybe_unused = {')
     out.extend('\t{ %d, %d },' % start for start in starts)
     out.append('};\n')
 

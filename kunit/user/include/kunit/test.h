@@ -19,6 +19,9 @@
 
 #define KUNIT_PARAM_DESC_SIZE	128
 #define GFP_KERNEL		0
+#ifndef __maybe_unused
+#define __maybe_unused
+#endif
 
 struct kunit {
 	const void *param_value;
