@@ -20,10 +20,10 @@ static int __init ndp_load(void)
 	int err;
 
 	ndp_table_init();
-	err = ndp_net_init();
+	err = ndp_net_init(ndp_input);
 	if (err)
 		return err;
-	err = ndp_pull_register();
+	err = ndp_pull_register(ndp_conn_pull);
 	if (err)
 		goto no_pull;
 	err = ndp_socket_register();

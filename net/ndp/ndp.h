@@ -332,7 +332,7 @@ static inline void ndp_count(const struct net *net, enum ndp_counter index)
 }
 
 /* net.c */
-int ndp_net_init(void);
+int ndp_net_init(int (*input)(struct sock *udp, struct sk_buff *skb));
 void ndp_net_exit(void);
 int ndp_net_open(struct net *net);
 __be16 ndp_net_port(u32 path);
@@ -389,7 +389,7 @@ void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 struct dst_entry *ndp_output_route(struct sock *sk);
 
 /* pull.c */
-int ndp_pull_register(void);
+int ndp_pull_register(void (*granted)(struct sock *sk));
 void ndp_pull_unregister(void);
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);

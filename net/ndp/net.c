@@ -94,12 +94,15 @@ void ndp_net_uncharge(struct net *net, long bytes)
 
 /* ---- UDP sockets ---- */
 
+/* Receives packets; see ndp_net_init(). */
+static int (*ndp_net_input)(struct sock *udp, struct sk_buff *skb) __ro_after_init;
+
 static int ndp_open_socket(struct net *net, int family, u32 path, struct socket **result)
 {
 	struct udp_tunnel_sock_cfg tunnel = {
 		.sk_user_data = ndp_net(net),
 		.encap_type = 1,
-		.encap_rcv = ndp_input,
+		.encap_rcv = ndp_net_input,
 	};
 	struct udp_port_cfg config = {
 		.family = family,
@@ -357,11 +360,13 @@ static struct pernet_operations ndp_net_ops = {
 
 /**
  * ndp_net_init() - initialise the state of all network namespaces when the module is loaded
+ * @input: receives packets; the function encap_rcv of the UDP sockets
  *
  * Return: 0; -EINVAL if the parameter port is out of its range; -ENOMEM.
  */
-int ndp_net_init(void)
+int __init ndp_net_init(int (*input)(struct sock *udp, struct sk_buff *skb))
 {
+	ndp_net_input = input;
 	if (!port || port > U16_MAX - NDP_PATHS + 1) {
 		pr_err("ndp: port=%u refused: allowed are 1 to 65520\n", port);
 		return -EINVAL;

@@ -64,6 +64,9 @@ static DEFINE_HASHTABLE(ndp_queues, 6);
 static LIST_HEAD(ndp_all_queues);
 static DEFINE_SPINLOCK(ndp_queues_lock); /* of table and list */
 
+/* A connection gets a pull; see ndp_pull_register(). */
+static void (*ndp_pull_granted)(struct sock *sk) __ro_after_init;
+
 static void ndp_queue_put(struct ndp_queue *q)
 {
 	if (!refcount_dec_and_test(&q->ref))
@@ -114,7 +117,7 @@ static enum hrtimer_restart ndp_queue_timer(struct hrtimer *timer)
 	struct sock *sk;
 
 	while ((sk = ndp_queue_next(q, now_ns))) {
-		ndp_conn_pull(sk);
+		ndp_pull_granted(sk);
 		sock_put(sk);
 	}
 	spin_lock_bh(&q->lock);
@@ -338,11 +341,13 @@ u32 ndp_pull_rate_kbps(struct sock *sk)
 
 /**
  * ndp_pull_register() - watch for devices that are unregistered
+ * @granted: called in softirq when a connection gets a pull
  *
  * Return: 0, or a negative error code.
  */
-int ndp_pull_register(void)
+int __init ndp_pull_register(void (*granted)(struct sock *sk))
 {
+	ndp_pull_granted = granted;
 	return register_netdevice_notifier(&ndp_queue_notifier);
 }
 
