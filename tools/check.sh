@@ -246,6 +246,7 @@ install_and_uninstall() {
 		root/opt/timely/sbin/timelyctl
 		root/opt/timely/share/bash-completion/completions/tc
 		root/opt/timely/share/bash-completion/completions/timelyctl
+		root/opt/timely/share/man/man1/ndp.1
 		root/opt/timely/share/man/man1/timely-plot.1
 		root/opt/timely/share/man/man7/ndp.7
 		root/opt/timely/share/man/man7/tcp_timely.7
