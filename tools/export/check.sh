@@ -48,7 +48,7 @@ refuses_forgotten_files() {
 	for part in Kbuild compat-include drivers include kunit net selftests tools/export; do
 		cp -r "$top/$part" "$copy/$part"
 	done
-	for file in net/ndp/forgotten.c net/sched/forgotten.c net/timely/onramp_forgotten.c \
+	for file in net/forgotten/forgotten.c net/sched/forgotten.c net/timely/onramp_forgotten.c \
 		net/timely/engine/forgotten.h include/net/forgotten.h drivers/net/forgotten.c \
 		kunit/forgotten_kunit.c selftests/net/forgotten.py; do
 		mkdir -p "$copy/$(dirname "$file")"
