@@ -90,7 +90,7 @@ has_modules() {
 installation() {
 	kernel "$kernel" "$headers"
 	apt install "$work"/packages/timely-dkms_*.deb "$work"/packages/timely-tools_*.deb
-	has_modules "$kernel" 5
+	has_modules "$kernel" 6
 	# The running kernel is none of Debian's.
 	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
 	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version" ] || fail "version of tcp_timely"
@@ -108,7 +108,7 @@ installation() {
 kernel_upgrade() {
 	kernel "$kernel2" "$headers2"
 	kernel_is_installed "$kernel2"
-	has_modules "$kernel2" 5
+	has_modules "$kernel2" 6
 	! grep 'no modules' log || fail "wrong report: $(cat log)"
 	rm -r "/lib/modules/$kernel2"
 }
@@ -125,7 +125,7 @@ unsupported_kernel() {
 
 upgrade() {
 	apt install "$work"/newer/timely-dkms_*.deb "$work"/newer/timely-tools_*.deb
-	has_modules "$kernel" 5
+	has_modules "$kernel" 6
 	[ "$(modinfo -k "$kernel" -F version tcp_timely)" = "$version.1" ] || fail "not upgraded: $(cat log)"
 	[ ! -e "/usr/src/timely-$version" ] || fail "the old sources are left"
 }
@@ -137,7 +137,7 @@ purge() {
 }
 
 nothing_is_left() {
-	left=$(find /etc /lib/modules /run /usr /var -xdev \( -name '*timely*' -o -name '*_trim*' \) -newer "$work/started")
+	left=$(find /etc /lib/modules /run /usr /var -xdev \( -name '*timely*' -o -name '*_trim*' -o -name 'ndp*' \) -newer "$work/started")
 	[ -z "$left" ] || fail "left: $left"
 }
 
