@@ -9,13 +9,14 @@
 set -eu
 
 # One line each for building kernels and modules, for the lab, for tests, for kernels in QEMU, for
-# the kernel's own tests.
+# the kernel's own tests, for programs that run over NDP.
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
 	sparse shellcheck codespell mypy libmnl-dev librsvg2-bin
 	qemu-system-x86 busybox-static cpio
 	python3-scapy iptables iputils-ping
+	curl iperf3
 "
 [ $# -eq 0 ] || packages="$*"
 
