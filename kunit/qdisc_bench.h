@@ -588,7 +588,7 @@ static int bench_put_option(struct sk_buff *skb, u32 type, u64 value)
 			continue;
 		if (tq_option_descs[i].bits == 64)
 			return nla_put(skb, type, sizeof(value), &value);
-		return tq_put_number(skb, &tq_option_descs[i], value);
+		return timely_option_put(skb, &tq_option_descs[i], value, TCA_TIMELY_PAD);
 	}
 	return -EINVAL;
 }

@@ -2449,7 +2449,7 @@ static void change__ends_of_ranges(struct kunit *test)
 	u32 i;
 
 	for (i = 0; i < TQ_O_COUNT; i++) {
-		const struct tq_option_desc *desc = &tq_option_descs[i];
+		const struct timely_option_desc *desc = &tq_option_descs[i];
 		u64 widest = desc->bits == 8 ? U8_MAX : desc->bits == 32 ? U32_MAX : U64_MAX;
 		struct tq_options before;
 

@@ -402,7 +402,8 @@ static int change(struct kunit *test, const u64 *options)
 	for (; options[0]; options += 2)
 		for (i = 0; i < TRIM_O_COUNT; i++)
 			if (trim_option_descs[i].type == options[0])
-				trim_put_number(attrs, &trim_option_descs[i], options[1]);
+				timely_option_put(attrs, &trim_option_descs[i], options[1],
+						  TCA_TRIM_PAD);
 	nla_nest_end(attrs, nest);
 	rtnl_lock();
 	err = trim_change(bench.sch, (struct nlattr *)attrs->data, &extack);
@@ -950,7 +951,7 @@ static void gso__is_segmented(struct kunit *test)
 
 static void change__ranges(struct kunit *test)
 {
-	const struct trim_option_desc *desc = trim_option_descs;
+	const struct timely_option_desc *desc = trim_option_descs;
 	u64 all;
 	u32 i;
 

@@ -6,47 +6,22 @@
  * tq_config.
  */
 
-#include <net/netlink.h>
-
 #include <net/timely_link.h>
 #include <net/timely_onramp.h>
 
 #include <timely_extack.h>
 
 #include "sch_timely_pace.h"
+#include "timely_option.h"
 
 /* Upper limit of tq_config.catch_up_ns, however large the option timer_slack is: 1 ms. */
 #define TQ_CATCH_UP_MAX_NS		((u64)NSEC_PER_MSEC)
 
-/**
- * struct tq_option_desc - a numeric option
- * @type: netlink attribute of the option
- * @bits: number of bits of the attribute's value
- * @min: lowest value
- * @max: highest value; @initial is allowed even if it is not from @min to @max
- * @initial: default
- * @message: error message for values out of range
- */
-struct tq_option_desc {
-	u64 min;
-	u64 max;
-	u64 initial;
-	const char *message;
-	u8 type;
-	u8 bits;
-};
-
 #define TQ_OPTION_DESC(field, attr, width, low, high, deflt, unit, doc)	\
-	[TQ_O_##field] = {						\
-		.type = TCA_TIMELY_##attr,				\
-		.bits = width,						\
-		.min = low##ULL,					\
-		.max = high##ULL,					\
-		.initial = deflt##ULL,					\
-		.message = "timely: " #field ": allowed are " #low	\
-			   " to " #high " " unit,			\
-	},
-static const struct tq_option_desc tq_option_descs[TQ_O_COUNT] = {
+	[TQ_O_##field] = TIMELY_OPTION_DESC("timely", TCA_TIMELY_##attr, field, width, low, high, \
+					    deflt, unit),
+/* A default is allowed even if it is out of the range. */
+static const struct timely_option_desc tq_option_descs[TQ_O_COUNT] = {
 	TIMELY_QDISC_OPTIONS(TQ_OPTION_DESC)
 };
 
@@ -58,34 +33,11 @@ static const struct nla_policy tq_policy[TCA_TIMELY_MAX + 1] = {
 	[TCA_TIMELY_WEIGHTS] = NLA_POLICY_EXACT_LEN(TIMELY_BANDS * sizeof(s32)),
 };
 
-/* The value of an attribute of 8, 32 or 64 bits. */
-static u64 tq_get_number(const struct nlattr *attr, u8 bits)
-{
-	switch (bits) {
-	case 8:
-		return nla_get_u8(attr);
-	case 32:
-		return nla_get_u32(attr);
-	default:
-		return nla_get_u64(attr);
-	}
-}
-
-/* Report @why and the refused attribute to user space. Return: -EINVAL. */
-static int tq_refuse(struct netlink_ext_ack *extack, const struct nlattr *attr,
-		     const char *why)
-{
-	if (extack)
-		extack->_msg = why;
-	NL_SET_BAD_ATTR(extack, attr);
-	return -EINVAL;
-}
-
 /* Set the numeric options that the message contains; the others keep their values. */
 static int tq_parse_numbers(struct tq_options *options, struct nlattr **tb,
 			    struct netlink_ext_ack *extack)
 {
-	const struct tq_option_desc *desc;
+	const struct timely_option_desc *desc;
 	const struct nlattr *attr;
 	u64 value;
 	u32 i;
@@ -95,10 +47,10 @@ static int tq_parse_numbers(struct tq_options *options, struct nlattr **tb,
 		attr = tb[desc->type];
 		if (!attr)
 			continue;
-		value = tq_get_number(attr, desc->bits);
+		value = timely_option_get(attr, desc->bits);
 		if ((value < desc->min || value > desc->max) &&
 		    value != desc->initial)
-			return tq_refuse(extack, attr, desc->message);
+			return timely_option_refuse(extack, attr, desc->message);
 		options->value[i] = value;
 	}
 	return 0;
@@ -114,19 +66,20 @@ static int tq_parse_bands(struct tq_options *options, struct nlattr **tb,
 	if (attr) {
 		nla_memcpy(&options->priomap, attr, sizeof(options->priomap));
 		if (options->priomap.bands != TIMELY_BANDS)
-			return tq_refuse(extack, attr, "timely: priomap: bands must be 3");
+			return timely_option_refuse(extack, attr,
+						    "timely: priomap: bands must be 3");
 		for (i = 0; i <= TC_PRIO_MAX; i++)
 			if (options->priomap.priomap[i] >= TIMELY_BANDS)
-				return tq_refuse(extack, attr,
-						 "timely: priomap: allowed are 0 to 2");
+				return timely_option_refuse(extack, attr,
+							    "timely: priomap: allowed are 0 to 2");
 	}
 	attr = tb[TCA_TIMELY_WEIGHTS];
 	if (attr) {
 		nla_memcpy(options->weights, attr, sizeof(options->weights));
 		for (i = 0; i < TIMELY_BANDS; i++)
 			if (options->weights[i] < TIMELY_QDISC_MIN_WEIGHT)
-				return tq_refuse(extack, attr,
-						 "timely: weights: allowed are 16384 to 2147483647 bytes");
+				return timely_option_refuse(extack, attr,
+							    "timely: weights: allowed are 16384 to 2147483647 bytes");
 	}
 	return 0;
 }
@@ -151,8 +104,8 @@ static int tq_parse(struct tq_options *options, struct Qdisc *sch,
 		err = tq_parse_bands(options, tb, extack);
 	if (!err && options->value[TQ_O_offload_horizon] * NSEC_PER_USEC >
 		    timely_offload_horizon_ns(qdisc_dev(sch)))
-		err = tq_refuse(extack, tb[TCA_TIMELY_OFFLOAD_HORIZON],
-				"timely: offload_horizon: more than the device paces by itself");
+		err = timely_option_refuse(extack, tb[TCA_TIMELY_OFFLOAD_HORIZON],
+					   "timely: offload_horizon: more than the device paces by itself");
 	return err;
 }
 
@@ -468,19 +421,6 @@ int tq_change(struct Qdisc *sch, struct nlattr *opt,
 
 /* ---- what tc shows ---- */
 
-static int tq_put_number(struct sk_buff *skb, const struct tq_option_desc *desc,
-			 u64 value)
-{
-	switch (desc->bits) {
-	case 8:
-		return nla_put_u8(skb, desc->type, value);
-	case 32:
-		return nla_put_u32(skb, desc->type, value);
-	default:
-		return nla_put_u64_64bit(skb, desc->type, value, TCA_TIMELY_PAD);
-	}
-}
-
 /**
  * tq_dump() - add the options to a netlink message
  * @sch: the qdisc
@@ -498,7 +438,8 @@ int tq_dump(struct Qdisc *sch, struct sk_buff *skb)
 	if (!nest)
 		return -EMSGSIZE;
 	for (i = 0; i < TQ_O_COUNT; i++)
-		if (tq_put_number(skb, &tq_option_descs[i], q->options.value[i]))
+		if (timely_option_put(skb, &tq_option_descs[i], q->options.value[i],
+				      TCA_TIMELY_PAD))
 			goto cancel;
 	if (nla_put(skb, TCA_TIMELY_PRIOMAP, sizeof(q->options.priomap),
 		    &q->options.priomap) ||

@@ -5,39 +5,14 @@
  */
 
 #include <linux/rtnetlink.h>
-#include <net/netlink.h>
 
 #include "sch_trim.h"
-
-/**
- * struct trim_option_desc - an option
- * @type: netlink attribute of the option
- * @bits: number of bits of the attribute's value
- * @min: lowest value
- * @max: highest value
- * @initial: default
- * @message: error message for values out of range
- */
-struct trim_option_desc {
-	u64 min;
-	u64 max;
-	u64 initial;
-	const char *message;
-	u8 type;
-	u8 bits;
-};
+#include "timely_option.h"
 
 #define TRIM_OPTION_DESC(field, attr, width, low, high, deflt, unit, doc)	\
-	[TRIM_O_##field] = {						\
-		.type = TCA_TRIM_##attr,				\
-		.bits = width,						\
-		.min = low##ULL,					\
-		.max = high##ULL,					\
-		.initial = deflt##ULL,					\
-		.message = "trim: " #field ": allowed are " #low	\
-			   " to " #high " " unit,			\
-	},
-static const struct trim_option_desc trim_option_descs[TRIM_O_COUNT] = {
+	[TRIM_O_##field] = TIMELY_OPTION_DESC("trim", TCA_TRIM_##attr, field, width, low, high, \
+					      deflt, unit),
+static const struct timely_option_desc trim_option_descs[TRIM_O_COUNT] = {
 	TIMELY_TRIM_OPTIONS(TRIM_OPTION_DESC)
 };
 
@@ -47,25 +22,13 @@ static const struct nla_policy trim_policy[TCA_TRIM_MAX + 1] = {
 	TIMELY_TRIM_OPTIONS(TRIM_POLICY)
 };
 
-static u64 trim_get_number(const struct nlattr *attr, u8 bits)
-{
-	switch (bits) {
-	case 8:
-		return nla_get_u8(attr);
-	case 32:
-		return nla_get_u32(attr);
-	default:
-		return nla_get_u64(attr);
-	}
-}
-
 /* Set the options that a netlink message contains. @options: the present options; after an error
  * they are not to be used.
  */
 static int trim_parse_options(struct trim_options *options, struct nlattr *opt,
 			      struct netlink_ext_ack *extack)
 {
-	const struct trim_option_desc *desc = trim_option_descs;
+	const struct timely_option_desc *desc = trim_option_descs;
 	struct nlattr *tb[TCA_TRIM_MAX + 1];
 	u64 value;
 	u32 i;
@@ -75,14 +38,9 @@ static int trim_parse_options(struct trim_options *options, struct nlattr *opt,
 	for (i = 0; i < TRIM_O_COUNT && !err; i++, desc++) {
 		if (!tb[desc->type])
 			continue;
-		value = trim_get_number(tb[desc->type], desc->bits);
-		if (value < desc->min || value > desc->max) {
-			/* The macro for messages takes only literals. */
-			if (extack)
-				extack->_msg = desc->message;
-			NL_SET_BAD_ATTR(extack, tb[desc->type]);
-			err = -EINVAL;
-		}
+		value = timely_option_get(tb[desc->type], desc->bits);
+		if (value < desc->min || value > desc->max)
+			err = timely_option_refuse(extack, tb[desc->type], desc->message);
 		options->value[i] = value;
 	}
 	return err;
@@ -167,18 +125,6 @@ int trim_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *e
 	return err;
 }
 
-static int trim_put_number(struct sk_buff *skb, const struct trim_option_desc *desc, u64 value)
-{
-	switch (desc->bits) {
-	case 8:
-		return nla_put_u8(skb, desc->type, value);
-	case 32:
-		return nla_put_u32(skb, desc->type, value);
-	default:
-		return nla_put_u64_64bit(skb, desc->type, value, TCA_TRIM_PAD);
-	}
-}
-
 /**
  * trim_dump() - add the options to a netlink message
  * @sch: the qdisc
@@ -201,7 +147,7 @@ int trim_dump(struct Qdisc *sch, struct sk_buff *skb)
 		/* tc shows the limit in force. */
 		if (i == TRIM_O_header_limit)
 			value = q->cfg.header_limit;
-		if (trim_put_number(skb, &trim_option_descs[i], value)) {
+		if (timely_option_put(skb, &trim_option_descs[i], value, TCA_TRIM_PAD)) {
 			nla_nest_cancel(skb, nest);
 			return -EMSGSIZE;
 		}
