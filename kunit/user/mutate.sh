@@ -16,7 +16,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 engine=$(cd "${1:-$here/../../net/timely/engine}" && pwd)
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- rate target_delay swift powertcp wheel rtt clock pause owd orack trim probe_code \
+[ $# -gt 0 ] || set -- rate ack_wait target_delay swift powertcp wheel rtt clock pause owd orack trim probe_code \
 	strip clock_loop ndp_wire ndp_sender ndp_receiver ndp_pull ndp_paths
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -50,6 +50,21 @@ faults_of_target_delay() {
 	rare completions weigh more|s/TARGET_RARE_QUEUES	24/TARGET_RARE_QUEUES	240/
 	the start of a message never ends|s/r->start_kb -= .*;//
 	hyperactive increase starts at once|s/!cfg->hai_threshold || r->low_ns < .*$/!cfg->hai_threshold)/
+	FAULTS
+}
+
+faults_of_ack_wait() {
+	cat <<-'FAULTS'
+	any wait counts|s/min_t(u32, wait_us - 1, TIMELY_ACK_WAIT_MAX_US)/wait_us - 1/
+	rounding is not taken off|s/wait_us - 1,/wait_us,/
+	the lowest difference does not age|s/ - (max(age_us, 0) >> ACK_WAIT_DRIFT_SHIFT)//
+	the lowest difference ages twice as fast|s/ACK_WAIT_DRIFT_SHIFT	14/ACK_WAIT_DRIFT_SHIFT	13/
+	the lowest difference is never forgotten|s/ || age_us + ACK_WAIT_EARLY_US >= ACK_WAIT_AGE_US//
+	an earlier arrival starts again|s/age_us + ACK_WAIT_EARLY_US >= ACK_WAIT_AGE_US/(u32)age_us >= ACK_WAIT_AGE_US/
+	the lowest difference does not fall|s/wait_us <= 0 || //
+	milliseconds are taken for microseconds|s/ \&\&$/ || 1 \&\&/
+	the unit is measured once|s/ || age_us >= ACK_WAIT_UNSURE_US//
+	one unit is enough|s/ACK_WAIT_UNITS		16U/ACK_WAIT_UNITS		1U/
 	FAULTS
 }
 
