@@ -10,6 +10,7 @@
 #ifndef _NET_TIMELY_CFG_H
 #define _NET_TIMELY_CFG_H
 
+#include <timely/engine/ack_wait.h>
 #include <timely/engine/probe_rtt.h>
 #include <timely/engine/pause.h>
 #include <timely/engine/rate.h>
@@ -74,6 +75,9 @@ struct timely_cfg {
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
  * @received: bytes received that timely_count_received() has not yet added to the link's count
+ * @ack_wait: how long ACKs wait on their way back
+ * @ack_wait_ns: the wait that was subtracted from the last RTT
+ * @rcv_nxt: tp->rcv_nxt at the previous completion: data that arrived since
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the
  *	first lookup
@@ -111,6 +115,9 @@ struct timely_path_state {
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;
 	u32 received;
+	struct timely_ack_wait ack_wait;
+	u32 ack_wait_ns;
+	u32 rcv_nxt;
 	struct timely_link *link;
 	const struct net_device *link_dev;
 	unsigned long link_jiffies;

@@ -649,6 +649,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 	struct timely_completion completion __uninitialized;
 	struct timely_ack ack __uninitialized;
 	enum timely_rtt_result result;
+	bool waits_known;
 
 	timely_fill_ack(sk, cfg, rs, &ack);
 	result = timely_rtt_measure(&ts->rtt, &ack, &completion);
@@ -665,6 +666,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		ts->source = result;
 		if (ts->flow)
 			timely_flow_keep(ts->flow, completion.rtt_ns);
+		waits_known = timely_exclude_ack_wait(sk, cfg, &ack, &completion);
 		if (ts->path)
 			timely_watch_path(sk, set, &completion,
 					  timely_rtt_segment(&ack, completion.bytes));
@@ -673,7 +675,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		completion.app_limited = rs->is_app_limited;
 		completion.ingress_q16 = 0;
 		completion.both_ways = false;
-		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY)
+		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY && !waits_known)
 			timely_fill_ingress(sk, &completion);
 		completion.delivered_fp = timely_delivered_fp(sk, cfg, rs, completion.rtt_ns);
 		if (unlikely(completion.rtt_ns > cfg->rate.t_high_ns))

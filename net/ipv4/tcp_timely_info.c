@@ -37,6 +37,8 @@ static u8 timely_info_state(const struct sock *sk, const struct timely_flow *flo
 		state |= TIMELY_STATE_APART;
 	if (READ_ONCE(ts->rate.rate_fp) <= cfg->rate.min_rate_fp)
 		state |= TIMELY_STATE_MINIMUM;
+	if (ts->path && READ_ONCE(flow->path.ack_wait.unit) == TIMELY_ACK_WAIT_US)
+		state |= TIMELY_STATE_ACK_WAIT;
 	return state;
 }
 
@@ -88,6 +90,7 @@ bool timely_describe(const struct sock *sk, const struct timely_flow *flow,
 					cfg->rate.min_rtt_ns;
 	connection->t_high_ns = cfg->rate.t_high_ns;
 	connection->link_kbps = cfg->link_kbps;
+	connection->ack_wait_ns = ts->path ? READ_ONCE(flow->path.ack_wait_ns) : 0;
 	connection->state = timely_info_state(sk, flow, cfg);
 	timely_info_counts(flow, connection);
 	return true;

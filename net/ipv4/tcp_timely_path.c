@@ -16,6 +16,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_path.h>
+#include <timely/engine/ack_wait.h>
 #include <timely/engine/ingress.h>
 #include <timely/engine/rtt.h>
 #include <timely/engine/swift.h>
@@ -132,6 +133,41 @@ void timely_fill_ingress(const struct sock *sk, struct timely_completion *comple
 								ts->flow->path.cfg.link_kbps);
 	much_ns = READ_ONCE(load->much_ns);
 	completion->both_ways = much_ns && (s64)(now_ns - much_ns) < TIMELY_INGRESS_MUCH_NS;
+}
+
+/* Subtract from an RTT how long its ACK has waited on its way back, if the ACK's timestamp tells.
+ * Only the target-delay rule has this; the other rules are those of their papers. The RTT does not
+ * become shorter than the base RTT.
+ *
+ * While the receiver sends data, too, an ACK may have the time at which the receiver's next segment
+ * is scheduled, which is of no use: such an ACK comes with data or after data.
+ *
+ * Return: whether the wait is known.
+ */
+bool timely_exclude_ack_wait(struct sock *sk, const struct timely_cfg *cfg,
+			     const struct timely_ack *ack, struct timely_completion *completion)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct timely_path_state *path;
+	u32 arrived_us = tp->tcp_mstamp;
+	u32 wait_ns, queue_ns;
+
+	if (!ts->path || cfg->rate.rule != TIMELY_RULE_TARGET_DELAY || !tp->rx_opt.saw_tstamp)
+		return false;
+	path = &ts->flow->path;
+	if (path->rcv_nxt != tp->rcv_nxt) {
+		path->rcv_nxt = tp->rcv_nxt;
+		return false;
+	}
+	if (ack->arrived_ns)
+		arrived_us -= (u32)(ack->now_ns - ack->arrived_ns) / (u32)NSEC_PER_USEC;
+	wait_ns = timely_ack_wait_us(&path->ack_wait, arrived_us, tp->rx_opt.rcv_tsval) *
+		  NSEC_PER_USEC;
+	queue_ns = completion->rtt_ns - min(completion->rtt_ns, cfg->rate.min_rtt_ns);
+	path->ack_wait_ns = min(wait_ns, queue_ns);
+	completion->rtt_ns -= path->ack_wait_ns;
+	return path->ack_wait.unit == TIMELY_ACK_WAIT_US;
 }
 
 /* Set the connection's link, NULL if not known, and count the connection as a sender there. */

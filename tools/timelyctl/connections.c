@@ -41,6 +41,7 @@ const struct state_name state_names[STATE_NAMES] = {
 	{ TIMELY_STATE_PROBE, "probe" },
 	{ TIMELY_STATE_APART, "probes-apart" },
 	{ TIMELY_STATE_LAG, "other-qdisc" },
+	{ TIMELY_STATE_ACK_WAIT, "acks-timed" },
 };
 
 const char *source_name(unsigned int source)

@@ -112,6 +112,7 @@ static void connection_json(const struct timely_connection *connection)
 	json_rtt("rtt_age_ns", connection, connection->rtt_age_ns);
 	json_unsigned("base_rtt_ns", connection->base_rtt_ns);
 	json_unsigned("target_ns", connection->target_ns);
+	json_unsigned("ack_wait_ns", connection->ack_wait_ns);
 	json_unsigned("t_high_ns", connection->t_high_ns);
 	json_string("rtt_by", connection->rtt_ns ? source_name(connection->source) : "");
 	json_unsigned("link_kbps", connection->link_kbps);

@@ -526,7 +526,7 @@ struct state_name {
 };
 
 /* Names by TIMELY_CUT_*, TIMELY_REJECTED_* and TIMELY_STATE_*. */
-#define STATE_NAMES 7
+#define STATE_NAMES 8
 extern const char * const cut_names[];
 extern const char * const rejected_names[];
 extern const struct state_name state_names[STATE_NAMES];

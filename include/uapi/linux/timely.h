@@ -348,6 +348,7 @@ enum {
 						/* the qdisc is not timely */
 #define TIMELY_STATE_APART	(1 << 5)	/* base-RTT probes of the hosts do not coincide */
 #define TIMELY_STATE_MINIMUM	(1 << 6)	/* the rate is the minimum rate */
+#define TIMELY_STATE_ACK_WAIT	(1 << 7)	/* RTTs do not include the wait of ACKs */
 
 /**
  * struct timely_connection - a connection that uses a congestion control of tcp_timely
@@ -376,7 +377,8 @@ enum {
  * @cuts: how often there was a cause to reduce the rate at once, by TIMELY_CUT_*
  * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*
  * @control: name of the congestion control
- * @reserved: 0
+ * @ack_wait_ns: how long the last ACK has waited on its way back, ns, which @rtt_ns does not include;
+ *	0 if not known, see TIMELY_STATE_ACK_WAIT
  *
  * New members are added at the end only. If the kernel and the reader have different versions, the
  * reader uses the members that both have.
@@ -405,7 +407,7 @@ struct timely_connection {
 	__u32 cuts[TIMELY_CUTS];
 	__u32 rejected[TIMELY_REJECTIONS];
 	char control[16];
-	__u32 reserved;
+	__u32 ack_wait_ns;
 };
 
 /**

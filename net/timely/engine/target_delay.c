@@ -85,7 +85,8 @@
  * higher by q0 * (u^2 + u^4), where u is the share of its link rate at which the host has received
  * lately (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does
  * not know what the receiver sends. But where hosts receive, other hosts send: q0 is higher by
- * TARGET_ACK_NS where the host has received much at some time lately.
+ * TARGET_ACK_NS where the host has received much at some time lately. None of this applies where
+ * RTTs do not include the wait of ACKs (ack_wait.c).
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of

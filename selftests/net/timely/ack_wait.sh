@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+#
+# The wait of ACKs: where the receiver writes TCP timestamps in microseconds (the feature
+# tcp_usec_ts of its route), RTTs do not include how long ACKs wait on their way back. Topology:
+# h1 -- mid -- h2, 10 Gb/s. The queue towards h1 has room for 100 packets, which bursts of h2's data
+# fill for a part of the time: ACKs of h1's data wait up to 121 us.
+
+. "$(dirname "$0")/ctl_lib.sh"
+
+need_tools insmod rmmod ip tc ethtool
+
+hosts() {
+	hosts_up "rate 10gbit delay 10us" "rate 10gbit delay 10us limit 100"
+	must ip netns exec h2 ethtool -K eth0 tso off gso off
+	h1_qdisc fq
+	load_timely preset=target_delay link_rate_kbps=10000000
+}
+
+# microseconds NAMESPACE GATEWAY: the host writes timestamps in microseconds to the other host.
+# iproute2 before 6.7 cannot set the feature of a route.
+microseconds() {
+	ip -n "$1" route replace 10.7.0.0/16 via "$2" features tcp_usec_ts 2>"$work/ip" ||
+		must ip netns exec "$1" /usr/bin/python3 -c "
+import pyroute2
+pyroute2.IPRoute().route('replace', dst='10.7.0.0/16', gateway='$2', metrics={'features': 1 << 4})"
+}
+
+# A connection from h1 to h2. Data from h2 to h1 start later: sets sent, in kbit/s.
+both_ways() {
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.02	flow back from=h2 to=h1 addr=10.7.1.2 cc=cubic
+		0.05	goodput back flow=back for=0.15
+		0.05	goodput sent flow=a for=0.15
+		0.26	end
+	EOF
+}
+
+milliseconds_do_not_tell() {
+	both_ways
+	say "milliseconds: $sent kbit/s, back $back"
+	expect sent -le 7000000 "ACKs do not wait, so the test shows nothing"
+}
+
+microseconds_tell() {
+	microseconds h2 10.7.2.1
+	both_ways
+	say "microseconds: $sent kbit/s, back $back"
+	expect sent -ge 8500000 "the wait of ACKs slows the connection down"
+	expect back -ge 8500000
+}
+
+flows_shows_the_state() {
+	traffic <<-EOF &
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		1	end
+	EOF
+	sleep 0.5
+	where=$in_h1
+	ctl 0 -j flows
+	json 'len(all) == 1 and "acks-timed" in n["states"]'
+	wait
+}
+
+run_cases hosts milliseconds_do_not_tell microseconds_tell flows_shows_the_state
