@@ -12,7 +12,8 @@ import os
 from . import clos, faults, nicbed, onramp
 from .cell import has_ecn, host_qdisc, module_files, nic_of
 from .common import TOP, Scenario, Table
-from .topology import End, ends, frame_bytes, is_host, is_receiver, red_options
+from .topology import (End, ends, frame_bytes, is_host, is_receiver, red_options,
+                       timestamp_lines)
 
 TC_PLUGIN = os.path.join(TOP, "build/tc")
 # The kernel notices the carrier of further devices only 1 s later.
@@ -76,7 +77,7 @@ def end_lines(scenario: Scenario, cc: str, end: End) -> list[str]:
     topo, name = scenario["topology"], end.name
     lines = [f"ip -n {name} -batch - <<END", f"addr add {end.network}.1/24 dev eth0",
              f"link set eth0 mtu {topo['mtu']} up", f"route add default via {end.network}.254",
-             "END"]
+             "END", *timestamp_lines(topo, end)]
     qdisc = host_qdisc(scenario, cc, name)
     if is_host(name) or qdisc != "fq":
         lines.append(f"tc -n {name} qdisc replace dev eth0 root {qdisc}")

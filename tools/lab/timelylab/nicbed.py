@@ -17,7 +17,7 @@ import random
 import subprocess
 
 from .common import MS, TOP, Scenario, Table
-from .topology import End, ends, frame_bytes, is_host, red_options
+from .topology import End, ends, frame_bytes, is_host, red_options, timestamp_lines
 
 HWNIC = os.path.join(TOP, "drivers/net/hwnic")
 # The keys of [nic], and their defaults.
@@ -120,7 +120,8 @@ def address_lines(topo: Table, end: End, qdisc: str, mark: bool) -> list[str]:
              f"ip -n sw addr add {net}.254/24 dev {name}",
              f"ip -n sw link set {name} mtu {topo['mtu']} up",
              f"ip -n {name} route add default via {net}.254",
-             f"tc -n sw qdisc replace dev {name} root handle 1: {port_qdisc(topo, end.gbit, mark)}"]
+             f"tc -n sw qdisc replace dev {name} root handle 1: {port_qdisc(topo, end.gbit, mark)}",
+             *timestamp_lines(topo, end)]
     if is_host(name) or qdisc != "fq":
         lines.append(f"tc -n {name} qdisc replace dev eth0 root {qdisc}")
     return lines

@@ -53,6 +53,18 @@ def address_of(to: int | str) -> tuple[str, str]:
     return name, f"10.{int(not is_host(name))}.{name[1:]}.1"
 
 
+def timestamp_lines(topo: Table, end: End) -> list[str]:
+    """Commands that make an end write TCP timestamps in microseconds (the feature tcp_usec_ts).
+
+    Debian 12's ip cannot set the feature.
+    """
+    if not topo.get("microseconds"):
+        return []
+    route = f"'replace', dst='default', gateway='{end.network}.254', metrics={{'features': 1 << 4}}"
+    return [f"nsenter --net=/run/netns/{end.name} /usr/bin/python3 -c "
+            f'"import pyroute2; pyroute2.IPRoute().route({route})"']
+
+
 def frame_bytes(topo: Table) -> int:
     """Size of the largest frame as tc counts frames: with the Ethernet header."""
     return int(topo["mtu"] + ETHERNET)
