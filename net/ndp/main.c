@@ -29,8 +29,13 @@ static int __init ndp_load(void)
 	err = ndp_socket_register();
 	if (err)
 		goto no_socket;
+	err = ndp_netlink_register();
+	if (err)
+		goto no_netlink;
 	return 0;
 
+no_netlink:
+	ndp_socket_unregister();
 no_socket:
 	ndp_pull_unregister();
 no_pull:
@@ -40,6 +45,7 @@ no_pull:
 
 static void __exit ndp_unload(void)
 {
+	ndp_netlink_unregister();
 	ndp_socket_unregister();
 	ndp_net_exit();
 	ndp_pull_unregister();

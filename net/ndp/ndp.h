@@ -12,6 +12,7 @@
  *	output.c	builds packets and sends them in UDP
  *	pull.c		the pull queues of the interfaces
  *	table.c		ports and connections
+ *	netlink.c	shows sockets, pull queues and counters
  *
  * Order of locks: the socket's lock (lock_sock()), the lock of a listener, ndp_sock.lock, the lock
  * of a pull queue or of a table. Packets are collected in a struct sk_buff_head under
@@ -38,6 +39,7 @@
 #include <timely/engine/ndp_wire.h>
 
 struct ndp_info;
+struct ndp_pull_queue;
 struct ndp_queue;
 
 /* Packets of one direction that may be between the first one that has not arrived and the newest:
@@ -331,6 +333,16 @@ static inline void ndp_count(const struct net *net, enum ndp_counter index)
 	this_cpu_inc(ndp_net(net)->counters->count[index]);
 }
 
+/**
+ * struct ndp_place - how far a reader of a hash table has come
+ * @bucket: the bucket to be read next
+ * @skip: entries of the bucket that were read
+ */
+struct ndp_place {
+	u32 bucket;
+	u32 skip;
+};
+
 /* net.c */
 int ndp_net_init(int (*input)(struct sock *udp, struct sk_buff *skb));
 void ndp_net_exit(void);
@@ -338,6 +350,9 @@ int ndp_net_open(struct net *net);
 __be16 ndp_net_port(u32 path);
 bool ndp_net_charge(struct net *net, long bytes);
 void ndp_net_uncharge(struct net *net, long bytes);
+u64 ndp_net_max_memory(void);
+u64 ndp_net_counter(const struct net *net, enum ndp_counter index);
+extern const char * const ndp_counter_names[];
 
 /* socket.c */
 int ndp_socket_register(void);
@@ -396,6 +411,9 @@ void ndp_pull_detach(struct sock *sk);
 void ndp_pull_want(struct sock *sk, u32 wanted);
 u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);
 u32 ndp_pull_rate_kbps(struct sock *sk);
+u32 ndp_pull_ifindex(struct sock *sk);
+int ndp_pull_walk(const struct net *net, struct ndp_place *place,
+		  int (*visit)(const struct ndp_pull_queue *queue, void *arg), void *arg);
 
 /* table.c */
 void ndp_table_init(void);
@@ -407,5 +425,12 @@ struct sock *ndp_find(struct net *net, const struct ndp_key *key);
 bool ndp_insert(struct sock *sk);
 bool ndp_remove(struct sock *sk);
 u64 ndp_past_hash(const struct net *net, const struct ndp_key *key);
+void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr);
+int ndp_table_walk(const struct net *net, struct ndp_place *place,
+		   int (*visit)(struct sock *sk, void *arg), void *arg);
+
+/* netlink.c */
+int ndp_netlink_register(void);
+void ndp_netlink_unregister(void);
 
 #endif /* _NDP_H */

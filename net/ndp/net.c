@@ -66,6 +66,16 @@ static long ndp_max_memory(void)
 }
 
 /**
+ * ndp_net_max_memory() - memory that a network namespace may use
+ *
+ * Return: bytes.
+ */
+u64 ndp_net_max_memory(void)
+{
+	return (u64)ndp_max_memory() << PAGE_SHIFT;
+}
+
+/**
  * ndp_net_charge() - count memory that a socket is about to use
  * @net: network namespace
  * @bytes: the memory
@@ -214,25 +224,36 @@ int ndp_net_open(struct net *net)
 
 #define NDP_COUNTER_NAME(name, doc)	#name,
 
-static const char * const ndp_counter_names[NDP_COUNTER_COUNT] = {
+const char * const ndp_counter_names[NDP_COUNTER_COUNT] = {
 	NDP_COUNTERS(NDP_COUNTER_NAME)
 };
+
+/**
+ * ndp_net_counter() - value of a counter
+ * @net: network namespace
+ * @index: the counter
+ *
+ * Return: the sum over all CPUs.
+ */
+u64 ndp_net_counter(const struct net *net, enum ndp_counter index)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(per_cpu_ptr(ndp_net(net)->counters, cpu)->count[index]);
+	return sum;
+}
 
 static int ndp_stat_show(struct seq_file *seq, void *v)
 {
 	struct ndp_net *nn = ndp_net(seq_file_single_net(seq));
 	u32 i;
-	int cpu;
 
-	for (i = 0; i < NDP_COUNTER_COUNT; i++) {
-		u64 sum = 0;
-
-		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu_ptr(nn->counters, cpu)->count[i]);
-		seq_printf(seq, "%s %llu\n", ndp_counter_names[i], sum);
-	}
+	for (i = 0; i < NDP_COUNTER_COUNT; i++)
+		seq_printf(seq, "%s %llu\n", ndp_counter_names[i], ndp_net_counter(nn->net, i));
 	seq_printf(seq, "memory %ld\nmax_memory %llu\n", atomic_long_read(&nn->memory),
-		   (u64)ndp_max_memory() << PAGE_SHIFT);
+		   ndp_net_max_memory());
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include <linux/slab.h>
 
 #include <net/timely_link.h>
+#include <uapi/linux/ndp.h>
 
 #include "ndp.h"
 
@@ -335,6 +336,70 @@ u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns)
 u32 ndp_pull_rate_kbps(struct sock *sk)
 {
 	return ndp_sk(sk)->queue ? READ_ONCE(ndp_sk(sk)->queue->pull.rate_kbps) : 0;
+}
+
+/**
+ * ndp_pull_ifindex() - interface whose pull queue a connection uses
+ * @sk: the socket, under the connection's lock
+ *
+ * Return: index of the interface; 0 if the connection has no queue.
+ */
+u32 ndp_pull_ifindex(struct sock *sk)
+{
+	return ndp_sk(sk)->queue ? ndp_sk(sk)->queue->ifindex : 0;
+}
+
+/* ---- reading ---- */
+
+static void ndp_queue_show(struct ndp_queue *q, struct ndp_pull_queue *to)
+{
+	memset(to, 0, sizeof(*to));
+	to->ifindex = q->ifindex;
+	spin_lock_bh(&q->lock);
+	to->pulls = q->pull.pulls;
+	to->kbps = q->pull.rate_kbps;
+	to->flows = q->pull.flows;
+	spin_unlock_bh(&q->lock);
+}
+
+/**
+ * ndp_pull_walk() - visit the pull queues of a network namespace
+ * @net: network namespace
+ * @place: where to begin, all zero for the first one; set to where the next call goes on
+ * @visit: called for each queue, under RCU; an error ends the call, and the next call begins with
+ *	the same queue
+ * @arg: argument of @visit
+ *
+ * Queues that come or go meanwhile may be visited twice or not at all.
+ *
+ * Return: 0 if all were visited, or the error of @visit.
+ */
+int ndp_pull_walk(const struct net *net, struct ndp_place *place,
+		  int (*visit)(const struct ndp_pull_queue *queue, void *arg), void *arg)
+{
+	int err = 0;
+
+	for (; place->bucket < HASH_SIZE(ndp_queues); place->bucket++) {
+		struct ndp_pull_queue shown;
+		struct ndp_queue *q;
+		u32 index = 0;
+
+		rcu_read_lock();
+		hlist_for_each_entry_rcu(q, &ndp_queues[place->bucket], hash) {
+			if (index++ < place->skip || !net_eq(q->net, net))
+				continue;
+			ndp_queue_show(q, &shown);
+			err = visit(&shown, arg);
+			if (err)
+				break;
+			place->skip = index;
+		}
+		rcu_read_unlock();
+		if (err)
+			return err;
+		place->skip = 0;
+	}
+	return 0;
 }
 
 /* ---- loading ---- */

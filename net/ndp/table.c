@@ -41,8 +41,12 @@ static u32 ndp_key_hash(const struct net *net, const struct ndp_key *key)
 
 /* ---- ports ---- */
 
-/* The local address of a bound socket, as an IPv6 address; the unspecified address for all. */
-static void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr)
+/**
+ * ndp_bound_addr() - the local address of a bound socket
+ * @sk: the socket
+ * @addr: filled in: an IPv6 address, IPv4 addresses mapped; the unspecified address for all
+ */
+void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr)
 {
 	if (sk->sk_family == AF_INET)
 		ndp_map(addr, inet_sk(sk)->inet_rcv_saddr);
@@ -278,6 +282,70 @@ bool ndp_remove(struct sock *sk)
 		hlist_del_init_rcu(&ndp->hashed);
 	spin_unlock_bh(&ndp_table_lock);
 	return removed;
+}
+
+/* ---- reading the tables ---- */
+
+/* Entries of the table of ports come first, then those of the table of connections. */
+static struct hlist_head *ndp_bucket(u32 bucket)
+{
+	if (bucket < HASH_SIZE(ndp_bound))
+		return &ndp_bound[bucket];
+	return &ndp_conns[bucket - HASH_SIZE(ndp_bound)];
+}
+
+static int ndp_walk_bucket(const struct net *net, struct ndp_place *place,
+			   int (*visit)(struct sock *sk, void *arg), void *arg)
+{
+	bool bound = place->bucket < HASH_SIZE(ndp_bound);
+	struct hlist_node *node;
+	u32 index = 0;
+	int err = 0;
+
+	rcu_read_lock();
+	for (node = rcu_dereference(hlist_first_rcu(ndp_bucket(place->bucket))); node && !err;
+	     node = rcu_dereference(hlist_next_rcu(node))) {
+		struct ndp_sock *ndp = bound ? hlist_entry(node, struct ndp_sock, bound) :
+					       hlist_entry(node, struct ndp_sock, hashed);
+		struct sock *sk = ndp_sock_of(ndp);
+
+		if (index++ < place->skip)
+			continue;
+		if (net_eq(sock_net(sk), net) &&
+		    (!bound || inet_sk_state_load(sk) == TCP_LISTEN))
+			err = visit(sk, arg);
+		if (!err)
+			place->skip = index;
+	}
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * ndp_table_walk() - visit the listeners and connections of a network namespace
+ * @net: network namespace
+ * @place: where to begin, all zero for the first one; set to where the next call goes on
+ * @visit: called for each socket, under RCU; an error ends the call, and the next call begins with
+ *	the same socket
+ * @arg: argument of @visit
+ *
+ * Sockets that come or go meanwhile may be visited twice or not at all.
+ *
+ * Context: process; may sleep between buckets.
+ * Return: 0 if all were visited, or the error of @visit.
+ */
+int ndp_table_walk(const struct net *net, struct ndp_place *place,
+		   int (*visit)(struct sock *sk, void *arg), void *arg)
+{
+	for (; place->bucket < HASH_SIZE(ndp_bound) + HASH_SIZE(ndp_conns); place->bucket++) {
+		int err = ndp_walk_bucket(net, place, visit, arg);
+
+		if (err)
+			return err;
+		place->skip = 0;
+		cond_resched();
+	}
+	return 0;
 }
 
 /**

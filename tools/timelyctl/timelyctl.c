@@ -29,6 +29,8 @@ static int show_help(FILE *to)
 	      "       timelyctl [ -j ] top [ prefix LENGTH ] [ words as for flows ]\n"
 	      "       timelyctl watch [ interval MS ] [ words as for flows ]\n"
 	      "       timelyctl record { FILE | - } [ interval MS ] [ duration S ] [ words as for flows ]\n"
+	      "       timelyctl [ -j ] ndp [ show | paths | counters ] [ from PREFIX ] [ to PREFIX ]\n"
+	      "                 [ port NUMBER ] [ limit NUMBER ]\n"
 	      "       timelyctl metrics [ all ] [ output FILE ]\n"
 	      "       timelyctl [ -j ] clock [ show | now ] [ page FILE ]\n"
 	      "       timelyctl clock watch [ interval MS ] [ page FILE ]\n"
@@ -66,6 +68,8 @@ static int show_help(FILE *to)
 	      "watch        as flows, again and again until a key is pressed (root)\n"
 	      "record       write the connections to a new CSV file at each interval, until the duration\n"
 	      "             is over or Ctrl-C is pressed (root); timely-plot draws the file\n"
+	      "ndp          list the sockets of NDP, most retransmissions first, and the pull queues;\n"
+	      "             paths: the scoreboards of the paths; counters: of this network namespace\n"
 	      "metrics      print counters, qdiscs' statistics and sums over all connections in\n"
 	      "             Prometheus' text format (root)\n"
 	      "clock        show the clocks of other hosts as timely-clockd knows them; now: the time, with\n"
@@ -551,6 +555,8 @@ static int run_command(char **words, int count, bool json)
 		return command_watch(words + 1, count - 1, json);
 	if (strcmp(words[0], "record") == 0)
 		return command_record(words + 1, count - 1, json);
+	if (strcmp(words[0], "ndp") == 0)
+		return command_ndp(words + 1, count - 1, json);
 	if (strcmp(words[0], "metrics") == 0)
 		return command_metrics(words + 1, count - 1, json);
 	if (strcmp(words[0], "clock") == 0)

@@ -558,6 +558,23 @@ const char *connection_headings(char *text, size_t size);
 const char *connection_text(char *text, size_t size, const struct timely_connection *connection);
 int command_flows(char **words, int count, bool json);
 
+/* ---- ndp.c: NDP in this network namespace ---- */
+
+/**
+ * struct ndp_counts - counters of NDP in a network namespace
+ * @counters: the counters
+ * @memory: memory of connections and their data, bytes
+ * @max_memory: limit of @memory, bytes
+ */
+struct ndp_counts {
+	struct counters counters;
+	__u64 memory;
+	__u64 max_memory;
+};
+
+int ndp_counts_get(struct family *family, struct ndp_counts *counts);
+int command_ndp(char **words, int count, bool json);
+
 /* ---- setup.c ---- */
 
 int command_setup(char **words, int count, bool json);

@@ -20,6 +20,7 @@
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
 #include <linux/inet_diag.h>
+#include <linux/ndp.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
@@ -32,6 +33,11 @@
 
 #define TIMELY_ID	0x21
 #define ACKER_ID	0x22
+#define NDP_ID		0x23
+
+/* As in <netinet/tcp.h>, which cannot be included beside <linux/tcp.h>. */
+#define TCP_ESTABLISHED	1
+#define TCP_LISTEN	10
 
 static struct {
 	const char *key;
@@ -39,6 +45,9 @@ static struct {
 } knobs[] = {
 	{ "timely", 1 },	/* 1: module timely is loaded */
 	{ "acker", 1 },		/* 1: module timely_acker is loaded */
+	{ "ndp", 0 },		/* 1: module ndp is loaded */
+	{ "ndp_sockets", 0 },	/* its sockets; the first listens, every other one is IPv6 */
+	{ "trimmed", 0 },	/* DATA packets that arrived trimmed, of its 1000 packets */
 	{ "errno", 0 },		/* errno of all requests to the modules; 0: success */
 	{ "why", 0 },		/* 1: errors come with a message */
 	{ "keys", 0 },		/* the keys 1 to this number exist */
@@ -183,14 +192,19 @@ static void put_random(struct nlmsghdr *message)
 	}
 }
 
-static void put_count(struct nlmsghdr *message, const char *name, long count)
+static void put_nest(struct nlmsghdr *message, __u16 type, const char *name, long count)
 {
-	struct nlattr *nest = mnl_attr_nest_start(message, TIMELY_A_COUNTER);
+	struct nlattr *nest = mnl_attr_nest_start(message, type);
 
 	mnl_attr_put_strz(message, TIMELY_A_COUNTER_NAME, name);
 	mnl_attr_put_strz(message, TIMELY_A_COUNTER_DOC, "what it counts");
 	mnl_attr_put_u64(message, TIMELY_A_COUNTER_VALUE, count);
 	mnl_attr_nest_end(message, nest);
+}
+
+static void put_count(struct nlmsghdr *message, const char *name, long count)
+{
+	put_nest(message, TIMELY_A_COUNTER, name, count);
 }
 
 static void put_counter(struct nlmsghdr *message, const char *name)
@@ -361,6 +375,56 @@ static void put_connection(struct nlmsghdr *message, int i)
 	mnl_attr_put(message, TIMELY_A_CONNECTION, sizeof(connection), &connection);
 }
 
+/* ---- NDP ---- */
+
+/* Socket number @i: the first is a listener; number i has i retransmissions. */
+static void put_ndp_socket(struct nlmsghdr *message, int i)
+{
+	struct ndp_socket socket = {
+		.saddr = { 10, 0, 0, 1, [15] = 1 }, .family = i % 2 ? AF_INET6 : AF_INET,
+		.sport = htons(5000), .uid = 7, .rmem = 3, .wmem = 8, .inode = 99,
+		.info.state = TCP_LISTEN,
+	};
+	struct ndp_path paths[16] = {
+		{ .sport = htons(20307), .acks = 50, .nacks = 1 },
+		{ .sport = htons(20308), .losses = 6, .strikes = 2, .left_out_ns = 1500000 },
+	};
+
+	if (i) {
+		socket.daddr[0] = 172;
+		socket.sport = htons(5000 + i);
+		socket.dport = htons(80);
+		socket.initiator = i % 2;
+		socket.window = 30;
+		socket.pull_gap_ns = 1000;
+		socket.info = (struct ndp_info){
+			.state = TCP_ESTABLISHED, .rtt_us = 40, .payload = 1250, .credits = 12,
+			.room = i - 1, .unacked = 5, .sent = 1000, .nacked = i, .received = 7,
+			.flags = i == 3 ? 0 : NDP_INFO_ANSWERED | (i == 2 ? NDP_INFO_GRACEFUL : 0),
+		};
+	}
+	mnl_attr_put(message, NDP_A_SOCKET, sizeof(socket), &socket);
+	if (i)
+		mnl_attr_put(message, NDP_A_PATHS, sizeof(paths), paths);
+}
+
+static void put_ndp_queue(struct nlmsghdr *message, int i)
+{
+	struct ndp_pull_queue queue = {
+		.ifindex = i + 1, .kbps = 10000000, .flows = 3, .pulls = 77,
+	};
+
+	mnl_attr_put(message, NDP_A_QUEUE, sizeof(queue), &queue);
+}
+
+static void put_ndp_counters(struct nlmsghdr *message)
+{
+	put_nest(message, NDP_A_COUNTER, "received", 1000);
+	put_nest(message, NDP_A_COUNTER, "trimmed", *knob("trimmed"));
+	mnl_attr_put_u64(message, NDP_A_MEMORY, 16384);
+	mnl_attr_put_u64(message, NDP_A_MAX_MEMORY, 1000000);
+}
+
 /* ---- requests ---- */
 
 static const char * const commands[] = {
@@ -464,6 +528,7 @@ static void answer_families(const struct nlmsghdr *request, unsigned int portid)
 	} families[] = {
 		{ "timely", TIMELY_GENL_NAME, TIMELY_ID },
 		{ "acker", TIMELY_ACKER_GENL_NAME, ACKER_ID },
+		{ "ndp", NDP_GENL_NAME, NDP_ID },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
@@ -549,6 +614,23 @@ static bool has_choice(const struct nlmsghdr *request)
 	return false;
 }
 
+/* As answer_request(), to module ndp. */
+static long answer_ndp(const struct nlmsghdr *request, unsigned int portid, __u8 command)
+{
+	switch (command) {
+	case NDP_CMD_SOCKET_GET:
+		answer_dump(request, portid, *knob("ndp_sockets"), put_ndp_socket);
+		return 1;
+	case NDP_CMD_QUEUE_GET:
+		answer_dump(request, portid, 1, put_ndp_queue);
+		return 1;
+	case NDP_CMD_COUNTER_GET:
+		answer_one(request, portid, put_ndp_counters);
+		return 0;
+	}
+	return -EOPNOTSUPP;
+}
+
 /*
  * Writes the answer to a request. Returns 0 or a negative errno, with which the caller has to end
  * the answer; 1 if the answer has its end already.
@@ -567,6 +649,8 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 	}
 	if (*knob("errno"))
 		return -*knob("errno");
+	if (request->nlmsg_type == NDP_ID)
+		return answer_ndp(request, portid, header->cmd);
 	switch (header->cmd) {
 	case TIMELY_CMD_ONRAMP_GET:
 		answer_one(request, portid, put_onramp);

@@ -158,6 +158,9 @@ command_line() {
 onramp_command_line() {
 	usage 'onramp: allowed are show, flows, peers and unauthenticated, not "flow"' onramp flow
 	usage 'onramp flows: unexpected word "x"' onramp flows x
+	usage 'ndp: "sort" is unknown: allowed are show, paths, counters, from, to, port, limit' ndp paths sort rate
+	usage 'ndp port: allowed are 1 to 65535, not "0"' ndp port 0
+	usage 'ndp: a value is missing after "to"' ndp to
 	usage 'give on or off' onramp unauthenticated
 	usage 'allowed are on and off, not "1"' onramp unauthenticated 1
 	usage 'onramp unauthenticated: -j is only to show' -j onramp unauthenticated on
@@ -421,6 +424,25 @@ show_onramp() {
 	onramp_json "peers=2 interrupted=2" 'n[0] == {"to": "172.0.0.9", "flows": 7, "delay_ns": 15000, "clock": None}' onramp peers
 	onramp_json "peers=2" 'n[1]["to"] == "ac00:9::1" and n[1]["clock"]["drift_ppb"] == -5 and not n[1]["clock"]["valid"]' onramp peers
 	onramp_json "keys=255 used=255" 'len(n["keys"]) == 255 and n["used"] == 255' key list
+}
+
+ndp() {
+	onramp "ndp=0" 1 'module ndp is not loaded: modprobe ndp' ndp
+	onramp "ndp=1 errno=95" 1 'a request to module ndp failed' ndp
+	onramp "ndp=1" 0 'no program has an NDP socket' ndp
+	onramp "ndp=1" 0 '^pull queue of lo: 10 Gb/s, 3 connections wait, 77 pulls$' ndp
+	onramp "ndp=1" 0 '^memory of connections: 16384 of 1000000 bytes$' ndp
+	onramp "ndp=1 ndp_sockets=1" 0 '^10.0.0.1:5000 *- *LISTEN *3 of 8 connections wait to be accepted$' ndp
+	onramp "ndp=1 ndp_sockets=2" 0 '^\[a00:1::1\]:5001 *\[ac00::\]:80 *ESTAB *40 us *5 *12/30 *10 Gb/s *1000 *1 *7 *0 15/16 no-room$' ndp
+	onramp "ndp=1 ndp_sockets=3" 0 '15/16 graceful$' ndp
+	onramp "ndp=1 ndp_sockets=4 interrupted=2" 0 '15/16 unanswered$' ndp
+	onramp "ndp=1 ndp_sockets=2" 0 ':80 *20308 *0 *0 *6 *2 1500 us$' ndp paths
+	onramp "ndp=1" 0 '^received *1000  what it counts$' ndp counters
+	onramp_json "ndp=1 ndp_sockets=9 interrupted=1" '[s["from_port"] for s in n["sockets"]] == [5008 - i for i in range(9)]' ndp
+	onramp_json "ndp=1 ndp_sockets=9" '[s["from_port"] for s in n["sockets"]] == [5008, 5006]' ndp to 172.0.0.0/8 limit 2
+	onramp_json "ndp=1 ndp_sockets=9" '[s["from_port"] for s in n["sockets"]] == [5003]' ndp show port 5003 from a00::/8
+	onramp_json "ndp=1 ndp_sockets=1" 'n["sockets"][0] == {"from": "10.0.0.1", "from_port": 5000, "state": "LISTEN", "uid": 7, "inode": 99, "waiting": 3, "backlog": 8}' ndp
+	onramp_json "ndp=1 ndp_sockets=2 trimmed=5" 'n["counters"] == {"received": 1000, "trimmed": 5} and n["sockets"][0]["paths"][1]["left_out_ns"] == 1500000 and n["sockets"][0]["pulled_bps"] == 10**10' ndp
 }
 
 limits() {
@@ -811,8 +833,8 @@ random_modules() {
 	: >"$work/json"
 	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
 		seed=$((seed + 1))
-		export FAKE_FAMILY="random=$seed flows=$((seed % 30)) connections=$((seed % 30))"
-		for args in "onramp" "onramp flows" "onramp peers" "key" "acker" "limits" "flows" "top" "top prefix 9"; do
+		export FAKE_FAMILY="random=$seed flows=$((seed % 30)) connections=$((seed % 30)) ndp=1 ndp_sockets=$((seed % 30))"
+		for args in "onramp" "onramp flows" "onramp peers" "key" "acker" "limits" "flows" "top" "top prefix 9" "ndp" "ndp paths" "ndp counters"; do
 			# shellcheck disable=SC2086 # words
 			run "" -j $args
 			ends 0 || bad=$((bad + 1))
@@ -1051,7 +1073,9 @@ completion() {
 	offers "delay rate cuts pauses" timelyctl top sort ''
 	offers "all from to port cgroup sort limit interval" timelyctl watch ''
 	offers "all from to port cgroup sort limit interval duration" timelyctl record file ''
-	offers "nic rtt flows top watch record metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
+	offers "show paths counters from to port limit" timelyctl ndp ''
+	offers "from to port limit" timelyctl ndp paths to 10.0.0.0/8 ''
+	offers "nic rtt flows top watch record ndp metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "route cgroup confirm revert status" timelyctl trial ''
 	offers "on off" timelyctl onramp unauthenticated ''
@@ -1098,8 +1122,8 @@ page = open(sys.argv[2]).read()
 missing = [key for key in keys(json.load(open(sys.argv[1]))[0]) if key not in page]
 assert not missing, missing' "$work/output" "$here/../../../man/timelyctl.8" 2>"$work/errors" && quiet
 	result $? "the manual names all keys of JSON"
-	for args in onramp "onramp flows" "onramp peers" key acker flows top; do
-		export FAKE_FAMILY="keys=1 flows=1 rules=1 connections=1"
+	for args in onramp "onramp flows" "onramp peers" key acker flows top ndp; do
+		export FAKE_FAMILY="keys=1 flows=1 rules=1 connections=1 ndp=1 ndp_sockets=2"
 		# shellcheck disable=SC2086 # words
 		run "" -j $args
 		unset FAKE_FAMILY
@@ -1132,6 +1156,7 @@ show
 random_drivers
 changes
 show_onramp
+ndp
 limits
 keys
 acker
