@@ -27,6 +27,8 @@
 
 #include "ndp.h"
 
+#include <trace/events/ndp.h>
+
 /* Timeout of the sender: the paper's, 1 ms. Where round trips are long because switches do not
  * trim, the engine uses a longer one. Repeated timeouts double up to a maximum.
  */
@@ -48,6 +50,7 @@
  * @changed: the state has changed
  * @put: release a reference to the socket
  * @more: the program is about to write more data
+ * @before: for trace events; the last member
  */
 struct ndp_turn {
 	u64 now_ns;
@@ -57,6 +60,7 @@ struct ndp_turn {
 	bool changed;
 	bool put;
 	bool more;
+	struct ndp_before before;
 };
 
 /* ---- memory ---- */
@@ -192,10 +196,11 @@ void ndp_conn_free(struct sock *sk)
 
 static void ndp_begin(struct sock *sk, struct ndp_turn *turn)
 {
-	memset(turn, 0, sizeof(*turn));
+	memset(turn, 0, offsetof(struct ndp_turn, before));
 	__skb_queue_head_init(&turn->out);
 	spin_lock_bh(&ndp_sk(sk)->lock);
 	turn->now_ns = ktime_get_ns();
+	ndp_trace_begin(sk, &turn->before, turn->now_ns);
 }
 
 /* Sets the timer. It may fire earlier than needed, because most events only move the time of the
@@ -429,6 +434,7 @@ static void ndp_end(struct sock *sk, struct ndp_turn *turn)
 			ndp->waits_ns = 0;
 		else if (!ndp->waits_ns)
 			ndp->waits_ns = turn->now_ns;
+		ndp_trace_changes(sk, &turn->before, turn->now_ns);
 		ndp_follow_state(sk, turn);
 	}
 	if (ndp->started && !ndp->ended)
@@ -993,6 +999,7 @@ void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet)
 	if (ndp->started && !ndp->ended) {
 		ndp->heard_ns = turn.now_ns;
 		ndp_pull_attach(sk, packet->skb);
+		trace_ndp_received(sock_net(sk), &ndp->key, &packet->header, packet->cut);
 		ndp_take(sk, packet, &turn);
 	}
 	ndp_end(sk, &turn);
@@ -1011,8 +1018,10 @@ void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
 	struct ndp_turn turn;
 
 	ndp_begin(sk, &turn);
-	if (ndp->started && !ndp->ended)
+	if (ndp->started && !ndp->ended) {
+		trace_ndp_returned(sock_net(sk), &ndp->key, &packet->header, packet->cut);
 		timely_ndp_sender_returned(&ndp->sender, &packet->header, turn.now_ns);
+	}
 	ndp_end(sk, &turn);
 }
 

@@ -13,6 +13,7 @@
  *	pull.c		the pull queues of the interfaces
  *	table.c		ports and connections
  *	netlink.c	shows sockets, pull queues and counters
+ *	trace.c		trace events (include/trace/events/ndp.h)
  *
  * Order of locks: the socket's lock (lock_sock()), the lock of a listener, ndp_sock.lock, the lock
  * of a pull queue or of a table. Packets are collected in a struct sk_buff_head under
@@ -334,6 +335,18 @@ static inline void ndp_count(const struct net *net, enum ndp_counter index)
 }
 
 /**
+ * struct ndp_before - a connection before an event, for trace events
+ * @known: the other members are valid; false: nobody traces
+ * @paths_out: a bit for each path that is left out
+ * @stats: counters of the sender
+ */
+struct ndp_before {
+	bool known;
+	u32 paths_out;
+	struct timely_ndp_sender_stats stats;
+};
+
+/**
  * struct ndp_place - how far a reader of a hash table has come
  * @bucket: the bucket to be read next
  * @skip: entries of the bucket that were read
@@ -428,6 +441,10 @@ u64 ndp_past_hash(const struct net *net, const struct ndp_key *key);
 void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr);
 int ndp_table_walk(const struct net *net, struct ndp_place *place,
 		   int (*visit)(struct sock *sk, void *arg), void *arg);
+
+/* trace.c */
+void ndp_trace_begin(struct sock *sk, struct ndp_before *before, u64 now_ns);
+void ndp_trace_changes(struct sock *sk, const struct ndp_before *before, u64 now_ns);
 
 /* netlink.c */
 int ndp_netlink_register(void);

@@ -16,6 +16,8 @@
 
 #include "ndp.h"
 
+#include <trace/events/ndp.h>
+
 #define NDP_HEADROOM	(MAX_HEADER + sizeof(struct ipv6hdr) + sizeof(struct udphdr) + \
 			 TIMELY_NDP_MAX_BYTES)
 
@@ -72,12 +74,18 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 								  READ_ONCE(nn->control_dscp);
 }
 
-/* Packets of a socket count as the socket's while they are on their way to the network. */
-static void ndp_own(struct sock *sk, struct sk_buff *skb)
+/* Completes a packet of a socket and appends the packet to the queue. The packet counts as the
+ * socket's while it is on its way to the network.
+ */
+static void ndp_append(struct sock *sk, struct timely_ndp_header *header, struct sk_buff *skb,
+		       struct sk_buff_head *out)
 {
+	ndp_push(sock_net(sk), &ndp_sk(sk)->key, header, skb);
 	skb_set_owner_w(skb, sk);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
+	__skb_queue_tail(out, skb);
+	trace_ndp_sent(sock_net(sk), &ndp_sk(sk)->key, header, false);
 }
 
 /* The cookie of the listener. The first packets have a place for it even before it is known if they
@@ -113,9 +121,7 @@ void ndp_output_control(struct sock *sk, struct timely_ndp_header *header,
 	skb_reserve(skb, NDP_HEADROOM);
 	if (header->type == TIMELY_NDP_PROBE)
 		ndp_add_cookie(ndp_sk(sk), header);
-	ndp_push(sock_net(sk), &ndp_sk(sk)->key, header, skb);
-	ndp_own(sk, skb);
-	__skb_queue_tail(out, skb);
+	ndp_append(sk, header, skb, out);
 }
 
 /**
@@ -139,9 +145,7 @@ void ndp_output_data(struct sock *sk, struct timely_ndp_header *header, struct s
 	header->length = skb->len;
 	header->sum = NDP_CB(data)->sum;
 	ndp_add_cookie(ndp_sk(sk), header);
-	ndp_push(sock_net(sk), &ndp_sk(sk)->key, header, skb);
-	ndp_own(sk, skb);
-	__skb_queue_tail(out, skb);
+	ndp_append(sk, header, skb, out);
 }
 
 /* ---- routes ---- */

@@ -82,7 +82,7 @@ traced() {
 shown() {
 	cat "/shown.$1"
 	grep -qx ended "/shown.$1" &&
-		grep -qE '^ +[1-9][0-9,]* +timely:|: timely:timely_[a-z_]*: |\) +[1-9][0-9]* \|@' "/shown.$1"
+		grep -qE '^ +[1-9][0-9,]* +(timely|ndp):|: timely:timely_[a-z_]*: |\) +[1-9][0-9]* \|@' "/shown.$1"
 }
 
 # stream ADDRESS [COMMAND]: send 256 KB about ten times a second while the file /streaming exists. As in
@@ -100,14 +100,22 @@ stream() {
 	wait $listener
 }
 
-# test_commands -v|-e EVENT ADDRESS [COMMAND]: test the operations manual's commands without EVENT, or with it,
-# all at the same time. They end by themselves. The other arguments are those of stream().
+# Send 256 KB each way over NDP again and again while the file /streaming exists.
+stream_ndp() {
+	while [ -e /streaming ]; do
+		ndp transfer "$1" 262144
+	done
+}
+
+# test_commands -v|-e EVENT STREAM ADDRESS [COMMAND]: test the operations manual's commands without EVENT, or
+# with it, all at the same time. They end by themselves. Meanwhile stream() or stream_ndp() runs with the other
+# arguments.
 test_commands() {
 	grep "$1" "$2" /commands >/selected
 	shift 2
 	test_that "the manual has such commands" [ -s /selected ]
 	: >/streaming
-	stream "$@" &
+	"$@" &
 	streamer=$!
 	viewers=
 	number=0
@@ -174,6 +182,39 @@ reloaded() {
 loaded_under_load() {
 	echo reno >/proc/sys/net/ipv4/tcp_congestion_control
 	under_load 10 5 reloaded && echo timely >/proc/sys/net/ipv4/tcp_congestion_control
+}
+
+# ---- NDP ----
+
+# Both connections have ended, and no packet was damaged.
+ndp_counted() {
+	sleep 1
+	timelyctl ndp counters
+	for counter in 'opened *2' 'accepted *2' 'completed *4' 'damaged *0' 'malformed *0'; do
+		timelyctl ndp counters | grep -q "^$counter " || return 1
+	done
+	timelyctl ndp | grep 'pull queue of lo: '
+}
+
+ndp_held() {
+	ndp hold 100 &
+	holder=$!
+	sleep 1
+	refused rmmod ndp
+	held=$?
+	kill $holder
+	wait $holder
+	return $held
+}
+
+# Ended connections are freed within a moment.
+ndp_unloaded() {
+	for try in 1 2 3 4 5; do
+		rmmod ndp && return
+		echo "try $try"
+		sleep 1
+	done
+	return 1
 }
 
 # ---- On-Ramp to another network namespace ("far") over a veth ----
@@ -298,7 +339,7 @@ test_that "load sch_timely" insmod /sch_timely.ko
 test_that "sch_timely becomes the root qdisc of lo" qdisc set lo timely
 test_that "8 MB over sch_timely by IPv4" transfer 127.0.0.1
 test_that "8 MB over sch_timely by IPv6" transfer ::1
-test_commands -v timely_pause 127.0.0.1
+test_commands -v 'timely_pause\|ndp:' stream 127.0.0.1
 test_that "sch_timely has recorded departures" counts departures
 test_that "packets with pacing rates and departure times from both CPUs" qdisc flood 5
 test_that "flows have waited for their departure times" counts throttled
@@ -318,6 +359,15 @@ test_that "8 MB over sch_trim by IPv6" transfer ::1
 test_that "unloading sch_trim is refused while it is in use" refused rmmod sch_trim
 test_that "delete the qdisc trim of lo" qdisc del lo
 test_that "unload sch_trim" rmmod sch_trim
+test_that "load the module of UDP tunnels for IPv6" insmod /ip6_udp_tunnel.ko
+test_that "load the module of UDP tunnels" insmod /udp_tunnel.ko
+test_that "load ndp" insmod /ndp.ko
+test_that "8 MB each way over NDP by IPv4" ndp transfer 127.0.0.1 8000000
+test_that "8 MB each way over NDP by IPv6" ndp transfer ::1 8000000
+test_that "NDP's counters" ndp_counted
+test_commands -e ndp: stream_ndp ::1
+test_that "unloading ndp is refused while there is a socket" ndp_held
+test_that "unload ndp" ndp_unloaded
 test_that "the modules are unloaded and loaded under load" loaded_under_load
 test_that "another network namespace" far_up
 test_that "load sch_timely again" insmod /sch_timely.ko
@@ -329,7 +379,7 @@ test_that "8 MB while flows are paused" transfer 10.7.0.2 far
 test_that "OR-ACKs were accepted" acks accepted
 test_that "flows got signals from OR-ACKs" counts onramp_signals near
 test_that "flows were paused" counts onramp_pauses near
-test_commands -e timely_pause 10.7.0.2 far
+test_commands -e timely_pause stream 10.7.0.2 far
 test_that "the receiver shows its counters" far timelyctl acker
 test_that "unloading sch_timely is refused while it is in use with On-Ramp" refused rmmod sch_timely
 test_that "receiver and sender are unloaded and loaded under load" onramp_under_load

@@ -8,7 +8,7 @@
 #   smoke.sh 6.1|6.12|7.3
 #
 # The guest runs under QEMU, with KVM if the processor has it. Its initramfs has only
-# busybox, timelyctl, the program of qdisc.c, perf, bpftrace, and the tests (smoke-init.sh).
+# busybox, timelyctl, the programs of qdisc.c and ndp.c, perf, bpftrace, and the tests (smoke-init.sh).
 # Its devices are the loopback device and a veth.
 
 set -eu
@@ -27,12 +27,14 @@ root=$work/root
 mkdir -p "$root/bin" "$root/proc" "$root/sys" "$root/dev"
 cp "$(command -v busybox)" "$root/bin/busybox"
 cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" \
-	"$modules/timely_acker.ko" "$modules/sch_trim.ko" "$root/"
-veth=$(find "$image" -name 'veth.ko*')
-case $veth in
-*.xz)	xz -dc "$veth" >"$root/veth.ko" ;;
-*)	cp "$veth" "$root/" ;;
-esac
+	"$modules/timely_acker.ko" "$modules/sch_trim.ko" "$modules/ndp.ko" "$root/"
+for name in veth udp_tunnel ip6_udp_tunnel; do
+	module=$(find "$image" -name "$name.ko*")
+	case $module in
+	*.xz)	xz -dc "$module" >"$root/$name.ko" ;;
+	*)	cp "$module" "$root/" ;;
+	esac
+done
 make -s -C "$top/tools/timelyctl" OUT="$root/bin"
 cp "$(command -v perf)" "$(command -v bpftrace)" "$root/bin/"
 # Programs with shared libraries.
@@ -45,6 +47,7 @@ done
 sed -n 's/^    \(\(perf\|bpftrace\) .*\)/\1/p' "$top/Documentation/operations.md" |
 	sed 's/sleep 10/sleep 3/; s/i:s:10/i:s:3/' >"$root/commands"
 gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/qdisc" "$here/qdisc.c"
+gcc -std=gnu11 -O2 -Wall -static -I"$top/include/uapi" -o "$root/bin/ndp" "$here/ndp.c"
 cp "$here/smoke-init.sh" "$root/init"
 chmod +x "$root/init"
 (cd "$root" && find . | cpio -o -H newc --quiet) >"$work/initrd"
