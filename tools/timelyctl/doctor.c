@@ -56,6 +56,7 @@ static const struct check {
 	{ "acker-clock", .host = check_acker_clock },
 	{ "acker-errors", .host = check_acker_errors },
 	{ "acker-limited", .host = check_acker_limited },
+	{ "ndp-trim", .host = check_ndp_trim },
 	{ "onramp-queues", .device = check_onramp_queues },
 	{ "device-down", .device = check_device_down },
 	{ "qdisc-mixed", .device = check_qdisc_mixed },

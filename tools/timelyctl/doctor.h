@@ -141,6 +141,7 @@ struct tcp_sockets {
  * @limits: budgets of this network namespace
  * @onramp: On-Ramp's keys and counters
  * @acker: settings of On-Ramp's receiver
+ * @ndp: NDP, summed up; all zero if module ndp is not loaded
  * @sockets: established TCP connections of this network namespace, sorted by their keys
  * @check: name of the check that runs
  * @ifname: the device that is checked; NULL for none
@@ -164,6 +165,7 @@ struct host {
 	struct limits limits;
 	struct onramp onramp;
 	struct acker acker;
+	struct ndp_sums ndp;
 	struct tcp_sockets sockets;
 	const char *check;
 	const char *ifname;
@@ -241,6 +243,7 @@ void check_other_traffic(struct host *host);
 void check_probes_apart(struct host *host);
 void check_long_path(struct host *host);
 void check_mtu(struct host *host);
+void check_ndp_trim(struct host *host);
 
 /* ---- doctor_onramp.c: On-Ramp's sender and receiver ---- */
 

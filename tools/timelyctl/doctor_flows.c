@@ -231,3 +231,13 @@ void check_mtu(struct host *host)
 		return;
 	}
 }
+
+void check_ndp_trim(struct host *host)
+{
+	if (!host->ndp.graceful)
+		return;
+	found_warn(host, "%llu of %llu NDP connections have lost packets, and no switch has trimmed any of their packets: timeouts and gaps find the losses",
+		   (unsigned long long)host->ndp.graceful,
+		   (unsigned long long)host->ndp.connections);
+	remedy_info(host, "let the switches on the path trim packets, such as tc-trim(8), with the DSCP values of net.ndp.data_dscp and control_dscp; or use TCP on this path");
+}

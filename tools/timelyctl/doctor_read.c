@@ -16,6 +16,7 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 
+#include <linux/ndp.h>
 #include <linux/timely.h>
 
 #include "doctor.h"
@@ -242,6 +243,11 @@ static void read_modules(struct host *host)
 		err = acker_get(&family, &host->acker);
 	incomplete(host, "module timely_acker", err);
 	family_close(&family);
+	err = family_open(&family, NDP_GENL_NAME);
+	if (!err && family.id)
+		err = ndp_sums_get(&family, &host->ndp);
+	incomplete(host, "module ndp", err);
+	family_close(&family);
 }
 
 void host_read(struct host *host, const struct link *only)
@@ -270,6 +276,7 @@ void host_free(struct host *host)
 	free(host->rtts.counter);
 	free(host->onramp.counters.counter);
 	free(host->acker.rule);
+	free(host->ndp.counts.counters.counter);
 	free(host->sockets.socket);
 	connections_free(&host->connections);
 	connections_free(&host->everywhere);

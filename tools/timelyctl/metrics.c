@@ -18,6 +18,7 @@
 #include <linux/pkt_sched.h>
 #include <sys/stat.h>
 
+#include <linux/ndp.h>
 #include <linux/timely.h>
 
 #include "timelyctl.h"
@@ -60,6 +61,7 @@ struct sums {
 struct state {
 	bool timely;
 	bool acker;
+	bool ndp;
 	struct counters rtt;
 	struct onramp onramp;
 	struct limits limits;
@@ -67,6 +69,7 @@ struct state {
 	struct links links;
 	struct qdiscs qdiscs;
 	struct sums connections;
+	struct ndp_sums ndp_sums;
 	bool clocks;
 	struct timely_clock_page clock;
 };
@@ -154,6 +157,7 @@ static void put_modules(const struct state *state)
 	start_metric("timely_module_loaded", "gauge", "Whether a module is loaded: 1 or 0");
 	sample("timely_module_loaded", "module=\"timely\"", state->timely);
 	sample("timely_module_loaded", "module=\"timely_acker\"", state->acker);
+	sample("timely_module_loaded", "module=\"ndp\"", state->ndp);
 }
 
 /* Whether the module's name for something may be a part of a metric's name. */
@@ -468,6 +472,23 @@ static void put_connections(const struct sums *sums)
 		   &sums->queues);
 }
 
+/* ---- NDP ---- */
+
+static void put_ndp(const struct ndp_sums *sums)
+{
+	put_counters("ndp", &sums->counts.counters);
+	metric("timely_ndp_memory_bytes", "gauge", "NDP: memory of connections and their data",
+	       sums->counts.memory);
+	metric("timely_ndp_max_memory_bytes", "gauge", "NDP: limit of the memory",
+	       sums->counts.max_memory);
+	metric("timely_ndp_connections", "gauge", "NDP: connections", sums->connections);
+	metric("timely_ndp_connections_graceful", "gauge",
+	       "NDP: connections that lost packets and met no switch that trims",
+	       sums->graceful);
+	metric("timely_ndp_paths_left_out", "gauge", "NDP: paths of connections that are left out",
+	       sums->paths_out);
+}
+
 /* ---- timely-clockd ---- */
 
 static const char *peer_label(char *text, size_t size, const struct timely_clock_peer *peer)
@@ -599,6 +620,18 @@ static int read_timely(struct state *state, bool all)
 	return err ? STATUS_FAILED : STATUS_OK;
 }
 
+static int read_ndp(struct state *state)
+{
+	struct family family;
+	int err = family_open(&family, NDP_GENL_NAME);
+
+	state->ndp = family.id;
+	if (!err && family.id)
+		err = ndp_sums_get(&family, &state->ndp_sums);
+	family_close(&family);
+	return err;
+}
+
 /* As read_timely(), for everything else. */
 static int read_rest(struct state *state)
 {
@@ -607,6 +640,8 @@ static int read_rest(struct state *state)
 
 	state->acker = family.id;
 	family_close(&family);
+	if (!err)
+		err = read_ndp(state);
 	if (!err)
 		err = links_get(&state->links);
 	if (!err)
@@ -620,6 +655,7 @@ static void free_state(struct state *state)
 {
 	free(state->rtt.counter);
 	free(state->onramp.counters.counter);
+	free(state->ndp_sums.counts.counters.counter);
 	free(state->nics.report);
 	links_free(&state->links);
 	free(state->qdiscs.qdisc);
@@ -638,6 +674,8 @@ static void put_metrics(const struct state *state)
 	put_nics(state);
 	put_qdiscs(state);
 	put_connections(&state->connections);
+	if (state->ndp)
+		put_ndp(&state->ndp_sums);
 }
 
 /* Write a new file, then rename it to @path: no reader finds a part. Returns 0 or an errno. */

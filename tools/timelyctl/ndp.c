@@ -151,19 +151,12 @@ static void read_counts(const struct nlmsghdr *message, void *data)
 	}
 }
 
-/* Read the counters; the caller frees the list. */
-int ndp_counts_get(struct family *family, struct ndp_counts *counts)
-{
-	memset(counts, 0, sizeof(*counts));
-	return family_get(family, NDP_CMD_COUNTER_GET, read_counts, counts);
-}
-
-static int dump(struct family *family, __u8 command, talk_each each, struct ndp *ndp)
+static int dump(struct family *family, __u8 command, talk_each each, void *data)
 {
 	char buffer[REQUEST_BYTES] = { 0 };
 
 	return talk_ask(&family->talk, family_request(family, buffer, NLM_F_DUMP, command), each,
-			ndp);
+			data);
 }
 
 /* Packets that were sent again, or had to be. */
@@ -191,12 +184,54 @@ static int read_all(struct family *family, struct ndp *ndp)
 	if (!err)
 		err = dump(family, NDP_CMD_QUEUE_GET, add_queue, ndp);
 	if (!err)
-		err = ndp_counts_get(family, &ndp->counts);
+		err = family_get(family, NDP_CMD_COUNTER_GET, read_counts, &ndp->counts);
 	if (ndp->count)
 		qsort(ndp->entry, ndp->count, sizeof(*ndp->entry), compare_entries);
 	if (ndp->choice.limit && ndp->count > ndp->choice.limit)
 		ndp->count = ndp->choice.limit;
 	return err;
+}
+
+/* ---- sums ---- */
+
+static bool listens(const struct ndp_socket *socket)
+{
+	return socket->info.state == TCP_LISTEN;
+}
+
+static size_t paths_left_out(const struct entry *entry)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < entry->path_count; i++)
+		count += entry->paths[i].left_out_ns > 0;
+	return count;
+}
+
+static void add_sums(const struct nlmsghdr *message, void *data)
+{
+	struct ndp_sums *sums = data;
+	struct entry entry;
+
+	if (!message) {
+		sums->connections = 0;
+		sums->graceful = 0;
+		sums->paths_out = 0;
+		return;
+	}
+	read_entry(&entry, message);
+	if (listens(&entry.socket))
+		return;
+	sums->connections++;
+	sums->graceful += !!(entry.socket.info.flags & NDP_INFO_GRACEFUL);
+	sums->paths_out += paths_left_out(&entry);
+}
+
+int ndp_sums_get(struct family *family, struct ndp_sums *sums)
+{
+	int err = family_get(family, NDP_CMD_COUNTER_GET, read_counts, &sums->counts);
+
+	return err ?: dump(family, NDP_CMD_SOCKET_GET, add_sums, sums);
 }
 
 /* ---- text ---- */
@@ -215,11 +250,6 @@ static const char *state_name(const struct ndp_socket *socket)
 	return state < ARRAY_SIZE(names) && names[state] ? names[state] : "?";
 }
 
-static bool listens(const struct ndp_socket *socket)
-{
-	return socket->info.state == TCP_LISTEN;
-}
-
 /* Rate at which the peer has pulled data lately, kbit/s; 0: not known. */
 static __u64 pulled_kbps(const struct ndp_socket *socket)
 {
@@ -229,15 +259,6 @@ static __u64 pulled_kbps(const struct ndp_socket *socket)
 static bool is_unanswered(const struct ndp_socket *socket)
 {
 	return socket->initiator && !(socket->info.flags & NDP_INFO_ANSWERED);
-}
-
-static size_t paths_left_out(const struct entry *entry)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < entry->path_count; i++)
-		count += entry->paths[i].left_out_ns > 0;
-	return count;
 }
 
 static void print_entry(const struct entry *entry)

@@ -572,7 +572,22 @@ struct ndp_counts {
 	__u64 max_memory;
 };
 
-int ndp_counts_get(struct family *family, struct ndp_counts *counts);
+/**
+ * struct ndp_sums - NDP in a network namespace, summed up
+ * @counts: counters
+ * @connections: number of connections
+ * @graceful: of these, those that lost packets and met no switch that trims
+ * @paths_out: paths that are left out, of all connections
+ */
+struct ndp_sums {
+	struct ndp_counts counts;
+	__u64 connections;
+	__u64 graceful;
+	__u64 paths_out;
+};
+
+/* The caller frees the counters. */
+int ndp_sums_get(struct family *family, struct ndp_sums *sums);
 int command_ndp(char **words, int count, bool json);
 
 /* ---- setup.c ---- */

@@ -707,6 +707,15 @@ metrics() {
 		result $? "metrics: $line"
 	done
 	metrics_file
+	! grep -q timely_ndp_ "$work/before"
+	result $? "metrics: without module ndp there are none of NDP"
+	onramp "$all ndp=1 ndp_sockets=4 trimmed=6" 0 '^# HELP timely_ndp_trimmed_total what it counts$' metrics
+	for line in 'timely_module_loaded{module="ndp"} 1' 'timely_ndp_received_total 1000' 'timely_ndp_trimmed_total 6' \
+		'timely_ndp_memory_bytes 16384' 'timely_ndp_max_memory_bytes 1000000' 'timely_ndp_connections 3' \
+		'timely_ndp_connections_graceful 1' 'timely_ndp_paths_left_out 3'; do
+		grep -qxF "$line" "$work/output"
+		result $? "metrics: $line"
+	done
 	onramp "connections=7 interrupted=3" 0 '^timely_connections 7$' metrics
 	onramp "errno=1" 1 'needs CAP_NET_ADMIN.* sudo timelyctl metrics' metrics
 	onramp "errno=95" 1 'older than timelyctl' metrics
@@ -951,6 +960,8 @@ doctors() {
 	doctor "rx=1" "alike=3 base=2000000 min_rtt=2000" 4 long-path
 	doctor "rx=1" "alike=3 state=66" 4 minimum-rate
 	doctor "rx=1" "flows_used=90" 4 limits
+	doctor "rx=1" "ndp=1 ndp_sockets=2" 0
+	doctor "rx=1" "ndp=1 ndp_sockets=3" 4 ndp-trim
 	doctor "rx=1" "flows_used=89" 0
 	doctor "rx=1" "count=1" 0 limits
 	doctor "rx=1" "hardware=9000 doubtful=1000" 4 rejected-rtts
