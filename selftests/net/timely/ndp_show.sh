@@ -176,8 +176,9 @@ path_left_out() {
 
 # Dumps of many sockets have each socket once, and dumps while sockets come and go end.
 many() {
-	ulimit -n 8192
 	shows <<-'EOF'
+		import resource
+		resource.setrlimit(resource.RLIMIT_NOFILE, (8192, 8192))
 		listener = listen()
 		clients = [connect() for _ in range(1500)]
 		for client in clients:
