@@ -164,6 +164,7 @@ returned_packets() {
 # Losses that a timeout and that gaps find, and a path that loses all packets.
 repairs() {
 	must tc -n mid -batch - <<-EOF
+		qdisc replace dev to2 root pfifo
 		qdisc replace dev to2 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
 		qdisc add dev to2 parent 1:1 netem loss 100%
 		qdisc add dev to2 parent 1:2 netem limit 10000 $ndp_wire
