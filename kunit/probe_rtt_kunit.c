@@ -67,9 +67,11 @@ static void probe_rtt__starts_with_the_low_bits(struct kunit *test)
 {
 	struct timely_probe_rtt probe = probe_of(17000, 1000);
 
-	timely_probe_rtt_update(&probe, 1000, 5 * TIMELY_PROBE_RTT_PERIOD_NS - 1, 0);
+	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_update(&probe, 1000,
+							 5 * TIMELY_PROBE_RTT_PERIOD_NS - 1, 0));
 	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_is_on(&probe, 1000));
-	timely_probe_rtt_update(&probe, 1008, 5 * TIMELY_PROBE_RTT_PERIOD_NS + 7, 0);
+	KUNIT_EXPECT_TRUE(test, timely_probe_rtt_update(&probe, 1008,
+							5 * TIMELY_PROBE_RTT_PERIOD_NS + 7, 0));
 	KUNIT_EXPECT_TRUE(test, timely_probe_rtt_is_on(&probe, 1008));
 	KUNIT_EXPECT_EQ(test, timely_probe_rtt_age_ns(&probe, 1008), 7);
 	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_may_begin(&probe, 1008));

@@ -43,6 +43,7 @@
 #include <net/tcp.h>
 
 #include <net/timely_cfg.h>
+#include <net/timely_common_time.h>
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_nic.h>
@@ -248,6 +249,24 @@ static u32 timely_pacing_shift(const struct timely_cfg *cfg, u64 rate)
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
 
+/* Get the clock by which base-RTT probes start, as an offset from CLOCK_MONOTONIC: the common time
+ * of the hosts, or the real-time clock if there is no common time that is exact enough.
+ */
+static enum timely_common_state timely_probe_clock(const struct sock *sk, u64 now_ns,
+						   s64 *offset_ns)
+{
+	enum timely_common_state state = timely_common_time(timely_live_net(sk), now_ns,
+							    TIMELY_PROBE_RTT_ERROR_MAX_NS,
+							    offset_ns);
+	struct timely_real real;
+
+	if (state == TIMELY_COMMON_KNOWN)
+		return state;
+	timely_look_at_real(&real);
+	*offset_ns = real.offset_ns + timely_test_offset_ns(sock_net(sk));
+	return state;
+}
+
 /* Check whether a base-RTT probe has started since the last ACK. A connection whose base RTT is
  * configured takes part in no probe.
  */
@@ -255,14 +274,17 @@ static void timely_look_for_probe(const struct sock *sk, struct timely_path_stat
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	u64 now_ns = tcp_sk(sk)->tcp_clock_cache;
-	struct timely_real real;
+	enum timely_common_state state;
+	s64 offset_ns;
 
 	if (likely(!timely_probe_rtt_may_begin(&path->probe, now_ns)))
 		return;
-	timely_look_at_real(&real);
-	timely_probe_rtt_update(&path->probe, now_ns,
-				now_ns + real.offset_ns + timely_test_offset_ns(sock_net(sk)),
-			  ts->rate.seeded ? ts->rate.prev_rtt_ns : 0);
+	state = timely_probe_clock(sk, now_ns, &offset_ns);
+	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns,
+				    ts->rate.seeded ? ts->rate.prev_rtt_ns : 0) &&
+	    state != TIMELY_COMMON_NONE)
+		timely_count_ack(sk, state == TIMELY_COMMON_KNOWN ? TIMELY_RTT_probes_common :
+							    TIMELY_RTT_probes_unsynced);
 	path->window_rtt_ns = min_t(u64, (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC, U32_MAX);
 }
 

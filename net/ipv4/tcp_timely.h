@@ -222,17 +222,19 @@ static inline const struct timely_param_set *timely_net_param_set(const struct s
 	return rcu_dereference(ours->set);
 }
 
-/* Increment a counter of the connection's network namespace. For a socket that holds no reference
- * to its namespace, increment the counter of the initial namespace.
+/* The connection's network namespace; for a socket of the kernel that holds no reference to its
+ * namespace, and might outlive the namespace's state, the initial namespace.
  */
+static inline const struct net *timely_live_net(const struct sock *sk)
+{
+	return likely(sk->sk_net_refcnt) ? sock_net(sk) : &init_net;
+}
+
+/* Increment a counter of the namespace that timely_live_net() returns. */
 static inline void timely_count_ack(const struct sock *sk, enum timely_rtt_result index)
 {
-	const struct net *net = sock_net(sk);
-	const struct timely_net *ours;
+	const struct timely_net *ours = net_generic(timely_live_net(sk), timely_net_id);
 
-	if (unlikely(!sk->sk_net_refcnt))
-		net = &init_net;
-	ours = net_generic(net, timely_net_id);
 	this_cpu_inc(ours->counters->count[index]);
 }
 

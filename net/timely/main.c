@@ -11,6 +11,7 @@
 #include <linux/module.h>
 #include <uapi/linux/timely_version.h>
 
+#include <net/timely_common_time.h>
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
 #include <net/timely_netlink.h>
@@ -27,6 +28,9 @@ static int __init timely_load(void)
 	err = timely_tenant_init();
 	if (err)
 		return err;
+	err = timely_common_time_init();
+	if (err)
+		goto no_common_time;
 	err = timely_flow_init();
 	if (err)
 		goto no_flow;
@@ -53,6 +57,8 @@ no_link:
 no_nic:
 	timely_flow_exit();
 no_flow:
+	timely_common_time_exit();
+no_common_time:
 	timely_tenant_exit();
 	return err;
 }
@@ -64,6 +70,7 @@ static void __exit timely_unload(void)
 	timely_link_exit();
 	timely_nic_exit();
 	timely_flow_exit();
+	timely_common_time_exit();
 	timely_tenant_exit();
 }
 

@@ -3,9 +3,10 @@
  * The generic netlink family "timely": shows and changes the state that module timely keeps.
  *
  * The state consists of NICs and their clock mappings, RTT counters, connections, On-Ramp's
- * settings, keys, counters, flows and peers, and budgets of network namespaces. <linux/timely.h>
- * describes commands and attributes. This file keeps no state: it checks requests and converts
- * between messages and the functions of flow.c, nic.c, link.c, onramp*.c, peer.c and tenant.c.
+ * settings, keys, counters, flows and peers, the common time, and budgets of network namespaces.
+ * <linux/timely.h> describes commands and attributes. This file keeps no state: it checks requests
+ * and converts between messages and the functions of flow.c, nic.c, link.c, onramp*.c, peer.c,
+ * common_time.c and tenant.c.
  *
  * A request concerns the network namespace of its sender only, except that the administrator of the
  * host may list the connections of all namespaces. Any user may read the state, except the lists of
@@ -27,6 +28,7 @@
 #include <net/net_namespace.h>
 #include <net/sock.h>
 
+#include <net/timely_common_time.h>
 #include <net/timely_counters.h>
 #include <net/timely_flow.h>
 #include <net/timely_link.h>
@@ -796,6 +798,49 @@ static int tn_peer_set(struct sk_buff *request, struct genl_info *info)
 	return err;
 }
 
+/* ---- the common time ---- */
+
+static const struct nla_policy tn_common_time_policy[] = {
+	[TIMELY_A_COMMON_TIME] = NLA_POLICY_EXACT_LEN(sizeof(struct timely_common_time)),
+};
+
+/* Returns what is wrong with a common time, or NULL. */
+static const char *tn_common_time_fault(const struct timely_common_time *time)
+{
+	if (time->valid_ms > TIMELY_SYNC_VALID_MAX_NS / NSEC_PER_MSEC)
+		return "timely: COMMON_TIME: valid_ms: allowed are 0 to 100000";
+	if (time->valid_ms && (!time->at_ns || time->at_ns > ktime_get_ns()))
+		return "timely: COMMON_TIME: at_ns: a past time of CLOCK_MONOTONIC is needed";
+	if (abs((s64)time->drift_ppb) > TIMELY_SYNC_DRIFT_MAX_PPB)
+		return "timely: COMMON_TIME: drift_ppb: allowed are -1000000 to 1000000";
+	if (time->bound_ns > TIMELY_SYNC_BOUND_MAX_NS)
+		return "timely: COMMON_TIME: bound_ns: allowed are 0 to 1000000000";
+	if (time->growth_ppb > TIMELY_SYNC_DRIFT_MAX_PPB)
+		return "timely: COMMON_TIME: growth_ppb: allowed are 0 to 1000000";
+	return NULL;
+}
+
+static int tn_common_time_set(struct sk_buff *request, struct genl_info *info)
+{
+	const struct nlattr *attr = info->attrs[TIMELY_A_COMMON_TIME];
+	struct timely_common_time time;
+	const char *fault;
+
+	if (!attr) {
+		GENL_SET_ERR_MSG(info, "timely: COMMON_TIME is missing");
+		return -EINVAL;
+	}
+	nla_memcpy(&time, attr, sizeof(time));
+	fault = tn_common_time_fault(&time);
+	if (fault) {
+		NL_SET_BAD_ATTR(info->extack, attr);
+		info->extack->_msg = fault;
+		return -EINVAL;
+	}
+	timely_common_time_set(genl_info_net(info), &time);
+	return 0;
+}
+
 /* ---- budgets ---- */
 
 static size_t tn_limits_bytes(void)
@@ -929,6 +974,13 @@ static const struct genl_ops tn_ops[] = {
 		.policy = tn_peer_policy,
 		.maxattr = ARRAY_SIZE(tn_peer_policy) - 1,
 		.doit = tn_peer_set,
+	},
+	{
+		.cmd = TIMELY_CMD_COMMON_TIME_SET,
+		.flags = GENL_UNS_ADMIN_PERM,
+		.policy = tn_common_time_policy,
+		.maxattr = ARRAY_SIZE(tn_common_time_policy) - 1,
+		.doit = tn_common_time_set,
 	},
 };
 

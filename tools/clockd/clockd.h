@@ -75,6 +75,7 @@ bool address_of_host(const struct members *members, struct address *own);
  * @sock: path of chrony's socket; "" for none
  * @shm: unit of the NTP SHM segment; -1 for none
  * @onramp: give offsets to On-Ramp
+ * @tcp_timely: give the common time to tcp_timely
  * @test_lie_ns: for tests: added to the arrival times that this host reports, ns
  */
 struct config {
@@ -95,6 +96,7 @@ struct config {
 	char sock[PATH_BYTES];
 	int shm;
 	bool onramp;
+	bool tcp_timely;
 	long test_lie_ns;
 };
 
@@ -283,7 +285,7 @@ void refclock_close(struct refclock *refclock);
 int refclock_put(struct refclock *refclock, const struct config *config, int64_t offset_ns,
 		 uint64_t error_ns);
 
-/* ---- onramp.c: On-Ramp's sender ---- */
+/* ---- onramp.c: module timely ---- */
 
 /**
  * struct onramp - the connection to module timely
@@ -307,6 +309,9 @@ void onramp_close(struct onramp *onramp);
  */
 bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uint64_t growth_ppb,
 		bool before);
+/* Give the common time of the page, which drifts against the system clock by @drift_ppb. */
+void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,
+		       int64_t drift_ppb);
 
 /* ---- page.c: the clock page ---- */
 

@@ -287,6 +287,8 @@ static bool take_value(struct source *source, struct config *config, char **word
 		config->shm = take_number(source, name, words[1], 0, 255);
 	else if (strcmp(name, "onramp") == 0)
 		config->onramp = take_switch(source, name, words[1]);
+	else if (strcmp(name, "tcp-timely") == 0)
+		config->tcp_timely = take_switch(source, name, words[1]);
 	else if (strcmp(name, "test-lie") == 0)
 		config->test_lie_ns = take_number(source, name, words[1], 0, 1000000000);
 	else

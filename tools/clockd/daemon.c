@@ -697,14 +697,23 @@ static unsigned int count_good(const struct timely_clock_page *page)
 	return good;
 }
 
-/* Give the result to chrony, to On-Ramp and to the service manager. */
+/* How much faster the common time runs than the system clock, ppb. */
+static int64_t common_drift_ppb(const struct clockd *daemon)
+{
+	struct reading group = group_read(daemon->group, daemon->page->probe_ns);
+
+	return drift_to_ppb(group.drift_q32 - daemon->system_rate_q32);
+}
+
+/* Give the result to chrony, to module timely and to the service manager. */
 static void give(struct clockd *daemon)
 {
 	const struct timely_clock_page *page = daemon->page;
 	bool wanted = daemon->config->sock[0] || daemon->refclock.shm;
-
 	/* Without a good peer the common time is this host's own guess. */
-	if (page->common_ns && wanted && count_good(page) && group_settled(daemon->group)) {
+	bool agreed = page->common_ns && count_good(page) && group_settled(daemon->group);
+
+	if (agreed && wanted) {
 		int given = refclock_put(&daemon->refclock, daemon->config,
 					 page->system_offset_ns, page->bound_ns);
 
@@ -715,6 +724,8 @@ static void give(struct clockd *daemon)
 		daemon->peers[i].given = onramp_put(&daemon->onramp, &page->peers[i],
 						    daemon->peers[i].growth_ppb,
 						    daemon->peers[i].given);
+	if (agreed && daemon->config->tcp_timely)
+		onramp_put_common(&daemon->onramp, page, common_drift_ppb(daemon));
 	if (page->common_ns)
 		service_info("STATUS=%u of %u peers are good; common time known to %llu ns\nWATCHDOG=1",
 			     count_good(page), page->peer_count,

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The offsets of peers' clocks for On-Ramp: requests TIMELY_CMD_PEER_SET to module timely, once per
- * second for each peer. On-Ramp compares one-way delays by these offsets, see timely-onramp(7).
+ * Requests to module timely, once per second.
+ *
+ *	TIMELY_CMD_PEER_SET		for each peer: the offset of its clock, by which On-Ramp
+ *					compares one-way delays, see timely-onramp(7)
+ *	TIMELY_CMD_COMMON_TIME_SET	the common time, by which tcp_timely starts base-RTT
+ *					probes, see tcp_timely(7)
  *
  * The module may be loaded at any time, so the netlink family is looked up again while there is
  * none.
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,7 +23,7 @@
 
 #include "clockd.h"
 
-/* How long On-Ramp may use an offset that is not replaced, ms. */
+/* How long the module may use an offset or common time that is not replaced, ms. */
 #define VALID_MS	5000
 /* Interval between attempts to find the module, ns. */
 #define RETRY_NS	(10 * NS_PER_S)
@@ -128,6 +133,12 @@ void onramp_close(struct onramp *onramp)
 	onramp->fd = -1;
 }
 
+/* A growth that the module accepts. */
+static uint32_t growth_max(uint64_t growth_ppb)
+{
+	return growth_ppb > DRIFT_MAX_PPB ? DRIFT_MAX_PPB : (uint32_t)growth_ppb;
+}
+
 static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer, uint64_t now_ns,
 					   uint64_t growth_ppb)
 {
@@ -146,27 +157,21 @@ static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer,
 	clock.offset_ns = peer->system_offset_ns + clock_ns(CLOCK_REALTIME) - now_ns;
 	clock.drift_ppb = (int32_t)peer->system_drift_ppb;
 	clock.bound_ns = (uint32_t)peer->system_bound_ns;
-	clock.growth_ppb = growth_ppb > DRIFT_MAX_PPB ? DRIFT_MAX_PPB : (uint32_t)growth_ppb;
+	clock.growth_ppb = growth_max(growth_ppb);
 	return clock;
 }
 
-bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uint64_t growth_ppb,
-		bool before)
+/* Set an attribute in the module, which is ready. Returns whether the module has taken it. */
+static bool set(struct onramp *onramp, uint8_t command, uint16_t attr, const void *data,
+		size_t bytes)
 {
 	union reply reply;
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct timely_peer_clock clock = peer_clock(peer, now_ns, growth_ppb);
-	ssize_t got;
-	int err;
+	ssize_t got = ask(onramp->fd, onramp->family, command, attr, data, bytes, &reply);
+	int err = got < 0 ? (int)got : reply_error(&reply.header);
 
-	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, now_ns))
-		return false;
-	got = ask(onramp->fd, onramp->family, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock,
-		  sizeof(clock), &reply);
-	err = got < 0 ? (int)got : reply_error(&reply.header);
 	/* No flow goes to this host. */
 	if (!err || err == -ENOENT)
-		return !err && clock.valid_ms;
+		return !err;
 	if (!onramp->told)
 		tell_warn("module timely does not take the offsets of clocks: %s: load modules of the same version as timely-clockd, and start it with CAP_NET_ADMIN",
 			  error_text(err));
@@ -174,4 +179,34 @@ bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uin
 	/* The module may have been unloaded, or replaced by another version. */
 	onramp->family = 0;
 	return false;
+}
+
+bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uint64_t growth_ppb,
+		bool before)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct timely_peer_clock clock = peer_clock(peer, now_ns, growth_ppb);
+
+	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, now_ns))
+		return false;
+	return set(onramp, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock, sizeof(clock)) &&
+	       clock.valid_ms;
+}
+
+void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,
+		       int64_t drift_ppb)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct timely_common_time time = {
+		.offset_ns = page->system_offset_ns + clock_ns(CLOCK_REALTIME) - now_ns,
+		.at_ns = now_ns,
+		.valid_ms = VALID_MS,
+		.drift_ppb = (int32_t)drift_ppb,
+		.bound_ns = (uint32_t)page->bound_ns,
+		.growth_ppb = growth_max(page->growth_ppb),
+	};
+
+	if (page->bound_ns <= BOUND_MAX_NS && llabs(drift_ppb) <= DRIFT_MAX_PPB &&
+	    onramp_ready(onramp, now_ns))
+		set(onramp, TIMELY_CMD_COMMON_TIME_SET, TIMELY_A_COMMON_TIME, &time, sizeof(time));
 }

@@ -40,6 +40,7 @@ static const struct check {
 	{ "filled-queue", .host = check_filled_queue },
 	{ "other-traffic", .host = check_other_traffic },
 	{ "probes-apart", .host = check_probes_apart },
+	{ "probes-unsynced", .host = check_probes_unsynced },
 	{ "long-path", .host = check_long_path },
 	{ "mtu", .host = check_mtu },
 	{ "onramp-key", .host = check_onramp_key },

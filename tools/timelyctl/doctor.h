@@ -241,6 +241,7 @@ void check_minimum_rate(struct host *host);
 void check_filled_queue(struct host *host);
 void check_other_traffic(struct host *host);
 void check_probes_apart(struct host *host);
+void check_probes_unsynced(struct host *host);
 void check_long_path(struct host *host);
 void check_mtu(struct host *host);
 void check_ndp_trim(struct host *host);

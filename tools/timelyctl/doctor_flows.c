@@ -159,6 +159,18 @@ void check_probes_apart(struct host *host)
 	remedy_info(host, "synchronise the clocks of all hosts to 0.5 ms (chronyc tracking), or set the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
 }
 
+void check_probes_unsynced(struct host *host)
+{
+	__u64 unsynced = counter_value(&host->rtts, "probes_unsynced");
+
+	if (!unsynced)
+		return;
+	found_warn(host, "%llu base-RTT probes started by the real-time clock, as the common time of timely-clockd was too old or not exact to 0.25 ms; %llu by the common time",
+		   (unsigned long long)unsynced,
+		   (unsigned long long)counter_value(&host->rtts, "probes_common"));
+	remedy_info(host, "systemctl status timely-clockd; timelyctl clock shows whether the peers are good");
+}
+
 static bool is_long(const struct tcp_socket *socket)
 {
 	return socket->min_rtt_ns > LONG_RTT_NS;

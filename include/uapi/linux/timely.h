@@ -212,6 +212,7 @@ enum {
 	TIMELY_CMD_CONNECTION_GET,	/* dump; ALL_NETS, CHOICE -> CONNECTION: those by timely */
 	TIMELY_CMD_PEER_GET,	/* dump -> PEER: hosts that On-Ramp's flows go to */
 	TIMELY_CMD_PEER_SET,	/* PEER: the offset of a peer's clock, from a clock daemon */
+	TIMELY_CMD_COMMON_TIME_SET,	/* COMMON_TIME: the time that hosts agree on, likewise */
 
 	__TIMELY_CMD_MAX
 };
@@ -304,6 +305,7 @@ enum {
 					/* needs CAP_NET_ADMIN in the initial user namespace */
 	TIMELY_A_CHOICE,		/* struct timely_choice */
 	TIMELY_A_PEER,			/* struct timely_peer_clock */
+	TIMELY_A_COMMON_TIME,		/* struct timely_common_time */
 
 	__TIMELY_A_MAX
 };
@@ -460,6 +462,24 @@ struct timely_peer_clock {
 	__u32 growth_ppb;
 	__u32 flows;
 	__u64 delay_ns;
+};
+
+/**
+ * struct timely_common_time - the time that this host and others agree on
+ * @offset_ns: the common time minus this host's CLOCK_MONOTONIC at @at_ns, ns
+ * @at_ns: time of @offset_ns by CLOCK_MONOTONIC, ns; not in the future
+ * @valid_ms: how long after @at_ns the common time may be used, ms, 0 to 100000; 0: there is none
+ * @drift_ppb: growth of @offset_ns, ns per second, -10^6 to 10^6
+ * @bound_ns: largest error of @offset_ns at @at_ns, ns, 0 to 10^9
+ * @growth_ppb: growth of @bound_ns, ns per second, 0 to 10^6
+ */
+struct timely_common_time {
+	__s64 offset_ns;
+	__u64 at_ns;
+	__u32 valid_ms;
+	__s32 drift_ppb;
+	__u32 bound_ns;
+	__u32 growth_ppb;
 };
 
 #endif /* _UAPI_LINUX_TIMELY_H */

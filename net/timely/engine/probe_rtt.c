@@ -5,17 +5,18 @@
  *
  * The base RTT of a path cannot be measured while there is a queue, and flows that keep a target
  * delay never let the queue drain. A later flow would take the queue for part of the path and add
- * another queue. Therefore all flows reduce their rates when the low bits of the real-time clock
- * become zero, which is at the same time in all hosts.
+ * another queue. Therefore all flows reduce their rates when the low bits of the common time of
+ * the hosts become zero. A clock daemon gives the common time; without a daemon it is the real-time
+ * clock.
  *
- * Only the start of a probe depends on the real-time clock. Its end, and the earliest start of the
- * next probe, depend on CLOCK_MONOTONIC, which nobody can set. So the share of time that a flow
- * spends in probes is bounded, whatever is done to the real-time clock.
+ * Only the start of a probe depends on the common time. Its end, and the earliest start of the next
+ * probe, depend on CLOCK_MONOTONIC, which nobody can set. So the share of time that a flow spends
+ * in probes is bounded, whatever is done to the common time.
  *
  * RTTs show a probe one round trip later. On long paths, RTTs that are measured during the probe
  * itself show the queue before the probe, and change rates as usual.
  *
- * If the real-time clocks of hosts differ, the hosts probe at different times, and perhaps no host
+ * If these clocks of hosts differ, the hosts probe at different times, and perhaps no host
  * measures the base RTT: each host takes a part of the queue for the path, and this part grows.
  * This is detected: in a probe, RTTs should fall by the queueing delay before the probe. If RTTs do
  * not fall, other hosts did not probe. Then the base RTT is the lowest RTT of several seconds, and
@@ -96,20 +97,23 @@ EXPORT_SYMBOL_GPL(timely_probe_rtt_set);
  * timely_probe_rtt_update() - detect the start of a probe
  * @probe: the connection's state, for which timely_probe_rtt_may_begin() returned true
  * @now_ns: current time, CLOCK_MONOTONIC
- * @real_ns: current time, real-time clock
+ * @common_ns: current time, by the clock that the hosts agree on
  * @rtt_ns: the connection's last RTT, ns; 0 if not known
  *
  * A connection that gets ACKs rarely may call this function long after the start of a probe. The
  * probe still counts, from its start, unless RTTs do not show the probe any more.
+ *
+ * Return: true if a probe has started.
  */
-void timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 real_ns, u32 rtt_ns)
+bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns, u32 rtt_ns)
 {
-	u64 age_ns = real_ns & (TIMELY_PROBE_RTT_PERIOD_NS - 1);
+	u64 age_ns = common_ns & (TIMELY_PROBE_RTT_PERIOD_NS - 1);
 
 	if (age_ns >= probe->shows_ns + probe->settle_ns)
-		return;
+		return false;
 	probe->began_ns = now_ns - age_ns;
 	probe->before_ns = rtt_ns;
+	return true;
 }
 EXPORT_SYMBOL_GPL(timely_probe_rtt_update);
 

@@ -10,10 +10,12 @@
 
 #include <linux/types.h>
 
-/* A probe starts when the low 26 bits of the real-time clock in ns become zero: every 67.1 ms. The
- * real-time clocks of the hosts must agree to half a millisecond.
+/* A probe starts when the low 26 bits of the common time of the hosts, in ns, become zero: every
+ * 67.1 ms. Without a clock daemon the common time is the real-time clock. The clocks of two hosts
+ * must agree to half a millisecond, so each may differ from the common time by half of that.
  */
 #define TIMELY_PROBE_RTT_PERIOD_NS	(1ULL << 26)
+#define TIMELY_PROBE_RTT_ERROR_MAX_NS	250000
 
 /* Shortest time between the starts of two probes, by CLOCK_MONOTONIC: 50.3 ms. This limits the
  * number of probes if the real-time clock is set again and again.
@@ -73,14 +75,14 @@ u64 timely_probe_rtt_base_ns(struct timely_probe_rtt_watch *watch, u64 least_ns,
 
 void timely_probe_rtt_init(struct timely_probe_rtt *probe, u64 now_ns);
 void timely_probe_rtt_set(struct timely_probe_rtt *probe, u32 min_rtt_ns);
-void timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 real_ns, u32 rtt_ns);
+bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns, u32 rtt_ns);
 
 /**
  * timely_probe_rtt_may_begin() - check whether a probe may have started
  * @probe: the connection's state
  * @now_ns: current time, CLOCK_MONOTONIC
  *
- * Return: true if the caller must read the real-time clock and call timely_probe_rtt_update().
+ * Return: true if the caller must read the common time and call timely_probe_rtt_update().
  */
 static inline bool timely_probe_rtt_may_begin(const struct timely_probe_rtt *probe, u64 now_ns)
 {

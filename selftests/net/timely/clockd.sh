@@ -359,6 +359,52 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
 	! grep 'does not take' "$work"/h*.log || fail "module timely has refused offsets"
 }
 
+# A connection of timely from h1 to h2 sends for two seconds.
+stream() {
+	ip netns exec h2 "$python" -I -c '
+import socket
+with socket.create_server(("10.7.2.2", 9000)) as server:
+    with server.accept()[0] as connection:
+        while connection.recv(1 << 20):
+            pass' &
+	server=$!
+	sleep 0.5
+	must in_ns h1 "$python" -I -c '
+import socket, time
+with socket.socket() as connection:
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"timely")
+    connection.connect(("10.7.2.2", 9000))
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        connection.sendall(bytes(1 << 16))'
+	wait $server
+}
+
+# rtt_counter NAME: set $counter to a counter of RTTs of h1
+rtt_counter() {
+	counter=$(in_ns h1 "$timelyctl" -j rtt | sed "s/.*\"$1\":\([0-9]*\).*/\1/")
+}
+
+# Base-RTT probes of h1 start by the common time. When the daemon has been killed they start by the system
+# clock again, and this is counted.
+tcp_timely_gets_common_time() {
+	must insmod "$modules/tcp_timely.ko"
+	restart_all "tcp-timely yes"
+	stream
+	rtt_counter probes_common
+	expect counter -ge 10
+	rtt_counter probes_unsynced
+	expect counter -eq 0
+	stop h1 KILL
+	sleep 6
+	stream
+	rtt_counter probes_unsynced
+	expect counter -ge 10
+	start h1
+	must rmmod tcp_timely sch_timely timely
+	! grep 'does not take' "$work"/h*.log || fail "module timely has refused the common time"
+}
+
 daemons_end() {
 	stop_all
 	"$timelyctl" clock page "$work/h1.page" | grep -q 'timely-clockd is stopped' || fail "the page does not say that the daemon has ended"
@@ -369,4 +415,4 @@ daemons_end() {
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step nic_clock_step \
 	nic_lost_and_back killed_daemon reload_configuration hostile_packets lying_host \
-	kernel_timestamps onramp_gets_offsets daemons_end
+	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time daemons_end

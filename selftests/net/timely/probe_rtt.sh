@@ -8,11 +8,14 @@
 #
 # Instead of a host with a wrong clock, h3 gets its base RTT as a parameter: connections of h3 then
 # do not probe at all.
+#
+# With a common time, which a clock daemon gives, probes of hosts whose clocks differ coincide.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
 timelyctl=$modules/timelyctl
 of_h3=/proc/sys/net/ipv4/timely
+of_tests=/sys/module/tcp_timely/parameters/test_probe_rtt
 
 hosts() {
 	hosts_up "rate 1gbit delay 100us"
@@ -39,10 +42,14 @@ h3_base() {
 	must ip netns exec h3 sh -c "echo $1 >$of_h3/min_rtt_ns"
 }
 
-# counted FILE: set $count to the counter probes_apart in timelyctl's output
+# counted FILE [NAME]: set $count to a counter in timelyctl's output, by default probes_apart
 counted() {
 	count=$("$python" -I -c 'import json, sys
-print(json.load(open(sys.argv[1]))["probes_apart"])' "$1") || fail "no counter probes_apart"
+print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$1" "${2:-probes_apart}") || fail "no counter ${2:-probes_apart}"
+}
+
+common_time() {
+	"$python" -I "$here/common_time.py" "$@"
 }
 
 # Trace the path-dependent parameters of connections: "probes_apart=1" where a connection found that
@@ -104,9 +111,65 @@ apart_and_together_again() {
 	expect last -eq 0
 }
 
+# probing VALID_MS BOUND_NS: let flows run for two seconds, with a common time unless VALID_MS is 0, and set
+# $probing to the share of flows that are in a probe in the middle of probes by the common time, %
+probing() {
+	common_time set "$1" "$2" h1 h3 || fail "the common time is refused"
+	{
+		flows
+		echo "2.0 run sh $work/look $work/counters"
+		echo "2.0 end"
+	} >"$work/plan"
+	{
+		sleep 0.5
+		common_time probing 16 h1 h3 >"$work/probing"
+	} &
+	sampler=$!
+	traffic <"$work/plan"
+	wait $sampler
+	read -r probing <"$work/probing"
+}
+
+# h1 and h3 have clocks that differ by a sixteenth of the period of probes, or a multiple, and neither is near
+# the common time. The common time is not used if its error may be above 0.25 ms, or if it is too old.
+common_clock() {
+	echo 4194304 >${of_tests}_offset_ns
+	echo 16 >${of_tests}_clocks
+	probing 0 0
+	say "without a common time $probing % of flows probe at the same time"
+	expect probing -le 50
+	counted "$work/counters" probes_common
+	expect count -eq 0
+	counted "$work/counters" probes_unsynced
+	expect count -eq 0
+	probing 60000 250000
+	say "with it $probing %"
+	expect probing -ge 75
+	counted "$work/counters" probes_common
+	common=$count
+	expect common -ge 50
+	counted "$work/counters" probes_unsynced
+	expect count -eq 0
+	before=0
+	for unusable in "60000 250001" "100 0"; do
+		# shellcheck disable=SC2086 # two words
+		probing $unusable
+		expect probing -le 50
+		counted "$work/counters" probes_unsynced
+		unsynced=$((count - before))
+		before=$count
+		expect unsynced -ge 40
+	done
+	ip netns exec h1 "$timelyctl" doctor >"$work/shown" || true
+	grep -q 'base-RTT probes started by the real-time clock' "$work/shown" || fail "doctor: $(cat "$work/shown")"
+	bad=$(common_time refusals h1)
+	expect bad -eq 0 "wrong requests that were not refused"
+	echo 0 >${of_tests}_offset_ns
+}
+
 remove_hosts() {
 	hosts_down
 	must ip netns del h3
 }
 
-run_cases hosts together apart_and_together_again remove_hosts
+run_cases hosts together apart_and_together_again common_clock remove_hosts

@@ -74,6 +74,7 @@ static struct {
 	{ "hardware", 0 },	/* RTTs that ended at a hardware timestamp */
 	{ "tcp", 0 },		/* RTTs that ended when TCP processed the ACK */
 	{ "doubtful", 0 },	/* ACKs with a wrong hardware timestamp */
+	{ "probes_unsynced", 0 },	/* base-RTT probes not by the common time */
 	{ "alike", 0 },		/* instead of "connections": 10.0.0.0 to 172.0.0.0, all alike */
 	{ "state", 2 },		/* their state, TIMELY_STATE_*: sending */
 	{ "base", 20000 },	/* their base RTT, ns */
@@ -220,6 +221,8 @@ static void put_rtts(struct nlmsghdr *message)
 		put_count(message, "tcp", *knob("tcp"));
 	if (*knob("doubtful"))
 		put_count(message, "doubtful", *knob("doubtful"));
+	if (*knob("probes_unsynced"))
+		put_count(message, "probes_unsynced", *knob("probes_unsynced"));
 }
 
 static void put_onramp(struct nlmsghdr *message)

@@ -955,6 +955,7 @@ doctors() {
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "alike=3" 0
 	doctor "rx=1" "alike=3 state=34" 4 probes-apart
+	doctor "rx=1" "probes_unsynced=1" 4 probes-unsynced
 	doctor "rx=1" "alike=3 base=30001" 4 filled-queue
 	doctor "rx=1" "alike=3 base=30000" 0
 	doctor "rx=1" "alike=3 base=2000000 min_rtt=2000" 4 long-path
