@@ -4,13 +4,14 @@
 A variant has a name. It changes parameters, the qdisc or sections of the scenario for its cells.
 Its congestion control is tcp_timely unless it has the key "cc".
 """
-from . import nicbed, onramp
+from . import clockd, nicbed, onramp
 from .common import Scenario, Table
 from .scenario import OWN_SECTIONS
 from .topology import ends
 
 # Keys of a variant that are not parameters of tcp_timely.
-NOT_PARAMS = ("cc", "host_qdisc", "nic", "relative_to", "onramp", "clocks", *OWN_SECTIONS)
+NOT_PARAMS = ("cc", "host_qdisc", "nic", "relative_to", "onramp", "clocks", "clockd",
+              *OWN_SECTIONS)
 
 
 def variant(scenario: Scenario, cc: str) -> Table:
@@ -41,6 +42,15 @@ def nic_of(scenario: Scenario, cc: str) -> Table | None:
     if "nic" not in scenario:
         return None
     settings: Table = nicbed.DEFAULTS | scenario["nic"] | variant(scenario, cc).get("nic", {})
+    return settings
+
+
+def clockd_of(scenario: Scenario, cc: str) -> Table | None:
+    """The settings of timely-clockd; None if no daemons run."""
+    own = variant(scenario, cc).get("clockd")
+    if own is None and "clockd" not in scenario:
+        return None
+    settings: Table = clockd.DEFAULTS | scenario.get("clockd", {}) | (own or {})
     return settings
 
 

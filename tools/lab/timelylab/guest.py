@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from . import nicbed, onramp, timestamps
-from .cell import module_files, nic_of, qdiscs_used, scenario_of
+from . import clockd, nicbed, onramp, timestamps
+from .cell import clockd_of, module_files, nic_of, qdiscs_used, scenario_of
 from .common import LAB, TOP, Figures, LabError, Raw, Scenario
 from .network import cell_script
 from .plan import make_plan
@@ -46,6 +46,8 @@ def prepare(kernel: str, scenario: Scenario, ccs: Iterable[str]) -> Tools:
         modules = built_path([os.path.join(LAB, "modules.sh"), kernel], "building the modules")
     if any(onramp.settings(scenario, cc) for cc in ccs):
         onramp.build()
+    if any(clockd_of(scenario, cc) for cc in ccs):
+        clockd.build()
     if any("timely" in qdiscs_used(scenario, cc) for cc in ccs):
         subprocess.run(["make", "-s", "-C", os.path.join(TOP, "tools/tc")], check=True)
     return Tools(kernel_dir, traffic, modules,
@@ -110,6 +112,8 @@ def raw_result(scenario: Scenario, cc: str, seed: int, base: str, work: str, too
                        f"{last_line(base + '.log')} (see {base}.log)")
     with open(result, "rb") as file:
         raw: Raw = json.load(file)
+    if clockd_of(scenario, cc):
+        clockd.collect(result, scenario["topology"], raw)
     if nic := nic_of(scenario, cc):
         timestamps.collect(result, scenario, nic, raw)
     else:

@@ -10,7 +10,7 @@ would change nothing, as in virtual time NAPI polls before the next packet has a
 import os
 
 from . import clos, faults, nicbed, onramp
-from .cell import has_ecn, host_qdisc, module_files, nic_of
+from .cell import clockd_of, has_ecn, host_qdisc, module_files, nic_of
 from .common import TOP, Scenario, Table
 from .topology import (End, ends, frame_bytes, is_host, is_receiver, red_options,
                        timestamp_lines)
@@ -27,7 +27,8 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
     if not nic:
         return setup_script(scenario, cc, seed, modules)
     return nicbed.setup_script(scenario["topology"], nic, seed, host_qdisc(scenario, cc),
-                               has_ecn(scenario, cc), load_lines(scenario, cc, modules), hwnic)
+                               has_ecn(scenario, cc), load_lines(scenario, cc, modules), hwnic,
+                               clockd_of(scenario, cc))
 
 
 def setup_script(scenario: Scenario, cc: str, seed: int, modules: str) -> str:

@@ -16,6 +16,7 @@ import os
 import random
 import subprocess
 
+from . import clockd
 from .common import MS, TOP, Scenario, Table
 from .topology import End, ends, frame_bytes, is_host, red_options, timestamp_lines
 
@@ -176,11 +177,11 @@ def keep_lines(nic: Table) -> list[str]:
 
 
 def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loads: list[str],
-                 hwnic: str) -> str:
+                 hwnic: str, daemons: Table | None = None) -> str:
     """The guest's script.
 
     qdisc: of the hosts; mark: the switch marks packets; loads: lines that load modules; hwnic: the
-    driver's directory.
+    driver's directory; daemons: the settings of timely-clockd, which runs on each host.
     """
     rng = random.Random(seed * 1000)
     lines = ["set -e", f"insmod {hwnic}/hwnic.ko", *loads, "ip netns add sw",
@@ -189,7 +190,8 @@ def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loa
     for end in ends(topo):
         lines += device_lines(topo, nic, end) + attribute_lines(topo, nic, rng, end.name) + \
             address_lines(topo, end, qdisc, mark)
-    lines += watch_lines(nic) + ['"$1" "$2" "$3"'] + keep_lines(nic)
+    lines += watch_lines(nic) + (clockd.setup_lines(topo, daemons) if daemons else [])
+    lines += ['"$1" "$2" "$3"'] + keep_lines(nic) + (clockd.keep_lines() if daemons else [])
     return "\n".join(lines + [""])
 
 

@@ -4,8 +4,8 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from . import clos, faults, onramp, slowdown, timestamp_figures, workload
-from .cell import scenario_of, variant
+from . import clockd, clos, faults, onramp, slowdown, timestamp_figures, workload
+from .cell import clockd_of, scenario_of, variant
 from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
 from .scenario import connections, host_range, window_ns
@@ -22,9 +22,12 @@ LATE_MESSAGES_NS, LATE_PINGS_NS = 100 * MS, 20 * MS
 
 def figures(scenario: Scenario, raw: Raw) -> Figures:
     """All figures of a cell, from the scenario of the run."""
+    daemons = clockd_of(scenario, raw["cc"])
     scenario = scenario_of(scenario, raw["cc"])
     start, end = window_ns(scenario)
     out: Figures = {"cc": raw["cc"], "seed": raw["seed"], "wall_s": raw["wall_s"]}
+    if daemons:
+        out["clockd"] = clockd.figures(raw, daemons, start, end)
     if bulk_flows(raw):
         out |= flow_figures(scenario, raw, start, end)
     out |= train_figures(scenario, raw, start, end)

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import clos, faults, nicbed, onramp, workload
+from . import clockd, clos, faults, nicbed, onramp, workload
 from .common import LAB, MS, LabError, Scenario, Table
 
 SCENARIOS = os.path.join(LAB, "scenarios")
@@ -41,6 +41,7 @@ KEYS: dict[str, dict[str, bool] | None] = {
     "nic": {key: False for key in nicbed.DEFAULTS},
     "onramp": {key: False for key in onramp.DEFAULTS},
     "clocks": {key: False for key in onramp.CLOCKS},
+    "clockd": {key: False for key in clockd.DEFAULTS},
     "events": {"at_ms": True, "host": False, "step_ns": False, "set_ns": False,
                "real_step_ns": False, "drift_ppb": False, "wander_ppb_per_s": False,
                **{key: False for key in faults.EVENTS}},
@@ -110,7 +111,7 @@ def section_tables(scenario: Scenario) -> Iterator[tuple[str, Table, bool]]:
             yield from ((section, table, True) for table in tables_of(tables))
     for own in scenario.get("variants", {}).values():
         for section, tables in own.items():
-            if section in (*OWN_SECTIONS, "onramp", "clocks", "nic"):
+            if section in (*OWN_SECTIONS, "onramp", "clocks", "clockd", "nic"):
                 yield from ((section, table, section in WHOLE_TABLES)
                             for table in tables_of(tables))
 
@@ -142,6 +143,8 @@ def check(scenario: Scenario) -> None:
         workload.settings(scenario)
     if "nic" in scenario and clos.is_clos(scenario["topology"]):
         raise LabError('a scenario with [nic] has one switch: fabric = "clos" is not possible')
+    if "clockd" in scenario and "nic" not in scenario:
+        raise LabError("a scenario with [clockd] needs [nic]")
     sample, run = scenario["sample"], scenario["run"]
     for key in ("warmup_ms", "measure_ms"):
         if run[key] % sample["flows_ms"]:
