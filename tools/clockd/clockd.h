@@ -77,6 +77,7 @@ bool address_of_host(const struct members *members, struct address *own);
  * @onramp: give offsets to On-Ramp
  * @tcp_timely: give the common time to tcp_timely
  * @test_lie_ns: for tests: added to the arrival times that this host reports, ns
+ * @test_clock_ns: for tests: added to the system clock that this host reports, ns
  */
 struct config {
 	struct members members;
@@ -98,6 +99,7 @@ struct config {
 	bool onramp;
 	bool tcp_timely;
 	long test_lie_ns;
+	long test_clock_ns;
 };
 
 /* Prints errors; returns NULL then. */

@@ -18,6 +18,8 @@
 
 #define LINE_BYTES	512
 #define WORDS		3
+/* Largest value of test-clock: a day, ns. */
+#define TEST_CLOCK_MAX_NS	86400000000000
 
 /**
  * struct source - where a line comes from, for messages
@@ -291,6 +293,9 @@ static bool take_value(struct source *source, struct config *config, char **word
 		config->tcp_timely = take_switch(source, name, words[1]);
 	else if (strcmp(name, "test-lie") == 0)
 		config->test_lie_ns = take_number(source, name, words[1], 0, 1000000000);
+	else if (strcmp(name, "test-clock") == 0)
+		config->test_clock_ns = take_number(source, name, words[1], -TEST_CLOCK_MAX_NS,
+						    TEST_CLOCK_MAX_NS);
 	else
 		return false;
 	return true;

@@ -758,7 +758,7 @@ static void do_round(struct clockd *daemon, uint64_t now_ns)
 	solve_peers(daemon, probe_ns, now_ns);
 	average(daemon, probe_ns);
 	report->at_ns = probe_ns;
-	report->system_ns = probe_ns + system_ns;
+	report->system_ns = probe_ns + system_ns + daemon->config->test_clock_ns;
 	report->system_rate_q32 = (int32_t)daemon->system_rate_q32;
 	group_report(daemon->group, probe_ns, report);
 	write_page(daemon, probe_ns, now_ns);

@@ -9,7 +9,7 @@ import itertools
 import json
 import os
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from .common import LAB, MS, TOP, Figures, Raw, Table
@@ -52,12 +52,12 @@ def build() -> None:
                    stdout=subprocess.DEVNULL)
 
 
-def host_lines(topo: Table, clockd: Table, host: str) -> list[str]:
+def host_lines(topo: Table, clockd: Table, host: str, own: Sequence[str]) -> list[str]:
     """Commands that configure and start the daemon of a host; its messages are in $3.clockd-HOST."""
     conf = f"/run/clockd/{host}.conf"
     words = [f"member {end.network}.1" for end in ends(topo) if is_host(end.name)] + \
         ["key 1 /run/clockd/key", f"page /run/clockd/pages/{host}", f"clock {clockd['clock']}",
-         f"degree {clockd['degree']}", f"pairs {clockd['pairs']}", *clockd["lines"].get(host, [])]
+         f"degree {clockd['degree']}", f"pairs {clockd['pairs']}", *clockd["lines"].get(host, []), *own]
     lines = [f"cat >{conf} <<END", *words, "END",
              f"nsenter --net=/run/netns/{host} {DIRECTORY}/timely-clockd -f {conf} "
              f'2>"$3.clockd-{host}" &', "daemon=$!"]
@@ -78,12 +78,15 @@ def longer_lines(topo: Table, clockd: Table) -> list[str]:
             "action mirred egress redirect dev longer"]
 
 
-def setup_lines(topo: Table, clockd: Table) -> list[str]:
-    """Commands that start all daemons, and the record in $3.clocks."""
+def setup_lines(topo: Table, clockd: Table, own: Mapping[str, Sequence[str]]) -> list[str]:
+    """Commands that start all daemons, and the record in $3.clocks.
+
+    own: further lines of the configuration of hosts.
+    """
     lines = ["mkdir -p /run/clockd/pages", f"(umask 077; echo {KEY} >/run/clockd/key)"]
     lines += longer_lines(topo, clockd)
     for host in hosts_of(topo):
-        lines += host_lines(topo, clockd, host)
+        lines += host_lines(topo, clockd, host, own.get(host, ()))
     return lines + [f"{LAB}/clockrecord.py {clockd['record_ms']} /run/clockd/pages "
                     f'{" ".join(hosts_of(topo))} >"$3.clocks" &', "record=$!"]
 

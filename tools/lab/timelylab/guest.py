@@ -115,6 +115,8 @@ def raw_result(scenario: Scenario, cc: str, seed: int, base: str, work: str, too
     if clockd_of(scenario, cc):
         clockd.collect(result, scenario["topology"], raw)
     if nic := nic_of(scenario, cc):
+        if onramp.settings(scenario, cc):
+            onramp.collect(result, raw)
         timestamps.collect(result, scenario, nic, raw)
     else:
         onramp.collect(result, raw)

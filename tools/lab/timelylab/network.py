@@ -9,7 +9,7 @@ would change nothing, as in virtual time NAPI polls before the next packet has a
 """
 import os
 
-from . import clos, faults, nicbed, onramp
+from . import clockd, clos, faults, nicbed, onramp
 from .cell import clockd_of, has_ecn, host_qdisc, module_files, nic_of
 from .common import TOP, Scenario, Table
 from .topology import (End, ends, frame_bytes, is_host, is_receiver, red_options,
@@ -26,9 +26,25 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
     nic = nic_of(scenario, cc)
     if not nic:
         return setup_script(scenario, cc, seed, modules)
-    return nicbed.setup_script(scenario["topology"], nic, seed, host_qdisc(scenario, cc),
-                               has_ecn(scenario, cc), load_lines(scenario, cc, modules), hwnic,
-                               clockd_of(scenario, cc))
+    topo = scenario["topology"]
+    names = [end.name for end in ends(topo)]
+    before: list[str] = []
+    after: list[str] = []
+    if settings := onramp.settings(scenario, cc):
+        before += onramp.setup_lines(scenario, cc, seed, names)
+        after += onramp.keep_lines(settings, names)
+    if daemons := clockd_of(scenario, cc):
+        own = daemon_lines(scenario, cc, seed, names) if settings else {}
+        before += clockd.setup_lines(topo, daemons, own)
+        after += clockd.keep_lines()
+    return nicbed.setup_script(topo, nic, seed, host_qdisc(scenario, cc), has_ecn(scenario, cc),
+                               load_lines(scenario, cc, modules), hwnic, before, after)
+
+
+def daemon_lines(scenario: Scenario, cc: str, seed: int, names: list[str]) -> dict[str, list[str]]:
+    """Lines of the configuration of each daemon that On-Ramp uses: the error of its host's clock."""
+    return {name: ["onramp yes", f"test-clock {offset}"]
+            for name, (offset, _) in onramp.clock_errors(scenario, cc, seed, names).items()}
 
 
 def setup_script(scenario: Scenario, cc: str, seed: int, modules: str) -> str:

@@ -15,8 +15,8 @@ has a ring of two frames, and its buffer is a qdisc, which can also mark packets
 import os
 import random
 import subprocess
+from collections.abc import Sequence
 
-from . import clockd
 from .common import MS, TOP, Scenario, Table
 from .topology import End, ends, frame_bytes, is_host, red_options, timestamp_lines
 
@@ -177,11 +177,11 @@ def keep_lines(nic: Table) -> list[str]:
 
 
 def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loads: list[str],
-                 hwnic: str, daemons: Table | None = None) -> str:
+                 hwnic: str, before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
     """The guest's script.
 
     qdisc: of the hosts; mark: the switch marks packets; loads: lines that load modules; hwnic: the
-    driver's directory; daemons: the settings of timely-clockd, which runs on each host.
+    driver's directory; before, after: commands before and after the run.
     """
     rng = random.Random(seed * 1000)
     lines = ["set -e", f"insmod {hwnic}/hwnic.ko", *loads, "ip netns add sw",
@@ -190,8 +190,7 @@ def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loa
     for end in ends(topo):
         lines += device_lines(topo, nic, end) + attribute_lines(topo, nic, rng, end.name) + \
             address_lines(topo, end, qdisc, mark)
-    lines += watch_lines(nic) + (clockd.setup_lines(topo, daemons) if daemons else [])
-    lines += ['"$1" "$2" "$3"'] + keep_lines(nic) + (clockd.keep_lines() if daemons else [])
+    lines += [*watch_lines(nic), *before, '"$1" "$2" "$3"', *keep_lines(nic), *after]
     return "\n".join(lines + [""])
 
 

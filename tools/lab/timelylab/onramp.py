@@ -105,18 +105,26 @@ def timelyctl_in(name: str) -> str:
     return f"nsenter --net=/run/netns/{name} {TIMELYCTL}"
 
 
+def clock_errors(scenario: Scenario, cc: str, seed: int,
+                 names: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """The error of each receiver's clock in ns, and its drift in ppb, drawn with the seed."""
+    wrong, rng = clocks(scenario, cc), random.Random(seed * 1001)
+    return {name: (round(rng.gauss(0, wrong["sigma_us"] * 1000)),
+                   rng.choice((-1, 1)) * round(wrong["drift_ppm"] * 1000))
+            for name in names if is_receiver(scenario["topology"], name)}
+
+
 def setup_lines(scenario: Scenario, cc: str, seed: int, names: Sequence[str]) -> list[str]:
     """Commands that set keys at all ends, and rules and clocks at receivers."""
-    topo, wrong, rng = scenario["topology"], clocks(scenario, cc), random.Random(seed * 1001)
+    errors = clock_errors(scenario, cc, seed, names)
     lines = []
     for name in names:
         ctl = timelyctl_in(name)
         lines += [f"echo {KEY} | {ctl} key add {KEY_NUMBER} -", f"{ctl} key use {KEY_NUMBER}"]
-        if not is_receiver(topo, name):
+        if name not in errors:
             continue
         lines.append(f"{ctl} acker add any")
-        offset = round(rng.gauss(0, wrong["sigma_us"] * 1000))
-        drift = rng.choice((-1, 1)) * round(wrong["drift_ppm"] * 1000)
+        offset, drift = errors[name]
         if offset or drift:
             lines.append(f"{ctl} acker set test-clock-offset {offset} test-clock-drift {drift}")
     return lines
