@@ -24,6 +24,13 @@
  * older ones is too small.
  */
 #define ROUND_AGE_NS	1000000000
+/* An estimate takes part only if its error is at most this many times the bound of the common time,
+ * or at most ROUND_ERROR_NS. While a port is busy for seconds, no probe finds it empty, and the
+ * estimates through it have errors of some 10 us. The common time of before, with its rate, is then
+ * more exact, until its growing bound says otherwise.
+ */
+#define ROUND_ERROR_TIMES	16
+#define ROUND_ERROR_NS		1000
 
 struct line {
 	struct timely_strip strip;
@@ -228,6 +235,20 @@ void group_fix(struct group *group, uint64_t now_ns, int64_t correction_ns, int6
 	group->loop.time.rate_q32 = rate_q32;
 }
 
+/* The common time minus the own probe clock. */
+struct reading group_read(const struct group *group, uint64_t now_ns)
+{
+	const struct timely_loop_time *time = &group->loop.time;
+	struct reading reading = { .error_ns = timely_loop_bound_ns(time, now_ns) };
+
+	reading.known = reading.error_ns != TIMELY_LOOP_UNKNOWN_NS;
+	reading.offset_ns = timely_loop_correction_ns(time, now_ns);
+	reading.drift_q32 = time->rate_q32;
+	reading.drift_error_ppb = time->growth_ppb;
+	reading.wander_ppb_s = time->wander_ppb_s;
+	return reading;
+}
+
 static struct timely_loop_time report_time(const struct report *report, bool settled)
 {
 	return (struct timely_loop_time){
@@ -242,14 +263,15 @@ static struct timely_loop_time report_time(const struct report *report, bool set
 	};
 }
 
-/* What the round needs to know about a peer. */
-static void round_fill(struct timely_loop_peer *to, const struct group_peer *from, uint64_t now_ns)
+/* What the round needs to know about a peer. @most_ns: largest error of an estimate that is used */
+static void round_fill(struct timely_loop_peer *to, const struct group_peer *from, uint64_t now_ns,
+		       uint64_t most_ns)
 {
 	struct reading reading = estimate_read(from->estimate, now_ns);
 
 	*to = from->estimate->loop;
-	to->fresh = from->report && reading.known && line_age(from->estimate->line, now_ns) <=
-		    ROUND_AGE_NS;
+	to->fresh = from->report && reading.known && reading.error_ns <= most_ns &&
+		    line_age(from->estimate->line, now_ns) <= ROUND_AGE_NS;
 	if (!to->fresh)
 		return;
 	to->offset_ns = reading.offset_ns;
@@ -265,9 +287,12 @@ enum round group_round(struct group *group, struct group_peer *peers, size_t cou
 {
 	static struct timely_loop_peer loop[TIMELY_LOOP_PEERS_MAX];
 	enum timely_loop_verdict verdict;
+	uint64_t most_ns = (uint64_t)group_read(group, now_ns).error_ns * ROUND_ERROR_TIMES;
 
+	if (most_ns < ROUND_ERROR_NS)
+		most_ns = ROUND_ERROR_NS;
 	for (size_t i = 0; i < count; i++)
-		round_fill(&loop[i], &peers[i], now_ns);
+		round_fill(&loop[i], &peers[i], now_ns, most_ns);
 	verdict = timely_loop_round(&group->loop, loop, count, now_ns);
 	for (size_t i = 0; i < count; i++) {
 		peers[i].estimate->loop = loop[i];
@@ -285,20 +310,6 @@ enum round group_round(struct group *group, struct group_peer *peers, size_t cou
 	default:
 		return ROUND_ALONE;
 	}
-}
-
-/* The common time minus the own probe clock. */
-struct reading group_read(const struct group *group, uint64_t now_ns)
-{
-	const struct timely_loop_time *time = &group->loop.time;
-	struct reading reading = { .error_ns = timely_loop_bound_ns(time, now_ns) };
-
-	reading.known = reading.error_ns != TIMELY_LOOP_UNKNOWN_NS;
-	reading.offset_ns = timely_loop_correction_ns(time, now_ns);
-	reading.drift_q32 = time->rate_q32;
-	reading.drift_error_ppb = time->growth_ppb;
-	reading.wander_ppb_s = time->wander_ppb_s;
-	return reading;
 }
 
 bool group_settled(const struct group *group)

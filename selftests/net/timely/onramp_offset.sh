@@ -157,6 +157,34 @@ wrong_offset() {
 	expect out_of_step -ge 10
 }
 
+# The peer's clock is stepped by 10 us to an hour, up and down, and the daemon has not noticed or has been
+# killed. No pause is longer than 10 ms.
+stepped_clock() {
+	new_qdisc $pausing
+	offset <<-'END'
+		forger = Forger(UdpFlow(to="10.7.2.5"))
+		forger.one()
+		longest = pauses = 0
+		for step in 10 * US, 100 * US, 1 * MS, 5 * MS, 20 * MS, 1000 * MS, 3600 * S:
+		    for sign in 1, -1:
+		        put("10.7.2.5", offset=AHEAD - sign * step)
+		        packet = forger.one()
+		        # The RTT is 3 ms: a delay up to that is possible.
+		        wait(3 * MS)
+		        reported = forger.report(packet, 0, received=ahead(packet, 100 * US))
+		        forger.flow.send()
+		        wait(30 * MS)
+		        took = forger.flow.arrived()[-1].at - reported
+		        say("a step of", sign * step, "ns:", took, "ns")
+		        pauses += took > EXACT
+		        longest = max(longest, took)
+		result(longest_us=longest // US, pauses=pauses)
+		forger.close()
+	END
+	expect longest_us -le 10000
+	expect pauses -ge 1 "no step has caused a pause: the case shows nothing"
+}
+
 shown() {
 	new_qdisc $pausing
 	offset <<-'END'
@@ -229,4 +257,4 @@ unload() {
 	unload_timely
 }
 
-run_cases hosts absolute_delays_use_the_offset fallback wrong_offset shown refusals unload
+run_cases hosts absolute_delays_use_the_offset fallback wrong_offset stepped_clock shown refusals unload
