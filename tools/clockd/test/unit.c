@@ -491,6 +491,60 @@ static void peer_take__survives_any_numbers(void)
 	end_exchange();
 }
 
+/* ---- the common time ---- */
+
+/* Pairs in both directions every 20 ms, and a round every 250 ms, with a peer that gives the common
+ * time. Forward pairs wait in a queue for up to @queue_ns, both probes for the same time. Returns
+ * the largest error of the common time, ns.
+ */
+static int64_t rounds_with_queue(struct group *group, struct estimate *estimate,
+				 unsigned int seconds, uint64_t queue_ns)
+{
+	static uint32_t seq;
+	int64_t worst = 0;
+
+	for (unsigned int i = 1; i <= 50 * seconds; i++, seq += 2, now += 20000000) {
+		uint64_t waits_ns = queue_ns / 4 + chance(queue_ns + 1);
+		struct report report = { .at_ns = now + OFFSET_NS, .bound_ns = 10 };
+		struct group_peer peer = { estimate, &report, .settled = true };
+
+		for (unsigned int probe = 0; probe < 2; probe++) {
+			uint64_t sent = now + 20000 * probe;
+
+			estimate_probe(estimate, FORWARD, seq + probe, sent,
+				       sent + OFFSET_NS + DELAY_NS + waits_ns);
+			estimate_probe(estimate, BACKWARD, seq + probe, sent + OFFSET_NS,
+				       sent + DELAY_NS);
+		}
+		if (i * 20 % 250 >= 20)
+			continue;
+		estimate_solve(estimate, now);
+		group_round(group, &peer, 1, now);
+		worst = llabs(group_read(group, now).offset_ns - OFFSET_NS) > worst ?
+			llabs(group_read(group, now).offset_ns - OFFSET_NS) : worst;
+	}
+	return worst;
+}
+
+/* A port is busy for so long that the whole window has no probe that did not wait. */
+static void group_round__runs_on_while_a_port_is_busy(void)
+{
+	struct estimate *estimate = estimate_new();
+	struct group *group = group_new();
+
+	now = 1000000000;
+	group_start(group, now, 5, 5);
+	rounds_with_queue(group, estimate, 10, 0);
+	EXPECT(group_settled(group));
+	EXPECT(rounds_with_queue(group, estimate, 10, 0) <= 2);
+	EXPECT(rounds_with_queue(group, estimate, 8, 60000) <= 500);
+	EXPECT(group_read(group, now).known);
+	rounds_with_queue(group, estimate, 5, 0);
+	EXPECT(rounds_with_queue(group, estimate, 5, 0) <= 2);
+	group_free(group);
+	estimate_free(estimate);
+}
+
 /* ---- the configuration ---- */
 
 static const char *path_of(const char *name)
@@ -733,6 +787,7 @@ int main(int argc, char **argv)
 	RUN(peer_take__refuses_an_earlier_nonce);
 	RUN(peer_take__both_find_each_other_after_a_start);
 	RUN(peer_take__survives_any_numbers);
+	RUN(group_round__runs_on_while_a_port_is_busy);
 	RUN(config_read__members);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
