@@ -8,6 +8,7 @@ them.
 import itertools
 import json
 import os
+import statistics
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -72,7 +73,7 @@ def longer_lines(topo: Table, clockd: Table) -> list[str]:
         return []
     to = next(end.network for end in ends(topo) if end.name == "h2")
     return ["ip -n sw link add longer type ifb", "ip -n sw link set longer up",
-            f"tc -n sw qdisc add dev longer root netem limit 10000 delay {clockd['longer_ns']}ns",
+            f"tc -n sw qdisc add dev longer root netem limit 10000 delay {clockd['longer_ns'] / 1000}us",
             "tc -n sw qdisc add dev h1 ingress",
             f"tc -n sw filter add dev h1 parent ffff: protocol ip u32 match ip dst {to}.1/32 "
             "action mirred egress redirect dev longer"]
@@ -102,7 +103,7 @@ def instants(path: str, hosts: int) -> Iterator[list[Any]]:
     """The lines of a record in groups: one line for each host that has a page, at one time."""
     with open(path, encoding="ascii") as file:
         lines = [json.loads(line) for line in file if line.endswith("]\n")]
-    for _, group in itertools.groupby(lines, lambda line: line[0] // MS):
+    for _, group in itertools.groupby(lines, lambda line: int(line[0]) // MS):
         found = list(group)
         if len(found) <= hosts:
             yield found
@@ -129,12 +130,10 @@ def readings(lines: list[Any], zero: int) -> Iterator[list[Any]]:
                    known(peer[8])]
 
 
-def common(line: list[Any], zero: int) -> list[Any] | None:
-    """The common time of a host, or None."""
+def common(line: list[Any], zero: int) -> list[Any]:
+    """The reading of a common time that is known."""
     raw, head = line[2], line[3]
     raw_ns, common_ns, rate, bound, growth = head[5:10]
-    if not common_ns:
-        return None
     age = raw - raw_ns
     return [line[0] - zero, line[4], common_ns - raw_ns + age * rate // 10**9,
             bound + age * growth // 10**9, line[7][0]]
@@ -143,10 +142,12 @@ def common(line: list[Any], zero: int) -> list[Any] | None:
 def collect(base: str, topo: Table, raw: Raw) -> None:
     """Add the readings to the raw result. Hosts have numbers from 0 on."""
     names = {f"{0:020x}ffff0a00{int(name[1:]):02x}01": i for i, name in enumerate(hosts_of(topo))}
-    rows, times, zero = [], [], raw["zero_ns"]
+    rows: list[list[Any]] = []
+    times: list[list[Any]] = []
+    zero = raw["zero_ns"]
     for lines in instants(base + ".clocks", len(names)):
         rows += readings(lines, zero)
-        times += [row for line in lines if (row := common(line, zero))]
+        times += [common(line, zero) for line in lines if line[3][6]]
     for row in rows:
         row[1:3] = names[row[1]], names[row[2]]
     for row in times:
@@ -175,7 +176,7 @@ def error_figures(pairs: Iterable[tuple[int, int | None]]) -> Figures:
 def common_figures(rows: list[list[Any]], ignored: set[int]) -> Figures:
     """Differences of the common times of all pairs of hosts; the bound is the sum of both bounds."""
     pairs = []
-    for _, group in itertools.groupby(rows, lambda row: row[0] // MS):
+    for _, group in itertools.groupby(rows, lambda row: int(row[0]) // MS):
         mine = [row for row in group if row[1] not in ignored]
         pairs += [(a[2] - b[2], a[3] + b[3]) for a, b in itertools.combinations(mine, 2)]
     return error_figures(pairs)
@@ -183,13 +184,13 @@ def common_figures(rows: list[list[Any]], ignored: set[int]) -> Figures:
 
 def sent_mbit(rows: list[list[Any]]) -> float:
     """What a host sends in probes, Mb/s, on average over the hosts."""
-    rates = []
+    rates: list[float] = []
     for host in {row[1] for row in rows}:
         mine = [row for row in rows if row[1] == host]
         if mine[-1][0] > mine[0][0]:
             rates.append((mine[-1][4] - mine[0][4]) * PROBE_BYTES * 8e3 /
                          (mine[-1][0] - mine[0][0]))
-    return sum(rates) / max(len(rates), 1)
+    return statistics.fmean(rates) if rates else 0
 
 
 def figures(raw: Raw, clockd: Table, start: int, end: int) -> Figures:
@@ -214,4 +215,4 @@ def figures(raw: Raw, clockd: Table, start: int, end: int) -> Figures:
 def wrong_ms(rows: list[list[Any]]) -> float:
     """Time from the window's start to the last reading beyond its bound, ms; 0 if there is none."""
     late = [row[0] for row in rows if row[5] is not None and abs(row[4]) > row[5]]
-    return (max(late) - min(row[0] for row in rows)) / MS if late else 0
+    return float(max(late) - min(row[0] for row in rows)) / MS if late else 0
