@@ -118,11 +118,10 @@ def readings(lines: list[Any], zero: int) -> Iterator[list[Any]]:
     """The readings of all peers' clocks at one time. The clocks drift too little to move between lines."""
     own = {line[4]: line for line in lines}
     for line in lines:
-        mono, phc, nic, probe = line[0], line[1], line[5], line[6]
+        mono, phc, nic, age = line[0], line[1], line[5], line[2] - line[3][5]
         for peer in line[8]:
             if not (other := own.get(peer[0])):
                 continue
-            age = phc - probe if nic else 0
             offset = peer[3] + peer[4] * age // 10**9
             truth = other[1] - (other[0] - mono) - phc if nic else 0
             system = peer[6] + peer[7] * age // 10**9
