@@ -39,9 +39,9 @@
 	X(nic_unknown, "hardware timestamps not used: their NIC is not known")	\
 	X(driver_unsure, "driver timestamps not used: the real-time clock was just set") \
 	X(real_set, "how often the real-time clock was found to have been set")	\
-	X(probes_apart, "paths whose RTTs ceased to fall in base-RTT probes: hosts' clocks differ") \
+	X(probes_apart, "paths whose RTTs ceased to fall in base-RTT probes: hosts' clocks differ")\
 	X(probes_common, "base-RTT probes that started by the common time of timely-clockd") \
-	X(probes_unsynced, "base-RTT probes by the real-time clock: the common time is too old or wrong by over 0.25 ms")
+	X(probes_unsynced, "base-RTT probes by the real-time clock: common time old or not exact")
 
 #define TIMELY_RTT_ENUM(name, doc)	TIMELY_RTT_##name,
 
