@@ -249,6 +249,11 @@ struct reading group_read(const struct group *group, uint64_t now_ns)
 	return reading;
 }
 
+bool group_settled(const struct group *group)
+{
+	return group->loop.time.settled;
+}
+
 static struct timely_loop_time report_time(const struct report *report, bool settled)
 {
 	return (struct timely_loop_time){
@@ -289,7 +294,10 @@ enum round group_round(struct group *group, struct group_peer *peers, size_t cou
 	enum timely_loop_verdict verdict;
 	uint64_t most_ns = (uint64_t)group_read(group, now_ns).error_ns * ROUND_ERROR_TIMES;
 
-	if (most_ns < ROUND_ERROR_NS)
+	/* All estimates count until the host has found the common time. */
+	if (!group_settled(group))
+		most_ns = UINT64_MAX;
+	else if (most_ns < ROUND_ERROR_NS)
 		most_ns = ROUND_ERROR_NS;
 	for (size_t i = 0; i < count; i++)
 		round_fill(&loop[i], &peers[i], now_ns, most_ns);
@@ -310,11 +318,6 @@ enum round group_round(struct group *group, struct group_peer *peers, size_t cou
 	default:
 		return ROUND_ALONE;
 	}
-}
-
-bool group_settled(const struct group *group)
-{
-	return group->loop.time.settled;
 }
 
 /* Set the members of the report that are about the common time. */
