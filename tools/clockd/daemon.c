@@ -138,10 +138,20 @@ static const char *seconds_text(int64_t ns)
 
 /* ---- sessions: the probe clock ---- */
 
+/* Offsets between probe clocks are void. The common time remains, with a bound that grows. */
+static void clear_peers(struct clockd *daemon)
+{
+	page_begin(daemon->page);
+	daemon->page->state = TIMELY_CLOCK_STARTING;
+	daemon->page->peer_count = 0;
+	page_end(daemon->page);
+}
+
 /* The probe clock is another one now, or was stepped: nothing from before counts. */
 static void start_session(struct clockd *daemon)
 {
 	daemon->started = false;
+	clear_peers(daemon);
 	memset(daemon->before, 0, sizeof(daemon->before));
 	daemon->report = (struct report){};
 	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
@@ -156,11 +166,7 @@ static void leave(struct clockd *daemon)
 	wire_close(&daemon->wire);
 	host_clock_close(&daemon->clock);
 	daemon->joined = false;
-	/* The common time remains, with a bound that grows. */
-	page_begin(daemon->page);
-	daemon->page->state = TIMELY_CLOCK_STARTING;
-	daemon->page->peer_count = 0;
-	page_end(daemon->page);
+	clear_peers(daemon);
 }
 
 /* Open the probe clock and the socket. Prints errors, once. */
