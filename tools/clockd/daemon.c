@@ -711,6 +711,18 @@ static int64_t common_drift_ppb(const struct clockd *daemon)
 	return drift_to_ppb(group.drift_q32 - daemon->system_rate_q32);
 }
 
+/* Give On-Ramp the offsets of all peers, or only of those to which no flow went before. */
+static void give_offsets(struct clockd *daemon, bool all)
+{
+	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++) {
+		struct peer *peer = &daemon->peers[i];
+
+		if (all || !peer->given)
+			peer->given = onramp_put(&daemon->onramp, &daemon->page->peers[i],
+						 peer->growth_ppb, peer->given);
+	}
+}
+
 /* Give the result to chrony, to module timely and to the service manager. */
 static void give(struct clockd *daemon)
 {
@@ -726,10 +738,7 @@ static void give(struct clockd *daemon)
 		daemon->past[TIMELY_CLOCK_REFCLOCK_SAMPLES] += given;
 		daemon->past[TIMELY_CLOCK_REFCLOCK_ERRORS] += !given;
 	}
-	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++)
-		daemon->peers[i].given = onramp_put(&daemon->onramp, &page->peers[i],
-						    daemon->peers[i].growth_ppb,
-						    daemon->peers[i].given);
+	give_offsets(daemon, true);
 	if (agreed && daemon->config->tcp_timely)
 		onramp_put_common(&daemon->onramp, page, common_drift_ppb(daemon));
 	if (page->common_ns)
@@ -824,6 +833,8 @@ static void tick(struct clockd *daemon, uint64_t now_ns)
 	do_round(daemon, now_ns);
 	if (!(daemon->ticks++ % TICKS_PER_SECOND))
 		give(daemon);
+	else
+		give_offsets(daemon, false);
 }
 
 /* ---- waiting ---- */
