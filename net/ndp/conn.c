@@ -841,7 +841,8 @@ static void ndp_deliver(struct sock *sk, struct ndp_turn *turn)
 		if (!skb)
 			continue;
 		__skb_queue_tail(&sk->sk_receive_queue, skb);
-		turn->readable = true;
+		atomic_add(skb->len, &ndp->unread);
+		turn->readable = ndp->reading || ndp_readable(sk);
 	}
 }
 

@@ -114,6 +114,8 @@ struct ndp_key {
  * @map: memory of @receiver
  * @ahead: received packets that wait for earlier ones, by number modulo NDP_SPAN
  * @delivered: number of the first packet that was not given to the program's queue
+ * @unread: bytes in the program's queue that the program has not read
+ * @reading: a call of the program waits for data, of any length
  * @truesize: most memory that a received packet took, bytes
  * @peer_payload: most payload that a packet of the peer had, bytes
  * @flow: entry in the pull queue @queue
@@ -151,6 +153,8 @@ struct ndp_sock {
 	u64 map[NDP_SPAN / 64];
 	struct sk_buff **ahead;
 	u32 delivered;
+	atomic_t unread;
+	bool reading;
 	u32 truesize;
 	u32 peer_payload;
 	struct timely_ndp_pull_flow flow;
@@ -188,6 +192,17 @@ static inline void ndp_set_state(struct sock *sk, int state)
 {
 	/* A reader that sees the state also sees what was written before. */
 	smp_store_release(&sk->sk_state, state);
+}
+
+/* Whether programs that poll for input are told: about SO_RCVLOWAT bytes, or less if the receive
+ * buffer is so full that more might not fit.
+ */
+static inline bool ndp_readable(const struct sock *sk)
+{
+	int unread = atomic_read(&ndp_sk(sk)->unread);
+
+	return unread >= READ_ONCE(sk->sk_rcvlowat) ||
+	       (unread && atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2);
 }
 
 /* IPv4 addresses are stored as IPv6 addresses. */
@@ -376,6 +391,7 @@ bool ndp_accept_add(struct sock *listener, struct sock *child);
 /* stream.c */
 int ndp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len);
 TIMELY_PROTO_RECVMSG(ndp_recvmsg);
+int ndp_set_rcvlowat(struct sock *sk, int bytes);
 __poll_t ndp_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 bool ndp_stream_memory_free(const struct sock *sk, int wake);
 void ndp_write_space(struct sock *sk);

@@ -559,6 +559,7 @@ static const struct proto_ops ndp_ops = {
 	.sendmsg	= inet_sendmsg,
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
+	.set_rcvlowat	= ndp_set_rcvlowat,
 };
 
 static struct inet_protosw ndp_protosw = {
@@ -595,6 +596,7 @@ static const struct proto_ops ndp6_ops = {
 	.sendmsg	= inet_sendmsg,
 	.recvmsg	= inet_recvmsg,
 	.mmap		= sock_no_mmap,
+	.set_rcvlowat	= ndp_set_rcvlowat,
 };
 
 static struct inet_protosw ndp6_protosw = {

@@ -218,6 +218,7 @@ static int ndp_recv_copy(struct sock *sk, struct msghdr *msg, size_t len, bool p
 		if (peek)
 			continue;
 		NDP_CB(skb)->offset += part;
+		atomic_sub(part, &ndp_sk(sk)->unread);
 		if (NDP_CB(skb)->offset == skb->len)
 			ndp_conn_read(sk, skb);
 	}
@@ -238,6 +239,16 @@ static int ndp_recv_end(struct sock *sk)
 	return 0;
 }
 
+/* Packets that arrive after this call wake the program even if they have less than SO_RCVLOWAT
+ * bytes, because a part of these may have been read before.
+ */
+static void ndp_set_reading(struct sock *sk, bool reading)
+{
+	spin_lock_bh(&ndp_sk(sk)->lock);
+	ndp_sk(sk)->reading = reading;
+	spin_unlock_bh(&ndp_sk(sk)->lock);
+}
+
 /* Waits for data, an error, or the end of the stream or of the connection. sk_wait_data() relies on
  * the socket's lock, which packets do not wait for, so it could miss the end of the stream.
  */
@@ -246,12 +257,14 @@ static void ndp_wait_data(struct sock *sk, long *timeo)
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
 	add_wait_queue(sk_sleep(sk), &wait);
+	ndp_set_reading(sk, true);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo,
 		      !skb_queue_empty_lockless(&sk->sk_receive_queue) || READ_ONCE(sk->sk_err) ||
 		      (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
 		      inet_sk_state_load(sk) == TCP_CLOSE, &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	ndp_set_reading(sk, false);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
@@ -307,6 +320,22 @@ TIMELY_PROTO_RECVMSG(ndp_recvmsg)
 
 /* ---- poll ---- */
 
+/**
+ * ndp_set_rcvlowat() - set SO_RCVLOWAT; the function set_rcvlowat of struct proto_ops
+ * @sk: the socket
+ * @bytes: programs that poll for input are told about this many bytes
+ *
+ * Return: 0.
+ */
+int ndp_set_rcvlowat(struct sock *sk, int bytes)
+{
+	WRITE_ONCE(sk->sk_rcvlowat, bytes ?: 1);
+	/* The limit may be lower than the bytes that have arrived without a wake-up. */
+	if (ndp_readable(sk))
+		sk->sk_data_ready(sk);
+	return 0;
+}
+
 static __poll_t ndp_poll_out(struct sock *sk)
 {
 	if (sk_stream_is_writeable(sk))
@@ -347,7 +376,7 @@ __poll_t ndp_poll(struct file *file, struct socket *sock, struct poll_table_stru
 		mask |= EPOLLHUP;
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (!skb_queue_empty_lockless(&sk->sk_receive_queue))
+	if (ndp_readable(sk))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
 		mask |= EPOLLOUT | EPOLLWRNORM;

@@ -87,6 +87,47 @@ needs_no_handshake() {
 	expect fast -eq 1
 }
 
+# A program that polls for input wakes when SO_RCVLOWAT bytes have arrived, or the end of the stream.
+# A program that waits in recv() for the rest of SO_RCVLOWAT bytes gets it.
+polls_for_enough() {
+	ndp <<-'EOF'
+		client, server = pair()
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 3000)
+		client.send(data(2999))
+		result(few=wait(server, seconds=0.01))
+		client.send(b"x")
+		result(enough=wait(server))
+		server.recv(1000)
+		result(less=wait(server, seconds=0.01))
+		poll = select.epoll()
+		poll.register(server, select.EPOLLIN)
+		result(idle=len(poll.poll(0.01)))
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 2000)
+		result(lowered=len(poll.poll(0.01)))
+		server.recv(1000)
+		server.setblocking(True)
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 5, 0))
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1500)
+		child = os.fork()
+		if not child:
+		    time.sleep(0.01)
+		    client.send(data(500))
+		    os._exit(0)
+		result(rest=len(server.recv(2000)))
+		os.waitpid(child, 0)
+		client.send(b"y")
+		client.shutdown(socket.SHUT_WR)
+		result(end=wait(server))
+	EOF
+	expect few -eq 0
+	expect enough -eq 1
+	expect less -eq 0
+	expect idle -eq 0
+	expect lowered -eq 1
+	expect rest -eq 1500
+	expect end -ge 1
+}
+
 # A client that waits for the server's first word is accepted before it has sent data.
 server_speaks_first() {
 	ndp <<-'EOF'
@@ -440,6 +481,7 @@ unload_under_load() {
 	expect turns -eq 10
 }
 
-run_cases not_without_the_module refuses carries_streams needs_no_handshake server_speaks_first \
-	refused_connection half_close non_blocking reader_stops resets dead_peer ports many_connections \
-	proof_of_the_address full_queue device_removed namespace_deleted unload_under_load
+run_cases not_without_the_module refuses carries_streams needs_no_handshake polls_for_enough \
+	server_speaks_first refused_connection half_close non_blocking reader_stops resets dead_peer \
+	ports many_connections proof_of_the_address full_queue device_removed namespace_deleted \
+	unload_under_load
