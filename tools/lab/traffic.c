@@ -44,6 +44,8 @@
  *	                                  add bytes and frames from the file @ring of a NIC
  *	flows every=                      sample the connections of bulk, train and pingpong
  *
+ * With cc=ndp a connection is one of NDP sockets instead of TCP.
+ *
  * The result is JSON with raw samples only. In the guest a system call takes no virtual time,
  * except that reading the clock takes 256 ns. Therefore clocks are read sparingly, and all samples
  * between two readings are of one instant.
@@ -55,6 +57,7 @@
 #include <linux/ethtool.h>
 #include <linux/rtnetlink.h>
 #include <linux/gen_stats.h>
+#include <linux/ndp.h>
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -77,6 +80,7 @@
 
 #define NSEC_PER_SEC	1000000000ULL
 #define CHUNK		(256 << 10)	/* bytes per write */
+#define NDP_CHUNK	(2 << 20)	/* the same with NDP: more than its send buffer */
 #define NOTSENT_LOWAT	(256 << 10)	/* unsent bytes that a socket accepts */
 /* Bytes that wake up a receiver. A wake-up for each packet makes runs ten times slower. */
 #define SINK_LOWAT	(128 << 10)
@@ -108,7 +112,7 @@ struct series {
 	__u64 *v;			/* row after row */
 };
 
-/* A TCP connection: a sender (snd), a listener and its accepted socket (rcv). */
+/* A connection of TCP or NDP: a sender (snd), a listener and its accepted socket (rcv). */
 struct flow {
 	struct source snd, rcv, listener, timer;
 	const char *from, *to, *addr, *cc;
@@ -119,6 +123,8 @@ struct flow {
 	__u64 got[2];			/* bytes of it that arrived at sender and receiver */
 	__u64 every;			/* ns between a train's messages, or 0 */
 	int connected, sndbuf, rcvbuf;
+	int ndp;			/* NDP sockets, not TCP */
+	__u64 received;			/* bytes that the receiver has read */
 	struct incast *incast;		/* NULL: not a member of an incast */
 	struct workload *workload;	/* NULL: not part of a workload */
 	__u64 to_send, to_come;		/* bytes of the message still to send, to receive */
@@ -209,6 +215,7 @@ static struct series flow_times = { .columns = 1, .names = "t_ns" };
 static struct source sampler, finish, far;
 static const char *result_path;
 static int epfd, zeros;			/* zeros: a memfd, the data of all messages */
+static char ndp_zeros[NDP_CHUNK];	/* the same for NDP */
 static __u64 t0;			/* time 0 of the plan, by CLOCK_MONOTONIC */
 
 /* A macro, so that the compiler checks the format. */
@@ -356,7 +363,7 @@ static struct sockaddr_in to_sockaddr(const char *addr, __u16 port)
 	return sin;
 }
 
-/* --- TCP -------------------------------------------------------------- */
+/* --- TCP and NDP ------------------------------------------------------ */
 
 static void set_cc(const char *ns, int fd, const char *cc)
 {
@@ -365,33 +372,54 @@ static void set_cc(const char *ns, int fd, const char *cc)
 		    ns, cc);
 }
 
-static void check_cc(const char *ns, int fd, const char *cc)
+/* A stream socket of a flow, with the flow's congestion control. */
+static int open_stream(const struct flow *f, const char *ns)
+{
+	int fd = open_socket(ns, AF_INET, SOCK_STREAM, f->ndp ? IPPROTO_NDP : 0);
+
+	if (!f->ndp)
+		set_cc(ns, fd, f->cc);
+	return fd;
+}
+
+static void check_cc(const struct flow *f, const char *ns, int fd)
 {
 	char got[32] = "";
 	socklen_t len = sizeof(got) - 1;
 
+	if (f->ndp)
+		return;
 	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, got, &len))
 		die("%s: cannot read TCP_CONGESTION: %m", ns);
-	if (strcmp(got, cc))
-		die("%s: asked for congestion control '%s' but the socket runs '%s'", ns, cc, got);
+	if (strcmp(got, f->cc))
+		die("%s: asked for congestion control '%s' but the socket runs '%s'", ns, f->cc,
+		    got);
+}
+
+/* Send up to @bytes zeros. TCP takes pages of a memfd by reference, so that no data is copied. NDP
+ * cuts the data of each call into packets of its own, so a call gets all that the socket may take.
+ */
+static ssize_t send_zeros(const struct flow *f, int fd, __u64 bytes)
+{
+	off_t off = 0;
+
+	if (f->ndp)
+		return send(fd, ndp_zeros, bytes < NDP_CHUNK ? bytes : NDP_CHUNK, MSG_NOSIGNAL);
+	return sendfile(fd, zeros, &off, bytes < CHUNK ? bytes : CHUNK);
 }
 
 static void send_some(struct flow *f, __u32 events);
 static void expect(struct flow *f);
 
-/* Send as much as the socket and the budget allow. TCP takes pages of a memfd by reference, so that
- * no data is copied.
- */
+/* Send as much as the socket and the budget allow. */
 static void pump(void *obj)
 {
 	struct flow *f = obj;
 	__u64 want;
 	ssize_t n;
-	off_t off;
 
-	while ((want = f->rate && f->budget < CHUNK ? f->budget : CHUNK)) {
-		off = 0;
-		n = sendfile(f->snd.fd, zeros, &off, want);
+	while ((want = f->rate ? f->budget : NDP_CHUNK)) {
+		n = send_zeros(f, f->snd.fd, want);
 		if (n < 0 && errno == EAGAIN)
 			return;
 		if (n < 0)
@@ -494,11 +522,9 @@ static void poll_for(struct source *src, __u32 events)
 static void send_some(struct flow *f, __u32 events)
 {
 	ssize_t n;
-	off_t off;
 
 	while (f->to_send) {
-		off = 0;
-		n = sendfile(f->snd.fd, zeros, &off, f->to_send < CHUNK ? f->to_send : CHUNK);
+		n = send_zeros(f, f->snd.fd, f->to_send);
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n <= 0)
@@ -538,11 +564,9 @@ static void incast_answer(void *obj)
 
 /* --- Messages back and forth --- */
 
-static void send_message(const char *who, int fd, __u64 size)
+static void send_message(const struct flow *f, const char *who, int fd)
 {
-	off_t off = 0;
-
-	if (sendfile(fd, zeros, &off, size) != (ssize_t)size)
+	if (send_zeros(f, fd, f->message) != (ssize_t)f->message)
 		die("%s cannot send a whole message: %m", who);
 }
 
@@ -557,10 +581,11 @@ static void receive_message(struct flow *f, int end)
 	if (n <= 0)
 		die("pingpong %s - %s: receive: %m", f->from, f->to);
 	f->got[end] += n;
+	f->received += end ? n : 0;
 	if (f->got[end] < f->message)
 		return;
 	f->got[end] -= f->message;
-	send_message(end ? f->to : f->from, fd, f->message);
+	send_message(f, end ? f->to : f->from, fd);
 }
 
 static void ping_side(void *obj)
@@ -579,7 +604,7 @@ static void pingpong_start(void *obj)
 
 	timer_ack(&f->timer);
 	watch(&f->snd, ping_side, f, EPOLLIN);
-	send_message(f->from, f->snd.fd, f->message);
+	send_message(f, f->from, f->snd.fd);
 }
 
 /* --- Workload --- */
@@ -619,11 +644,9 @@ static void workload_send(void *obj)
 static void send_reply(struct flow *f)
 {
 	ssize_t n;
-	off_t off;
 
 	while (f->to_reply) {
-		off = 0;
-		n = sendfile(f->rcv.fd, zeros, &off, f->to_reply < CHUNK ? f->to_reply : CHUNK);
+		n = send_zeros(f, f->rcv.fd, f->to_reply);
 		if (n < 0 && errno == EAGAIN)
 			break;
 		if (n <= 0)
@@ -807,7 +830,7 @@ static void connected(void *obj)
 	getsockopt(f->snd.fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	if (err)
 		die("flow %s -> %s: connect: %s", f->from, f->to, strerror(err));
-	check_cc(f->from, f->snd.fd, f->cc);
+	check_cc(f, f->from, f->snd.fd);
 	f->connected = 1;
 	unwatch(&f->snd);
 	if (f->incast)
@@ -826,9 +849,9 @@ static void flow_connect(void *obj)
 	struct sockaddr_in sin = to_sockaddr(f->addr, f->port);
 
 	timer_ack(&f->timer);
-	f->snd.fd = open_socket(f->from, AF_INET, SOCK_STREAM, 0);
-	set_cc(f->from, f->snd.fd, f->cc);
-	SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, int, NOTSENT_LOWAT);
+	f->snd.fd = open_stream(f, f->from);
+	if (!f->ndp)
+		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, int, NOTSENT_LOWAT);
 	if (f->incast || f->workload || f->message)
 		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->pace)
@@ -866,6 +889,8 @@ static void sink(void *obj)
 	n = recv(f->rcv.fd, NULL, 64 << 20, MSG_TRUNC | MSG_DONTWAIT);
 	if (n < 0 && errno != EAGAIN)
 		die("flow %s -> %s: receive: %m", f->from, f->to);
+	if (n > 0)
+		f->received += n;
 	if (!n)
 		unwatch(&f->rcv);
 	if (!n && f->workload)
@@ -887,7 +912,7 @@ static void accepted(void *obj)
 	f->rcv.fd = accept4(f->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (f->rcv.fd < 0)
 		die("%s: accept: %m", f->to);
-	check_cc(f->to, f->rcv.fd, f->cc);
+	check_cc(f, f->to, f->rcv.fd);
 	if (f->message || f->workload)
 		SET(f->to, f->rcv.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->incast || f->workload || f->every)
@@ -906,8 +931,8 @@ static void flow_setup(struct flow *f)
 {
 	struct sockaddr_in sin = to_sockaddr(f->addr, f->port);
 
-	f->listener.fd = open_socket(f->to, AF_INET, SOCK_STREAM, 0);
-	set_cc(f->to, f->listener.fd, f->cc);
+	f->ndp = !strcmp(f->cc, "ndp");
+	f->listener.fd = open_stream(f, f->to);
 	if (f->rcvbuf)
 		SET(f->to, f->listener.fd, SOL_SOCKET, SO_RCVBUF, int, f->rcvbuf);
 	if (bind(f->listener.fd, (void *)&sin, sizeof(sin)) || listen(f->listener.fd, 1))
@@ -957,9 +982,24 @@ static void get_info(int fd, struct tcp_info *info)
 		die("TCP_INFO: %m");
 }
 
+/* Bytes that the receiver has in order. NDP does not count bytes. */
+static __u64 received_bytes(const struct flow *f)
+{
+	struct tcp_info rcv;
+	int queued = 0;
+
+	if (!f->ndp) {
+		get_info(f->rcv.fd, &rcv);
+		return rcv.tcpi_bytes_received;
+	}
+	if (f->rcv.fd > 0 && ioctl(f->rcv.fd, SIOCINQ, &queued))
+		die("SIOCINQ: %m");
+	return f->received + queued;
+}
+
 static void sample_flows(void *obj)
 {
-	struct tcp_info snd, rcv;
+	struct tcp_info snd;
 	struct flow *f;
 	__u64 *row;
 
@@ -969,9 +1009,8 @@ static void sample_flows(void *obj)
 		if (f->incast || f->workload)
 			continue;
 		get_info(f->connected ? f->snd.fd : -1, &snd);
-		get_info(f->rcv.fd, &rcv);
 		row = push(&f->samples);
-		row[0] = rcv.tcpi_bytes_received;
+		row[0] = received_bytes(f);
 		row[1] = f->connected ? snd.tcpi_pacing_rate : 0;
 		row[2] = snd.tcpi_rtt;
 		row[3] = snd.tcpi_snd_cwnd;

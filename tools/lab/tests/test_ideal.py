@@ -51,6 +51,16 @@ class Alone(unittest.TestCase):
         self.assertEqual(ideal.alone_ns(net._replace(connect=True), 1),
                          2 * (1000 + 2 * 98) + 90 + 2 * 91 + 1000)
 
+    def test_request(self) -> None:
+        """A request takes 130 bytes; its answers share the link, but for the port's burst."""
+        asked = 130 + 1000
+        self.assertEqual(ideal.request_ns(NET, 1, SIZE, 3028), asked + WORK + 1000)
+        self.assertEqual(ideal.request_ns(NET, 40, SIZE, 3028),
+                         asked + 1514 + 40 * WORK - 3028 + 1000)
+        net = NET._replace(headers=38, stored=True)
+        self.assertEqual(ideal.request_ns(net, 40, 1448, 0),
+                         2 * 154 + 1000 + 1538 + 40 * 1538 + 1000)
+
     def test_narrow_leaf(self) -> None:
         """A leaf with less capacity than a host limits messages to other leafs only."""
         net = CLOS._replace(leaf_capacity=.5)

@@ -5,7 +5,7 @@ import unittest
 
 from support import scenario
 from timelylab import clos, faults, network, topology
-from timelylab.common import MS, Scenario, Table
+from timelylab.common import MS, Scenario, ScenarioError, Table
 
 CLOS: Table = {"hosts": 6, "servers": 0, "host_gbit": 10, "server_gbit": 10, "mtu": 1500,
                "buffer_bytes": 100_000, "delay_ns": 1000, "host_qdisc": "fq", "fabric": "clos",
@@ -127,6 +127,43 @@ class Script(unittest.TestCase):
         self.assertIn("ethtool -G h1 tx 2\n", script(own))
         self.assertIn("dev h1 root handle 1: bfifo limit 100000\n", script(own))
         self.assertIn("dev h1 root handle 1: red limit 100000 min 30000", script(own, "dctcp"))
+
+
+class Ndp(unittest.TestCase):
+    """Cells with NDP sockets"""
+
+    def test_modules(self) -> None:
+        """NDP needs the core, the transport and the qdisc, in this order."""
+        self.assertEqual(re.findall(r"insmod /modules/(\w+)", script(scenario(), "ndp")),
+                         ["timely", "sch_trim", "ndp"])
+
+    def test_ports(self) -> None:
+        """Ports trim packets, also where flows of another cell use NDP, and statistics are kept."""
+        mixed = scenario()
+        mixed["flows"][0]["cc"] = "ndp"
+        for own, cc in ((scenario(), "ndp"), (mixed, "dctcp")):
+            text = script(own, cc)
+            self.assertIn("dev s1 parent 1:1 handle 2: trim return\n", text)
+            self.assertNotIn("red limit", text)
+            self.assertIn('dev s1 >"$3.trim-s1"\n', text)
+            self.assertGreater(text.index("trim-s1"), text.index(network.RUN_ENGINE))
+        own = scenario() | {"nic": {}}
+        with self.assertRaisesRegex(ScenarioError, "all-to-all"):
+            script(own, "ndp")
+        own["topology"] |= {"fabric": "all-to-all", "servers": 0, "trim": "size 64"}
+        self.assertIn("dev h1 root handle 1: trim size 64\n", script(own, "ndp"))
+
+    def test_paths(self) -> None:
+        """Source ports select the spine: each port to a spine passes on those of the others."""
+        own: Scenario = scenario() | {"topology": CLOS | {"spines": 4}, "flows": []}
+        text = script(own, "ndp")
+        self.assertEqual(len(re.findall("link set p[1-4]l[1-3] address 02:", text)), 3 * 4)
+        filters = re.findall(r"dev l2p3 egress .* match u16 (\d) 0x3 at 20 .* dev l2p(\d)\n", text)
+        self.assertEqual(filters, [("0", "1"), ("1", "2"), ("3", "4")])
+        self.assertNotIn("clsact", script(own))
+        own["topology"] = CLOS | {"spines": 3}
+        with self.assertRaisesRegex(ScenarioError, "power of two"):
+            script(own, "ndp")
 
 
 class Faults(unittest.TestCase):

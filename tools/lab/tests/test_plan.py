@@ -131,6 +131,16 @@ class Rest(unittest.TestCase):
         own["topology"] = own["topology"] | {"fabric": "all-to-all", "servers": 0}
         self.assertNotIn("ring", lines_of(own, "queue")[0])
 
+    def test_ndp(self) -> None:
+        """With NDP the qdisc trim is sampled, and pulls have the rate of the testbed's links."""
+        self.assertEqual(lines_of(scenario(), "queue", "ndp")[0]["handle"], "2")
+        rate = "key=net/ndp/link_rate_kbps value=10158520"
+        self.assertEqual(plan.make_plan(scenario(), "ndp", 1).count(rate), 3)
+        own: Scenario = scenario() | {"nic": {}}
+        own["topology"] = own["topology"] | {"fabric": "all-to-all", "servers": 0}
+        self.assertEqual(lines_of(own, "queue", "ndp")[0]["handle"], "1")
+        self.assertNotIn("link_rate_kbps", plan.make_plan(own, "ndp", 1))
+
     def test_workload(self) -> None:
         """The mean time between messages makes the load."""
         own = scenario() | {"workload": {"sizes": "rpc-64k", "load": .5}}

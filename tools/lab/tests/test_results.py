@@ -68,13 +68,27 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(groups["b"]["goodput_gbit"], 2)
 
     def test_requests(self) -> None:
-        """A request without an end is counted."""
+        """A request without an end is counted. A slowdown is relative to the least time."""
         raw = raw_result() | {"incasts": [{"to": "s1", "requests": [[0, 3000], [9, 5000]],
+                                           "members": 2, "size": 14_480,
                                            "skipped": 1, "unfinished_since_ns": 7}]}
         fig = results.figures(scenario(), raw)
         self.assertEqual(fig["request_us"]["avg"], 4)
         self.assertEqual((fig["requests_skipped"], fig["request_unfinished"]), (1, 1))
         self.assertEqual(series.request_cdf(raw), [(3, 1 / 3), (5, 2 / 3)])
+        # Two delays, the frames of request and answers, but one frame less for the port's burst.
+        self.assertAlmostEqual(fig["request_slowdown"]["avg"] * (10_000 + 104 + 19 * 1211), 4000,
+                               delta=2)
+
+    def test_trimmed(self) -> None:
+        """What switches trimmed and dropped is summed over all ports."""
+        self.assertNotIn("trim", results.figures(scenario(), raw_result()))
+        port = [{"kind": "tbf", "drops": 9},
+                {"kind": "trim", "drops": 3, "trim_packets": 5, "returned": 1, "return_failed": 1,
+                 "dropped_control": 2, "dropped_trim_packets": 0}]
+        raw = raw_result() | {"ends": {"trim": {"s1": port, "l1p1": port}}}
+        self.assertEqual(results.figures(scenario(), raw)["trim"],
+                         {"trimmed": 10, "returned": 2, "dropped": 6})
 
     def test_trains(self) -> None:
         """A message that never arrived counts with its age."""

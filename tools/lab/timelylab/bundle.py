@@ -25,7 +25,8 @@ from .guest import Guests, Tools, run_cell
 from .store import PARTS, Cell, cell_base, cells_dir, last_line
 
 CHECKOUT = ("tools/lab/lab", "tools/lab/guest.sh", "tools/lab/seed.c", "tools/lab/data",
-            "tools/lab/timelylab", "build/tc/q_timely.so", "build/timelyctl/timelyctl")
+            "tools/lab/timelylab", "build/tc/q_timely.so", "build/tc/q_trim.so",
+            "build/timelyctl/timelyctl")
 # Debian's packages of the programs that a cell needs.
 PACKAGES = "gcc libc6-dev perl python3 iproute2 ethtool kmod"
 # Commands like those of a cell. System calls that fail take virtual time, so the time at the end

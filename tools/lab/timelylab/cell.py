@@ -4,7 +4,7 @@
 A variant has a name. It changes parameters, the qdisc or sections of the scenario for its cells.
 Its congestion control is tcp_timely unless it has the key "cc".
 """
-from . import clockd, nicbed, onramp
+from . import clockd, ndp, nicbed, onramp
 from .common import Scenario, Table
 from .scenario import OWN_SECTIONS
 from .topology import ends
@@ -78,6 +78,11 @@ def has_ecn(scenario: Scenario, cc: str) -> bool:
     return "dctcp" in ccs_used(scenario, cc)
 
 
+def port_queue(scenario: Scenario, cc: str) -> str:
+    """The kind of qdisc that the switches' ports have instead of their buffers, "" for none."""
+    return "trim" if ndp.CC in ccs_used(scenario, cc) else "red" if has_ecn(scenario, cc) else ""
+
+
 def module_files(scenario: Scenario, cc: str) -> list[str]:
     """The modules to load, in order, with parameters; empty if a cell uses none of this project."""
     wanted = []
@@ -90,6 +95,8 @@ def module_files(scenario: Scenario, cc: str) -> list[str]:
         wanted.append("sch_timely.ko")
     if onramp.settings(scenario, cc):
         wanted.append("timely_acker.ko")
+    if ndp.CC in ccs_used(scenario, cc):
+        wanted += ["sch_trim.ko", "ndp.ko"]
     if not wanted:
         return []
     nic = nic_of(scenario, cc)

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from . import clockd, nicbed, onramp, timestamps
-from .cell import clockd_of, module_files, nic_of, qdiscs_used, scenario_of
+from . import clockd, ndp, nicbed, onramp, timestamps
+from .cell import clockd_of, module_files, nic_of, port_queue, qdiscs_used, scenario_of
 from .common import LAB, TOP, Figures, LabError, Raw, Scenario
 from .network import cell_script
 from .plan import make_plan
@@ -48,7 +48,8 @@ def prepare(kernel: str, scenario: Scenario, ccs: Iterable[str]) -> Tools:
         onramp.build()
     if any(clockd_of(scenario, cc) for cc in ccs):
         clockd.build()
-    if any("timely" in qdiscs_used(scenario, cc) for cc in ccs):
+    if any("timely" in qdiscs_used(scenario, cc) or port_queue(scenario, cc) == "trim"
+           for cc in ccs):
         subprocess.run(["make", "-s", "-C", os.path.join(TOP, "tools/tc")], check=True)
     return Tools(kernel_dir, traffic, modules,
                  nicbed.build(kernel) if "nic" in scenario else "")
@@ -120,4 +121,5 @@ def raw_result(scenario: Scenario, cc: str, seed: int, base: str, work: str, too
         timestamps.collect(result, scenario, nic, raw)
     else:
         onramp.collect(result, raw)
+    ndp.collect(result, raw)
     return raw

@@ -51,6 +51,7 @@ from .common import Scenario
 from .topology import TCP_HEADERS, link_headers
 
 SYN, ACK = 60, 52               # bytes of these packets
+REQUEST = 64                    # bytes of a request of [incast]
 
 # A message: arrival at the sender in ns, size in bytes, numbers of sender and receiver (from 1).
 Message = tuple[int, int, int, int]
@@ -134,6 +135,18 @@ def alone_ns(net: Network, size: int, sender: int = 1, receiver: int = 2) -> flo
     slowest = 1. if len(links_of(net, sender, receiver)) == 2 else min(1., net.leaf_capacity)
     directions = 2 if net.reply else 1
     return connect_ns(net) + directions * (wire_ns(net, size) / slowest + latency_ns(net, size))
+
+
+def request_ns(net: Network, answers: int, size: int, burst: int) -> float:
+    """The least time of a request of [incast], on the network with the rate of the asker's link.
+
+    A member gets the request and sends a frame. From then on the switch sends the answers by the
+    asker's link, one after the other. burst: bytes that the switch's port sends at once.
+    """
+    asked = frame_ns(net, REQUEST + TCP_HEADERS) + latency_ns(net, REQUEST)
+    first = 0 if net.stored else frame_ns(net, min(size + TCP_HEADERS, net.mtu))
+    rest = answers * wire_ns(net, size) - burst * 8 / net.gbit
+    return asked + max(wire_ns(net, size), first + rest) + latency_ns(net, size)
 
 
 # --- sharing of links ---------------------------------------------------------

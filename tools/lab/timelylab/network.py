@@ -9,10 +9,10 @@ would change nothing, as in virtual time NAPI polls before the next packet has a
 """
 import os
 
-from . import clockd, clos, faults, nicbed, onramp
-from .cell import clockd_of, has_ecn, host_qdisc, module_files, nic_of
+from . import clockd, clos, faults, ndp, nicbed, onramp
+from .cell import clockd_of, host_qdisc, module_files, nic_of, port_queue
 from .common import TOP, Scenario, Table
-from .topology import (End, ends, frame_bytes, is_host, is_receiver, red_options,
+from .topology import (End, burst_bytes, ends, is_host, is_receiver, queue_qdisc,
                        timestamp_lines)
 
 TC_PLUGIN = os.path.join(TOP, "build/tc")
@@ -23,9 +23,16 @@ RUN_ENGINE = '"$1" "$2" "$3"'
 
 def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str) -> str:
     """The script of a cell, on either bed. modules, hwnic: directories of the modules."""
-    nic = nic_of(scenario, cc)
+    nic, topo, queue = nic_of(scenario, cc), scenario["topology"], port_queue(scenario, cc)
     if not nic:
-        return setup_script(scenario, cc, seed, modules)
+        script = setup_script(scenario, cc, seed, modules)
+    else:
+        script = nic_script(scenario, cc, seed, modules, hwnic)
+    return script + "".join(f"{line}\n" for line in ndp.keep_lines(topo) if queue == "trim")
+
+
+def nic_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str) -> str:
+    """The script of a cell on the testbed of NICs."""
     topo = scenario["topology"]
     names = [end.name for end in ends(topo)]
     before: list[str] = []
@@ -37,8 +44,9 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
         own = daemon_lines(scenario, cc, seed, names) if settings else {}
         before += clockd.setup_lines(topo, daemons, own)
         after += clockd.keep_lines()
-    return nicbed.setup_script(topo, nic, seed, host_qdisc(scenario, cc), has_ecn(scenario, cc),
-                               load_lines(scenario, cc, modules), hwnic, before, after)
+    return nicbed.setup_script(topo, nic_of(scenario, cc), seed, host_qdisc(scenario, cc),
+                               port_queue(scenario, cc), load_lines(scenario, cc, modules), hwnic,
+                               before, after)
 
 
 def daemon_lines(scenario: Scenario, cc: str, seed: int, names: list[str]) -> dict[str, list[str]]:
@@ -58,7 +66,9 @@ def setup_script(scenario: Scenario, cc: str, seed: int, modules: str) -> str:
     for switch in clos.switches(topo):
         lines += switch_lines(scenario, cc, switch)
     lines += clos.setup_lines(topo, seed, lambda dev, gbit:
-                              port_lines(scenario, dev, gbit, has_ecn(scenario, cc)))
+                              port_lines(scenario, dev, gbit, port_queue(scenario, cc)))
+    if port_queue(scenario, cc) == "trim":
+        lines += ndp.path_lines(topo)
     lines += faults.script_lines(scenario)
     if len(names) > ENDS_AT_ONCE:
         lines.append("sleep 2       # the kernel notices the last devices' carriers after a second")
@@ -120,28 +130,26 @@ def switch_lines(scenario: Scenario, cc: str, switch: str) -> list[str]:
                    f"qdisc add dev in-{name} root handle 1: netem "
                    f"{faults.link_options(topo, {}, name)}"]
         if is_receiver(topo, name):
-            qdiscs += port_lines(scenario, name, gbit, has_ecn(scenario, cc))
+            qdiscs += port_lines(scenario, name, gbit, port_queue(scenario, cc))
     if not addresses:
         return []
     return [f"ip -n {switch} -batch - <<END", *addresses, "END",
             f"tc -n {switch} -batch - <<END", *qdiscs, "END"]
 
 
-def port_lines(scenario: Scenario, dev: str, gbit: float, mark: bool) -> list[str]:
+def port_lines(scenario: Scenario, dev: str, gbit: float, queue: str) -> list[str]:
     """tc commands of a port with a buffer.
 
-    The token bucket's burst is two frames. At 100 Gb/s two frames give a rate 8 % too low, because
-    the unit of tbf's clock is 64 ns, half of a frame's time. With mark the port is a DCTCP switch's.
+    With the queue red the port is a DCTCP
+    switch's, with trim an NDP switch's.
     """
     topo, path = scenario["topology"], faults.settings(scenario)
     if path["police_gbit"]:
         return faults.policer(path, dev)
-    frame = frame_bytes(topo)
-    burst = 2 * frame if gbit < 40 else 32 * frame
     lines = [f"qdisc add dev {dev} root handle 1: tbf rate {gbit}gbit "
-             f"burst {burst} limit {topo['buffer_bytes']}"]
+             f"burst {burst_bytes(topo, gbit)} limit {topo['buffer_bytes']}"]
     if path["ack_dscp"]:
         return lines + faults.priority(path, topo, dev)
-    if mark:
-        lines.append(f"qdisc add dev {dev} parent 1:1 handle 2: red {red_options(topo, gbit)}")
+    if queue:
+        lines.append(f"qdisc add dev {dev} parent 1:1 handle 2: {queue_qdisc(topo, queue, gbit)}")
     return lines

@@ -10,15 +10,15 @@ the host's qdisc when it has enough to send (byte queue limits), which veth devi
 switch has no interrupt moderation and merges no packets.
 
 The ring of the port to a server is the switch's buffer. With fabric = "all-to-all" each host's port
-has a ring of two frames, and its buffer is a qdisc, which can also mark packets.
+has a ring of two frames, and its buffer is a qdisc, which can also mark or trim packets.
 """
 import os
 import random
 import subprocess
 from collections.abc import Sequence
 
-from .common import MS, TOP, Scenario, Table
-from .topology import End, ends, frame_bytes, is_host, red_options, timestamp_lines
+from .common import MS, TOP, Scenario, ScenarioError, Table
+from .topology import End, ends, frame_bytes, is_host, queue_qdisc, timestamp_lines
 
 HWNIC = os.path.join(TOP, "drivers/net/hwnic")
 # The keys of [nic], and their defaults.
@@ -60,11 +60,13 @@ def port_ring(topo: Table, name: str) -> int:
     return RING if is_host(name) else int(topo["buffer_bytes"] // frame_bytes(topo))
 
 
-def port_qdisc(topo: Table, gbit: float, mark: bool) -> str:
+def port_qdisc(topo: Table, gbit: float, queue: str) -> str:
     """The qdisc of the switch's port to an end. A ring that is the buffer needs none above it."""
     if not has_qdiscs(topo):
+        if queue == "trim":
+            raise ScenarioError('NDP on the testbed of NICs needs fabric = "all-to-all"')
         return "pfifo limit 1"
-    return f"red {red_options(topo, gbit)}" if mark else f"bfifo limit {topo['buffer_bytes']}"
+    return queue_qdisc(topo, queue, gbit) if queue else f"bfifo limit {topo['buffer_bytes']}"
 
 
 def build(kernel: str) -> str:
@@ -110,7 +112,7 @@ def attribute_lines(topo: Table, nic: Table, rng: random.Random, name: str) -> l
            [f"echo {topo['delay_ns'] // 2} >{sysfs('sw', name)}/delay_ns"]
 
 
-def address_lines(topo: Table, end: End, qdisc: str, mark: bool) -> list[str]:
+def address_lines(topo: Table, end: End, qdisc: str, queue: str) -> list[str]:
     """Commands that set addresses, routes and qdiscs of one link.
 
     The switch's port drops a packet that finds its buffer full.
@@ -121,7 +123,8 @@ def address_lines(topo: Table, end: End, qdisc: str, mark: bool) -> list[str]:
              f"ip -n sw addr add {net}.254/24 dev {name}",
              f"ip -n sw link set {name} mtu {topo['mtu']} up",
              f"ip -n {name} route add default via {net}.254",
-             f"tc -n sw qdisc replace dev {name} root handle 1: {port_qdisc(topo, end.gbit, mark)}",
+             f"tc -n sw qdisc replace dev {name} root handle 1: "
+             f"{port_qdisc(topo, end.gbit, queue)}",
              *timestamp_lines(topo, end)]
     if is_host(name) or qdisc != "fq":
         lines.append(f"tc -n {name} qdisc replace dev eth0 root {qdisc}")
@@ -176,11 +179,11 @@ def keep_lines(nic: Table) -> list[str]:
     return lines
 
 
-def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loads: list[str],
+def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, queue: str, loads: list[str],
                  hwnic: str, before: Sequence[str] = (), after: Sequence[str] = ()) -> str:
     """The guest's script.
 
-    qdisc: of the hosts; mark: the switch marks packets; loads: lines that load modules; hwnic: the
+    qdisc: of the hosts; queue: see cell.port_queue(); loads: lines that load modules; hwnic: the
     driver's directory; before, after: commands before and after the run.
     """
     rng = random.Random(seed * 1000)
@@ -189,7 +192,7 @@ def setup_script(topo: Table, nic: Table, seed: int, qdisc: str, mark: bool, loa
              "nsenter --net=/run/netns/sw mount -t sysfs sys /run/sys/sw"]
     for end in ends(topo):
         lines += device_lines(topo, nic, end) + attribute_lines(topo, nic, rng, end.name) + \
-            address_lines(topo, end, qdisc, mark)
+            address_lines(topo, end, qdisc, queue)
     lines += [*watch_lines(nic), *before, '"$1" "$2" "$3"', *keep_lines(nic), *after]
     return "\n".join(lines + [""])
 

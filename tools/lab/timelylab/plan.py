@@ -5,8 +5,8 @@ All random choices of a plan are drawn with the seed, in a fixed order.
 """
 import random
 
-from . import clos, faults, nicbed, workload
-from .cell import has_ecn, kernel_cc, nic_of
+from . import clos, faults, ndp, nicbed, workload
+from .cell import has_ecn, kernel_cc, nic_of, port_queue
 from .common import GBIT_BPS, MS, Scenario, Table
 from .scenario import connections, host_range, tables_of, window_ns
 from .topology import address_of, ends
@@ -29,7 +29,7 @@ def make_plan(scenario: Scenario, cc: str, seed: int) -> str:
     lines += incast_lines(scenario, cc, rng)
     lines += workload.plan_lines(scenario, kernel_cc(scenario, cc), seed)
     lines += ping_lines(scenario, cc, rng)
-    return "\n".join(lines + sample_lines(scenario) + [""])
+    return "\n".join(lines + sample_lines(scenario, cc) + [""])
 
 
 def sysctl_lines(scenario: Scenario, cc: str) -> list[str]:
@@ -44,12 +44,13 @@ def sysctl_lines(scenario: Scenario, cc: str) -> list[str]:
                 "net.ipv4.tcp_no_metrics_save": 1,
                 "net.ipv4.tcp_ecn": int(has_ecn(scenario, cc)),
                 "net.ipv6.conf.all.disable_ipv6": 1, **scenario.get("sysctl", {})}
-    topo = scenario["topology"]
+    topo, trim = scenario["topology"], port_queue(scenario, cc) == "trim"
     lines = [f"sysctl ns={switch} key={key} value=1" for switch in clos.switches(topo)
              for key in ("net/ipv4/ip_forward", "net/ipv6/conf/all/disable_ipv6")]
     for end in ends(topo):
+        own = ndp.sysctls(topo, "nic" in scenario, end.gbit) if trim else {}
         lines += [f"sysctl ns={end.name} key={key.replace('.', '/')} value={value}"
-                  for key, value in settings.items()]
+                  for key, value in (own | settings).items()]
         if "nic" not in scenario:
             lines.append(f"tso_off ns={end.name} dev=eth0")
     return lines
@@ -152,11 +153,17 @@ def ping_lines(scenario: Scenario, cc: str, rng: random.Random) -> list[str]:
     return lines
 
 
-def sample_lines(scenario: Scenario) -> list[str]:
-    """Lines for [sample]: the ports whose queue is sampled, and how often connections are."""
+def sample_lines(scenario: Scenario, cc: str) -> list[str]:
+    """Lines for [sample]: the ports whose queue is sampled, and how often connections are.
+
+    On the testbed of veth devices tbf also counts packets that the qdisc trim below it returns as
+    drops, so the qdisc trim is sampled.
+    """
     sample, lines = scenario["sample"], []
+    handle = 2 if port_queue(scenario, cc) == "trim" and "nic" not in scenario else 1
     for ns, dev, _ in clos.buffered_ports(scenario["topology"]):
         in_ring = "nic" in scenario and not nicbed.has_qdiscs(scenario["topology"])
         ring = f" ring={nicbed.sysfs('sw', dev)}/tx_queue" if in_ring else ""
-        lines.append(f"queue ns={ns} dev={dev} handle=1 every={sample['queue_us'] * 1000}{ring}")
+        lines.append(f"queue ns={ns} dev={dev} handle={handle} "
+                     f"every={sample['queue_us'] * 1000}{ring}")
     return lines + [f"flows every={sample['flows_ms'] * MS}"]

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from . import clockd, clos, faults, onramp, slowdown, timestamp_figures, workload
+from . import clockd, clos, faults, ndp, onramp, slowdown, timestamp_figures, workload
 from .cell import clockd_of, scenario_of, variant
 from .common import MS, Figures, LabError, Raw, Scenario, Table
 from .samples import quantile, spread
@@ -37,6 +37,7 @@ def figures(scenario: Scenario, raw: Raw) -> Figures:
         out["timestamps"] = found
     if raw["incasts"]:
         out |= request_figures(raw["incasts"])
+        out["request_slowdown"] = slowdown.request_figures(scenario, raw["incasts"])
     out |= workload_figures(scenario, raw, start, end)
     out |= group_figures(scenario, raw, start, end)
     if "settle" in scenario:
@@ -45,6 +46,8 @@ def figures(scenario: Scenario, raw: Raw) -> Figures:
         out["reach_ms"] = reach_ms(scenario, raw)
     if counted := onramp.figures(raw):
         out["onramp"] = counted
+    if trimmed := ndp.figures(raw):
+        out["trim"] = trimmed
     return out
 
 

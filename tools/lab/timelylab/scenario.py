@@ -20,7 +20,7 @@ KEYS: dict[str, dict[str, bool] | None] = {
     "topology": {"hosts": True, "servers": True, "host_gbit": True, "server_gbit": True,
                  "buffer_bytes": True, "delay_ns": True, "mtu": True, "mark_bytes": False,
                  "host_qdisc": True, "fabric": False, "gso_bytes": False, "microseconds": False,
-                 "leafs": False, "spines": False, "uplink_gbit": False},
+                 "leafs": False, "spines": False, "uplink_gbit": False, "trim": False},
     "run": {"warmup_ms": True, "measure_ms": True, "cc": True, "seeds": True,
             "peer_seeds": False, "start_ms": True, "connect_ms": False},
     "flows": {"from": True, "to": True, "count": True, "cc": False, "start_ms": False,

@@ -11,11 +11,12 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from . import ideal, workload
+from . import ideal, samples, workload
 from .cell import scenario_of
 from .common import Figures, Lines, Raw, Scenario
 from .samples import quantile
 from .scenario import window_ns
+from .topology import burst_bytes, ends
 
 QUANTILES = {"p50": .5, "p99": .99}
 # Names of classes in "slowdown", by their names among completion times.
@@ -58,6 +59,18 @@ def figures(scenario: Scenario, raw: Raw) -> Figures:
         out[name]["messages_unfinished"] = sum(
             not took for took, row in zip(ended, messages) if start <= row[0] < end)
     return out
+
+
+def request_figures(scenario: Scenario, incasts: Iterable[Raw]) -> dict[str, float]:
+    """Times of the requests of [incast], divided by the least time on an idle network."""
+    topo, net, out = scenario["topology"], ideal.network_of(scenario, False, 1), []
+    rates = {end.name: end.gbit for end in ends(topo)}
+    for incast in incasts:
+        gbit = rates[incast["to"]]
+        least = ideal.request_ns(net._replace(gbit=gbit), incast["members"], incast["size"],
+                                 0 if net.stored else burst_bytes(topo, gbit))
+        out += [took / least for _, took in incast["requests"]]
+    return samples.spread(out, 1)
 
 
 def rows_of(net: ideal.Network, messages: Iterable[ideal.Message], times: Iterable[float],
