@@ -26,7 +26,9 @@
  *	                                  send one message back and forth, without end
  *	ping from= to= addr= port= start= every= size= tos= echo_tos= seed=
  *	                                  send UDP packets, which @to returns, and record the RTTs
- *	incast cc= start= every= size=    request @size bytes from each member at the same time
+ *	incast cc= start= every= size= [priority=]
+ *	                                  request @size bytes from each member at the same time;
+ *	                                  NDP pulls streams with a higher @priority first
  *	member from= to= addr= port=      member of the last incast: @to requests, @from answers
  *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= [on= off=]
  *	                                  send messages between random nodes, every @every ns on
@@ -141,6 +143,7 @@ struct flow {
 struct incast {
 	struct source timer;
 	const char *cc, *to;
+	int priority;
 	__u64 start, every, size;
 	__u64 issued;			/* time of the last request */
 	__u64 left;			/* bytes still to be received for the last request */
@@ -935,6 +938,8 @@ static void flow_setup(struct flow *f)
 	f->listener.fd = open_stream(f, f->to);
 	if (f->rcvbuf)
 		SET(f->to, f->listener.fd, SOL_SOCKET, SO_RCVBUF, int, f->rcvbuf);
+	if (f->ndp && f->incast)
+		SET(f->to, f->listener.fd, SOL_SOCKET, SO_PRIORITY, int, f->incast->priority);
 	if (bind(f->listener.fd, (void *)&sin, sizeof(sin)) || listen(f->listener.fd, 1))
 		die("%s: cannot listen on %s:%u: %m", f->to, f->addr, f->port);
 	watch(&f->listener, accepted, f, EPOLLIN);
@@ -1307,6 +1312,7 @@ static void plan_incast(void)
 
 	inc->cc = arg("cc");
 	inc->to = "";
+	inc->priority = to_u64(arg_or("priority", "0"));
 	inc->start = to_u64(arg("start"));
 	inc->every = to_u64(arg("every"));
 	inc->size = to_u64(arg("size"));

@@ -114,6 +114,8 @@ def incast_lines(scenario: Scenario, cc: str, rng: random.Random) -> list[str]:
     every = incast["every_us"] * 1000
     head = (f"incast cc={incast.get('cc', kernel_cc(scenario, cc))} every={every} "
             f"size={incast['size']}")
+    if "priority" in incast:
+        head += f" priority={incast['priority']}"
     if incast["to"] == "each":
         return mutual_incast_lines(scenario, head, start, every, rng)
     to, addr = address_of(incast["to"])

@@ -30,7 +30,7 @@ KEYS: dict[str, dict[str, bool] | None] = {
                "cc": False, "start_ms": False, "group": False, "sndbuf": False,
                "rcvbuf": False},
     "incast": {"from": False, "to": True, "count": True, "size": True, "every_us": True,
-               "cc": False, "groups": False},
+               "cc": False, "groups": False, "priority": False},
     "settle": {"at_ms": True, "below_us": True},
     "reach": {"at_ms": True, "mbit": True},
     "workload": {key: key in workload.NEEDED for key in workload.DEFAULTS},
