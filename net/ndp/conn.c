@@ -902,6 +902,8 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	}
 	if (verdict == TIMELY_NDP_REFUSED)
 		return;
+	if (verdict == TIMELY_NDP_MISSED && packet->cut)
+		ndp_pull_again(ndp, packet->header.length);
 	/* A pull that is due goes with the answer and needs no packet of its own. */
 	due = ndp_pull_due(sk, timely_ndp_receiver_wanted(&ndp->receiver), turn->now_ns);
 	if (due)
@@ -1041,6 +1043,7 @@ void ndp_conn_pull(struct sock *sk)
 	ndp_begin(sk, &turn);
 	if (!ndp->ended) {
 		timely_ndp_receiver_pull(&ndp->receiver, 1, &header);
+		ndp_pull_done(ndp);
 		ndp_output_control(sk, &header, &turn.out);
 		ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
 	}

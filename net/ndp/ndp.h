@@ -63,6 +63,9 @@ struct ndp_queue;
 #define NDP_SNDBUF	(1 << 20)
 #define NDP_RCVBUF	(2 << 20)
 
+/* Lengths of trimmed packets that a connection remembers for its pulls; a power of two. */
+#define NDP_AGAIN	64
+
 /* Memory that a connection takes beside its data, for the limit of the namespace, bytes. */
 #define NDP_CONN_BYTES	16384
 
@@ -118,6 +121,10 @@ struct ndp_key {
  * @reading: a call of the program waits for data, of any length
  * @truesize: most memory that a received packet took, bytes
  * @peer_payload: most payload that a packet of the peer had, bytes
+ * @again: payload lengths of packets that arrived trimmed, in the order in which the peer sends
+ *	them again, by number modulo NDP_AGAIN
+ * @again_first: number of the first length in @again that was not pulled
+ * @again_end: number behind the last length in @again
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
  * @timer: timer of the sender, and of the limits below
@@ -157,6 +164,9 @@ struct ndp_sock {
 	bool reading;
 	u32 truesize;
 	u32 peer_payload;
+	u16 again[NDP_AGAIN];
+	u8 again_first;
+	u8 again_end;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
 	struct hrtimer timer;
@@ -437,6 +447,8 @@ int ndp_pull_register(void (*granted)(struct sock *sk));
 void ndp_pull_unregister(void);
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);
+void ndp_pull_again(struct ndp_sock *ndp, u32 payload);
+void ndp_pull_done(struct ndp_sock *ndp);
 void ndp_pull_want(struct sock *sk, u32 wanted);
 u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);
 u32 ndp_pull_rate_kbps(struct sock *sk);

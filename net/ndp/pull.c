@@ -261,13 +261,39 @@ void ndp_pull_detach(struct sock *sk)
 	ndp->queue = NULL;
 }
 
-/* Bytes on the wire of a full packet of the peer. */
+/**
+ * ndp_pull_again() - a packet arrived trimmed, and a pull will ask for the packet again
+ * @ndp: the connection, under the connection's lock
+ * @payload: bytes of data that the packet had
+ *
+ * The peer sends trimmed packets again before others, in the order of the NACKs. So a pull for a
+ * short one need not wait as long as for a full one.
+ */
+void ndp_pull_again(struct ndp_sock *ndp, u32 payload)
+{
+	if ((u8)(ndp->again_end - ndp->again_first) < NDP_AGAIN)
+		ndp->again[ndp->again_end++ % NDP_AGAIN] = payload;
+}
+
+/**
+ * ndp_pull_done() - a pull was granted
+ * @ndp: the connection, under the connection's lock
+ */
+void ndp_pull_done(struct ndp_sock *ndp)
+{
+	if (ndp->again_first != ndp->again_end)
+		ndp->again_first++;
+}
+
+/* Bytes on the wire of the packet that the next pull asks for. */
 static u32 ndp_wire_bytes(const struct ndp_sock *ndp)
 {
 	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
 	u32 ip = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
+	bool again = ndp->again_first != ndp->again_end;
+	u32 payload = again ? ndp->again[ndp->again_first % NDP_AGAIN] : ndp->peer_payload;
 
-	return ndp->peer_payload + TIMELY_NDP_BYTES + sizeof(struct udphdr) + ip + NDP_FRAME_BYTES;
+	return payload + TIMELY_NDP_BYTES + sizeof(struct udphdr) + ip + NDP_FRAME_BYTES;
 }
 
 /* Sets the number of pulls that a connection wants. Under q->lock. The priority is SO_PRIORITY. */
@@ -276,6 +302,9 @@ static void ndp_queue_set(struct ndp_queue *q, struct ndp_sock *ndp, u32 wanted)
 	u8 priority = min_t(u32, READ_ONCE(ndp_sock_of(ndp)->sk_priority),
 			    TIMELY_NDP_PRIORITIES - 1);
 
+	/* Nothing is missing. Lengths that are left are those of repeated packets. */
+	if (!wanted)
+		ndp->again_first = ndp->again_end;
 	ndp->flow.bytes = ndp_wire_bytes(ndp);
 	if (ndp->flow.priority != priority)
 		timely_ndp_pull_set_priority(&q->pull, &ndp->flow, priority);
@@ -320,8 +349,11 @@ u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns)
 		return 0;
 	spin_lock_bh(&q->lock);
 	ndp_queue_set(q, ndp, wanted);
-	while (wanted && q->pull.flows == 1 && timely_ndp_pull_next(&q->pull, now_ns))
+	while (wanted && q->pull.flows == 1 && timely_ndp_pull_next(&q->pull, now_ns)) {
 		due++;
+		ndp_pull_done(ndp);
+		ndp->flow.bytes = ndp_wire_bytes(ndp);
+	}
 	ndp_queue_arm(q);
 	spin_unlock_bh(&q->lock);
 	return due;

@@ -73,6 +73,32 @@ incasts() {
 	expect percent -le 120
 }
 
+# Pulls for short packets are as close together as these packets, even if the connection has sent longer ones.
+short_packets() {
+	trims header_limit 1000000
+	ndp <<-'EOF'
+		listener = listen()
+		flows = []
+		for i in range(40):
+		    client, server = pair(listener=listener)
+		    flows.append(Flow(client, server, data(3000, i), end=False))
+		same, _ = move(flows)
+		result(long=same)
+		# 300 bytes of data, for which the link takes 402 bytes, or 0.32 us.
+		for flow in flows:
+		    flow.data += data(300)
+		    flow.done = False
+		    flow.hash = hashlib.sha256()
+		    flow.hash.update(flow.data[:3000])
+		same, us = move(flows)
+		result(short=same, us=us, trimmed=sum(info(f.receiver)["trimmed"] for f in flows))
+	EOF
+	expect long -eq 1
+	expect short -eq 1
+	expect trimmed -ge 20
+	expect us -le 80
+}
+
 # The queue for headers has place for few, and the switch returns the others.
 returned_packets() {
 	trims header_limit 2000 return
@@ -81,4 +107,4 @@ returned_packets() {
 	expect lost -eq 0
 }
 
-run_cases hosts incasts returned_packets
+run_cases hosts incasts short_packets returned_packets
