@@ -276,12 +276,13 @@ run_lab() {
 	tools/lab/lab run "$scenario" --jobs 1 "$@" --out "$out" && tools/lab/lab verify "$out"
 }
 
-# figures [OPTION]...: check the figures of the default rule that the documents quote. `check` runs one
+# figures [OPTION]...: check figures of the default rule and of NDP that the documents quote. `check` runs one
 # seed, `full` runs all.
 figures() {
 	run_lab table1 --cc timely "$@" &&
 		run_lab qdisc --cc timely,timely-2mtu "$@" &&
-		run_lab alone --cc timely,own-pacing,sch_timely --seeds 1
+		run_lab alone --cc timely,own-pacing,sch_timely --seeds 1 &&
+		run_lab ndp-incast --cc ndp-10000,ndp-100000,ndp-1000000 --seeds 1
 }
 
 # hostile SCENARIO:CC...: check figures of these cells: paths with losses, delayed ACKs and blackouts.
