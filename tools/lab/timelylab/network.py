@@ -140,8 +140,7 @@ def switch_lines(scenario: Scenario, cc: str, switch: str) -> list[str]:
 def port_lines(scenario: Scenario, dev: str, gbit: float, queue: str) -> list[str]:
     """tc commands of a port with a buffer.
 
-    With the queue red the port is a DCTCP
-    switch's, with trim an NDP switch's.
+    With the queue red the port is a DCTCP switch's, with trim an NDP switch's.
     """
     topo, path = scenario["topology"], faults.settings(scenario)
     if path["police_gbit"]:
