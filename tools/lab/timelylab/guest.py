@@ -115,11 +115,11 @@ def raw_result(scenario: Scenario, cc: str, seed: int, base: str, work: str, too
         raw: Raw = json.load(file)
     if clockd_of(scenario, cc):
         clockd.collect(result, scenario["topology"], raw)
+    ndp.collect(result, raw)
     if nic := nic_of(scenario, cc):
         if onramp.settings(scenario, cc):
             onramp.collect(result, raw)
         timestamps.collect(result, scenario, nic, raw)
     else:
         onramp.collect(result, raw)
-    ndp.collect(result, raw)
     return raw

@@ -73,7 +73,7 @@ def collect(result: str, raw: Raw) -> None:
             "ndp": {name: {key: int(value) for key, value in map(str.split, text.splitlines())}
                     for name, text in kept_files(result, "ndp")}}
     if kept["trim"]:
-        raw.setdefault("ends", {}).update(kept)
+        raw["ends"] = kept
 
 
 def figures(raw: Raw) -> Figures:

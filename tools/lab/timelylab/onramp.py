@@ -144,7 +144,7 @@ def keep_lines(onramp: Table | None, names: Sequence[str]) -> list[str]:
 
 def collect(result: str, raw: Raw) -> None:
     """Add the files of keep_lines() to the raw result as "ends", by kind and namespace."""
-    ends = raw["ends"] = {}
+    ends = raw.setdefault("ends", {})
     for kind in ("qdisc", "onramp", "flows"):
         for path in sorted(glob.glob(f"{result}.{kind}-*")):
             with open(path, encoding="utf-8") as file:
