@@ -96,7 +96,7 @@ short_packets() {
 	expect long -eq 1
 	expect short -eq 1
 	expect trimmed -ge 20
-	expect us -le 80
+	expect us -le 50
 }
 
 # The queue for headers has place for few, and the switch returns the others.
