@@ -828,6 +828,23 @@ static bool ndp_sum_right(struct sk_buff *skb, u32 header_bytes, u32 right)
 	return timely_ndp_sum_end(&sum) == right;
 }
 
+/**
+ * ndp_conn_readable() - check whether programs that poll for input are told
+ * @sk: the socket
+ *
+ * Return: true if SO_RCVLOWAT bytes can be read; or less, if the receive buffer is half full or the
+ * namespace's memory is short, because more might not fit.
+ */
+bool ndp_conn_readable(const struct sock *sk)
+{
+	int unread = atomic_read(&ndp_sk(sk)->unread);
+
+	if (unread >= READ_ONCE(sk->sk_rcvlowat))
+		return true;
+	return unread && (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2 ||
+			  ndp_net_pressure(sock_net(sk)));
+}
+
 /* Moves packets that are in order to the program's queue. */
 static void ndp_deliver(struct sock *sk, struct ndp_turn *turn)
 {
@@ -842,7 +859,7 @@ static void ndp_deliver(struct sock *sk, struct ndp_turn *turn)
 			continue;
 		__skb_queue_tail(&sk->sk_receive_queue, skb);
 		atomic_add(skb->len, &ndp->unread);
-		turn->readable = ndp->reading || ndp_readable(sk);
+		turn->readable = ndp->reading || ndp_conn_readable(sk);
 	}
 }
 
@@ -888,6 +905,8 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	u32 due;
 
 	ndp->peer_payload = max_t(u32, ndp->peer_payload, packet->header.length);
+	/* There may be no memory for the packet, but data that the program was not told about. */
+	turn->readable |= payload == TIMELY_NDP_PAYLOAD_BAD && ndp_conn_readable(sk);
 	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);
 	verdict = timely_ndp_receiver_data(&ndp->receiver, &packet->header, payload, &answer);
 	if (verdict == TIMELY_NDP_RECEIVED) {

@@ -204,17 +204,6 @@ static inline void ndp_set_state(struct sock *sk, int state)
 	smp_store_release(&sk->sk_state, state);
 }
 
-/* Whether programs that poll for input are told: about SO_RCVLOWAT bytes, or less if the receive
- * buffer is so full that more might not fit.
- */
-static inline bool ndp_readable(const struct sock *sk)
-{
-	int unread = atomic_read(&ndp_sk(sk)->unread);
-
-	return unread >= READ_ONCE(sk->sk_rcvlowat) ||
-	       (unread && atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2);
-}
-
 /* IPv4 addresses are stored as IPv6 addresses. */
 static inline void ndp_map(struct in6_addr *addr, __be32 v4)
 {
@@ -391,6 +380,7 @@ void ndp_net_uncharge(struct net *net, long bytes);
 u64 ndp_net_max_memory(void);
 u64 ndp_net_counter(const struct net *net, enum ndp_counter index);
 extern const char * const ndp_counter_names[];
+bool ndp_net_pressure(const struct net *net);
 
 /* socket.c */
 int ndp_socket_register(void);
@@ -412,6 +402,7 @@ void ndp_conn_free(struct sock *sk);
 int ndp_conn_prepare(struct sock *sk, gfp_t gfp);
 int ndp_conn_start(struct sock *sk);
 void ndp_conn_open(struct sock *sk);
+bool ndp_conn_readable(const struct sock *sk);
 u32 ndp_conn_payload(struct sock *sk);
 bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more);
 void ndp_conn_push(struct sock *sk);

@@ -102,6 +102,17 @@ void ndp_net_uncharge(struct net *net, long bytes)
 	atomic_long_sub(bytes, &ndp_net(net)->memory);
 }
 
+/**
+ * ndp_net_pressure() - check whether a namespace's memory is short
+ * @net: network namespace
+ *
+ * Return: true if more than half of the memory that the namespace may use is in use.
+ */
+bool ndp_net_pressure(const struct net *net)
+{
+	return atomic_long_read(&ndp_net(net)->memory) >> PAGE_SHIFT > ndp_max_memory() / 2;
+}
+
 /* ---- UDP sockets ---- */
 
 /* Receives packets; see ndp_net_init(). */

@@ -331,7 +331,7 @@ int ndp_set_rcvlowat(struct sock *sk, int bytes)
 {
 	WRITE_ONCE(sk->sk_rcvlowat, bytes ?: 1);
 	/* The limit may be lower than the bytes that have arrived without a wake-up. */
-	if (ndp_readable(sk))
+	if (ndp_conn_readable(sk))
 		sk->sk_data_ready(sk);
 	return 0;
 }
@@ -376,7 +376,7 @@ __poll_t ndp_poll(struct file *file, struct socket *sock, struct poll_table_stru
 		mask |= EPOLLHUP;
 	if (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN)
 		mask |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (ndp_readable(sk))
+	if (ndp_conn_readable(sk))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (READ_ONCE(sk->sk_shutdown) & SEND_SHUTDOWN)
 		mask |= EPOLLOUT | EPOLLWRNORM;

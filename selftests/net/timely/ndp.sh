@@ -128,6 +128,40 @@ polls_for_enough() {
 	expect end -ge 1
 }
 
+# Programs that poll for more than the namespace has memory for wake when half of the memory is used: here 30
+# connections with 100 KB each and a limit of 4 MB, which counts the packets' memory.
+polls_without_memory() {
+	echo 4 >/sys/module/ndp/parameters/max_memory_mb
+	ndp <<-'EOF'
+		poll, clients, servers = select.poll(), [], {}
+		for port in range(PORT, PORT + 30):
+		    listener = listen(port=port)
+		    clients.append(connect(port=port))
+		    clients[-1].send(b"!")
+		    server = accept(listener)
+		    server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1 << 20)
+		    servers[server.fileno()] = server
+		    poll.register(server, select.POLLIN)
+		for turn in range(10):
+		    for client in clients:
+		        client.send(data(10000))
+		    time.sleep(0.001)
+		for client in clients:
+		    client.shutdown(socket.SHUT_WR)
+		got, began = 0, time.monotonic()
+		while servers and time.monotonic() - began < 2:
+		    for fd, _ in poll.poll(100):
+		        part = len(servers[fd].recv(1 << 20))
+		        got += part
+		        if not part:
+		            poll.unregister(fd)
+		            servers.pop(fd).close()
+		result(got=got, memory=stat("h2")["no_memory"])
+	EOF
+	echo 0 >/sys/module/ndp/parameters/max_memory_mb
+	expect got -eq 3000030
+}
+
 # A client that waits for the server's first word is accepted before it has sent data.
 server_speaks_first() {
 	ndp <<-'EOF'
@@ -482,6 +516,6 @@ unload_under_load() {
 }
 
 run_cases not_without_the_module refuses carries_streams needs_no_handshake polls_for_enough \
-	server_speaks_first refused_connection half_close non_blocking reader_stops resets dead_peer \
-	ports many_connections proof_of_the_address full_queue device_removed namespace_deleted \
+	polls_without_memory server_speaks_first refused_connection half_close non_blocking reader_stops \
+	resets dead_peer ports many_connections proof_of_the_address full_queue device_removed namespace_deleted \
 	unload_under_load
