@@ -210,7 +210,7 @@ static void decode__nothing_malformed(struct kunit *test)
 		{ 0, 0x00 }, { 0, 0x52 }, { 1, 0x00 }, { 1, 0x4f },
 		{ 2, 0 }, { 2, 2 }, { 2, 255 },
 		{ 4, 0 }, { 4, IPPROTO_ICMP }, { 4, 7 }, { 4, 16 }, { 4, 18 }, { 4, 255 },
-		{ 5, 2 }, { 5, 3 }, { 5, 0x80 }, { 5, 0xff },
+		{ 5, 4 }, { 5, 5 }, { 5, 7 }, { 5, 0x80 }, { 5, 0xff },
 		{ 10, 1 }, { 10, 0x80 }, { 11, 1 }, { 11, 0x80 },
 	};
 	struct timely_orack orack, before;
@@ -242,6 +242,34 @@ static void decode__no_port_0(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, timely_orack_decode(&orack, wire, sizeof(wire)));
 		put_unaligned_be16(256, wire + at);
 		KUNIT_EXPECT_TRUE(test, timely_orack_decode(&orack, wire, sizeof(wire)));
+	}
+}
+
+/* The turn of a trimmed packet, in units of 256 ns, is reported only with the flag. */
+static void decode__turns_of_trimmed_packets(struct kunit *test)
+{
+	static const struct { u32 turn_ns, want_ns; } turns[] = {
+		{ 0, 0 }, { 255, 0 }, { 256, 256 }, { 1000000, 999936 },
+		{ TIMELY_ORACK_TURN_MAX_NS, TIMELY_ORACK_TURN_MAX_NS },
+	};
+	struct timely_orack orack = contents(&examples[0]), decoded;
+	u8 wire[TIMELY_ORACK_BYTES];
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(turns); i++) {
+		orack.turn_ns = turns[i].turn_ns;
+		orack.flags = TIMELY_ORACK_TRIMMED;
+		timely_orack_encode(wire, &orack, &secret);
+		KUNIT_EXPECT_TRUE(test, receive(&examples[0], wire, &secret));
+		KUNIT_ASSERT_TRUE(test, timely_orack_decode(&decoded, wire, sizeof(wire)));
+		KUNIT_EXPECT_EQ(test, decoded.turn_ns, turns[i].want_ns);
+		KUNIT_EXPECT_EQ(test, decoded.flags, TIMELY_ORACK_TRIMMED);
+		/* The tag covers the turn. */
+		wire[11] ^= 1;
+		KUNIT_EXPECT_FALSE(test, receive(&examples[0], wire, &secret));
+		orack.flags = TIMELY_ORACK_HARDWARE;
+		timely_orack_encode(wire, &orack, &secret);
+		KUNIT_EXPECT_TRUE(test, !memcmp(wire, examples[0].wire, sizeof(wire)));
 	}
 }
 
@@ -422,6 +450,7 @@ static struct kunit_case orack_cases[] = {
 	KUNIT_CASE(decode__no_other_length),
 	KUNIT_CASE(decode__nothing_malformed),
 	KUNIT_CASE(decode__no_port_0),
+	KUNIT_CASE(decode__turns_of_trimmed_packets),
 	KUNIT_CASE(verify__needs_the_right_key),
 	KUNIT_CASE(verify__no_bit_may_change),
 	KUNIT_CASE(verify__for_no_other_addresses),

@@ -680,6 +680,50 @@ static void start__counts_as_a_pause(struct kunit *test)
 	EXPECT_REST(test, &f, 20 * US);
 }
 
+/* ---- the turn of a trimmed packet ---- */
+
+/* No threshold, and b and the black packet stay as they are. */
+static void turn__pauses_until_the_turn(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f);
+	KUNIT_EXPECT_FALSE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, 0));
+	KUNIT_EXPECT_EQ(test, f.pause.until_ns, 0ULL);
+	KUNIT_EXPECT_TRUE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, 7 * US));
+	EXPECT_REST(test, &f, 7 * US);
+	EXPECT_C(test, &f, 7 * US);
+	KUNIT_EXPECT_EQ(test, f.pause.b, ONE / 2);
+	KUNIT_EXPECT_FALSE(test, f.pause.have_black);
+}
+
+static void turn__keeps_the_present_pause(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f);
+	timely_pause_turn(&f.pause, &f.cfg, &f.signal, 7 * US);
+	f.signal.departures++;
+	f.signal.now_ns += 7 * US - 1;
+	KUNIT_EXPECT_FALSE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, 90 * US));
+	EXPECT_REST(test, &f, 1);
+	f.signal.now_ns++;
+	KUNIT_EXPECT_TRUE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, 90 * US));
+	EXPECT_REST(test, &f, 90 * US);
+}
+
+static void turn__has_the_limits_of_a_pause(struct kunit *test)
+{
+	struct flow f;
+
+	start(&f);
+	KUNIT_EXPECT_TRUE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, FAR));
+	EXPECT_REST(test, &f, LONGEST_NS);
+	/* No packet has left since the pause. */
+	f.signal.now_ns += LONGEST_NS;
+	KUNIT_EXPECT_FALSE(test, timely_pause_turn(&f.pause, &f.cfg, &f.signal, 7 * US));
+}
+
 /* ---- the minimum filter ---- */
 
 #define HALF_NS		1000ULL
@@ -1195,6 +1239,9 @@ static struct kunit_case pause_cases[] = {
 	KUNIT_CASE(start__not_during_a_pause),
 	KUNIT_CASE(start__not_again_without_a_departure),
 	KUNIT_CASE(start__counts_as_a_pause),
+	KUNIT_CASE(turn__pauses_until_the_turn),
+	KUNIT_CASE(turn__keeps_the_present_pause),
+	KUNIT_CASE(turn__has_the_limits_of_a_pause),
 	KUNIT_CASE(min_filter__minimum_of_the_window),
 	KUNIT_CASE(min_filter__empty_at_first),
 	KUNIT_CASE(min_filter__shifts),

@@ -426,6 +426,8 @@ faults_of_pause() {
 	a delay at the threshold pauses|s/signal->delay_ns - seen_ns <= cfg->threshold_ns/signal->delay_ns - seen_ns < cfg->threshold_ns/
 	a pause lasts for the whole delay|s/signal->delay_ns - seen_ns - cfg->threshold_ns);/signal->delay_ns - seen_ns);/
 	a signal without a new pause ends the present one|s/^\t\treturn false;$/\t\treturn (pause->until_ns = 0);/
+	a turn during a pause|s/return turn_ns \&\& signal->now_ns >= pause->until_ns/return turn_ns/
+	a turn of 0 is a pause|s/return turn_ns \&\& /return /
 	a start during a pause|s/ || signal->now_ns < pause->until_ns)/)/
 	no start at the end of a pause|s/signal->now_ns < pause->until_ns)/signal->now_ns <= pause->until_ns)/
 	a start uses a delay that is shorter than its age|s/if (delay_ns <= age_ns || delay_ns/if (delay_ns/
@@ -541,7 +543,9 @@ faults_of_orack() {
 	the number of the key is written without a key|s/wire\[3\] = key ? orack->key : 0;/wire[3] = orack->key;/
 	the number of the key is not written|s/wire\[3\] = key ? orack->key : 0;/wire[3] = 0;/
 	the flags are not written|s/wire\[5\] = orack->flags;/wire[5] = 0;/
-	reserved bytes are not written|s/put_unaligned_be16(0, wire + 10);//
+	the turn is written without the flag|s/put_unaligned_be16(orack->flags \& TIMELY_ORACK_TRIMMED ?/put_unaligned_be16(1 ?/
+	the turn is not written|s/orack->turn_ns >> TIMELY_ORACK_TURN_SHIFT : 0/0/
+	the turn is not read|s/orack->turn_ns = (u32)get.*//
 	the ports are exchanged when written|s/memcpy(wire + 6, \&tuple->sport, 2);/memcpy(wire + 6, \&tuple->dport, 2);/;s/memcpy(wire + 8, \&tuple->dport, 2);/memcpy(wire + 8, \&tuple->sport, 2);/
 	the ports are exchanged when written and when read|s/wire + 6/wire + 99/;s/wire + 8/wire + 6/;s/wire + 99/wire + 8/
 	the tag is not written|s/put_unaligned_be64(orack_tag(tuple, wire, key), .*/;/
@@ -555,13 +559,13 @@ faults_of_orack() {
 	any protocol is accepted|s/if (wire\[4\] != IPPROTO_TCP \&\& wire\[4\] != IPPROTO_UDP)/if (0)/
 	only TCP is accepted|s/ \&\& wire\[4\] != IPPROTO_UDP)/)/
 	only UDP is accepted|s/wire\[4\] != IPPROTO_TCP \&\& //
-	any flags are accepted|s/if (wire\[5\] & ~TIMELY_ORACK_HARDWARE)/if (0)/
-	no flags are accepted|s/if (wire\[5\] & ~TIMELY_ORACK_HARDWARE)/if (wire[5])/
+	any flags are accepted|s/if (wire\[5\] & ~(TIMELY_ORACK_HARDWARE | TIMELY_ORACK_TRIMMED))/if (0)/
+	no flags are accepted|s/if (wire\[5\] & ~(TIMELY_ORACK_HARDWARE | TIMELY_ORACK_TRIMMED))/if (wire[5])/
 	source port 0 is accepted|s/!get_unaligned_be16(wire + 6) || //
 	destination port 0 is accepted|s/ || !get_unaligned_be16(wire + 8))/)/
 	only the low byte of the source port is checked|s/!get_unaligned_be16(wire + 6)/!wire[7]/
-	reserved bytes may have any value|s/return !get_unaligned_be16(wire + 10);/return true;/
-	the second reserved byte may have any value|s/return !get_unaligned_be16(wire + 10);/return !wire[10];/
+	reserved bytes may have any value|s/ || !get_unaligned_be16(wire + 10);/ || true;/
+	the second reserved byte may have any value|s/ || !get_unaligned_be16(wire + 10);/ || !wire[10];/
 	the result is not set to zero before it is filled|s/memset(orack, 0, sizeof(\*orack));//
 	the result is set to zero before the packet is checked|s/^\tif (!orack_well_formed(wire, bytes))$/\tmemset(orack, 0, sizeof(*orack));\n&/
 	the key is not read|s/orack->key = wire\[3\];//

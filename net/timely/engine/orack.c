@@ -71,7 +71,8 @@ void timely_orack_encode(u8 *wire, const struct timely_orack *orack,
 	wire[5] = orack->flags;
 	memcpy(wire + 6, &tuple->sport, 2);
 	memcpy(wire + 8, &tuple->dport, 2);
-	put_unaligned_be16(0, wire + 10);
+	put_unaligned_be16(orack->flags & TIMELY_ORACK_TRIMMED ?
+			   orack->turn_ns >> TIMELY_ORACK_TURN_SHIFT : 0, wire + 10);
 	put_unaligned_be32(orack->seq, wire + 12);
 	put_unaligned_be64(orack->received_ns, wire + 16);
 	put_unaligned_be32(orack->turnaround_ns, wire + 24);
@@ -90,11 +91,11 @@ static bool orack_well_formed(const u8 *wire, u32 bytes)
 		return false;
 	if (wire[4] != IPPROTO_TCP && wire[4] != IPPROTO_UDP)
 		return false;
-	if (wire[5] & ~TIMELY_ORACK_HARDWARE)
+	if (wire[5] & ~(TIMELY_ORACK_HARDWARE | TIMELY_ORACK_TRIMMED))
 		return false;
 	if (!get_unaligned_be16(wire + 6) || !get_unaligned_be16(wire + 8))
 		return false;
-	return !get_unaligned_be16(wire + 10);
+	return wire[5] & TIMELY_ORACK_TRIMMED || !get_unaligned_be16(wire + 10);
 }
 
 /**
@@ -119,6 +120,7 @@ bool timely_orack_decode(struct timely_orack *orack, const u8 *wire, u32 bytes)
 	orack->flags = wire[5];
 	memcpy(&orack->tuple.sport, wire + 6, 2);
 	memcpy(&orack->tuple.dport, wire + 8, 2);
+	orack->turn_ns = (u32)get_unaligned_be16(wire + 10) << TIMELY_ORACK_TURN_SHIFT;
 	orack->seq = get_unaligned_be32(wire + 12);
 	orack->received_ns = get_unaligned_be64(wire + 16);
 	orack->turnaround_ns = get_unaligned_be32(wire + 24);

@@ -15,7 +15,7 @@
  *	 5	1	flags
  *	 6	2	source port of the data
  *	 8	2	destination port of the data
- *	10	2	0
+ *	10	2	turn of a trimmed packet, 256 ns; else 0
  *	12	4	sequence number of the data
  *	16	8	receive time, ns
  *	24	4	turnaround, ns
@@ -44,6 +44,11 @@
 
 /* Bits of an OR-ACK's flags. All other bits are 0. */
 #define TIMELY_ORACK_HARDWARE	1	/* the receive time is a NIC's timestamp */
+#define TIMELY_ORACK_TRIMMED	2	/* a switch has trimmed the packet: its data are lost */
+
+/* The longest turn that an OR-ACK can report, ns: 16.8 ms. Turns are sent in units of 2^8 ns. */
+#define TIMELY_ORACK_TURN_SHIFT	8
+#define TIMELY_ORACK_TURN_MAX_NS	(0xffffU << TIMELY_ORACK_TURN_SHIFT)
 
 /**
  * struct timely_tuple - the addresses of a flow, as in its data packets
@@ -95,14 +100,17 @@ static inline bool timely_tuple_equal(const struct timely_tuple *a, const struct
  * @seq: the packet's TCP sequence number, or its timely_udp_digest()
  * @received_ns: when the packet was received, by the receiver's clock
  * @turnaround_ns: time from @received_ns to the departure of the OR-ACK
+ * @turn_ns: with TIMELY_ORACK_TRIMMED, how much later the receiver's link has time for the data of
+ *	the packet, 0 to TIMELY_ORACK_TURN_MAX_NS; otherwise not used
  * @key: number of the key that made the tag; 0 for none
- * @flags: TIMELY_ORACK_HARDWARE or 0
+ * @flags: TIMELY_ORACK_HARDWARE, TIMELY_ORACK_TRIMMED, both, or 0
  */
 struct timely_orack {
 	struct timely_tuple tuple;
 	u64 received_ns;
 	u32 seq;
 	u32 turnaround_ns;
+	u32 turn_ns;
 	u8 key;
 	u8 flags;
 };

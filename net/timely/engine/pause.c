@@ -180,6 +180,29 @@ bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_cf
 }
 EXPORT_SYMBOL_GPL(timely_pause_start);
 
+/**
+ * timely_pause_turn() - pause a flow that a switch has trimmed a packet of, until its turn
+ * @pause: the flow's state
+ * @cfg: the parameters
+ * @signal: now_ns, and departures of the flow; the other members are not used
+ * @turn_ns: how long the receiver's link is busy with data that were trimmed before, ns
+ *
+ * The queue of a switch that trims is always short, so a trimmed packet's delay does not show by
+ * how much the senders exceed the link rate. The receiver computes this: each trimmed packet takes
+ * a turn on its link. There is no threshold, because the queue was full, and b is not learned. A
+ * present pause stays unchanged: the first turn is early enough for the first packet, and each
+ * packet that comes too early may be trimmed and gets another turn.
+ *
+ * Return: whether @pause->until_ns changed.
+ */
+bool timely_pause_turn(struct timely_pause *pause, const struct timely_pause_cfg *cfg,
+		       const struct timely_pause_signal *signal, u64 turn_ns)
+{
+	return turn_ns && signal->now_ns >= pause->until_ns &&
+	       pause_assert(pause, cfg, signal, turn_ns);
+}
+EXPORT_SYMBOL_GPL(timely_pause_turn);
+
 /* After a pause, the flow's rate is limited to 7/4 of its average. */
 #define RESUME_QUARTERS		7
 /* The limit of the rate is at least this many bytes per round trip: four packets. */

@@ -75,6 +75,8 @@ bool timely_pause_update(struct timely_pause *pause, const struct timely_pause_c
 			 const struct timely_pause_signal *signal);
 bool timely_pause_start(struct timely_pause *pause, const struct timely_pause_cfg *cfg,
 			const struct timely_pause_signal *signal, u64 age_ns);
+bool timely_pause_turn(struct timely_pause *pause, const struct timely_pause_cfg *cfg,
+		       const struct timely_pause_signal *signal, u64 turn_ns);
 
 /* Value of timely_resume.rate_Bps: On-Ramp does not limit the rate. */
 #define TIMELY_RESUME_UNLIMITED		(~0ULL)
