@@ -10,6 +10,7 @@
 #define _NET_TIMELY_FLOW_H
 
 #include <linux/atomic.h>
+#include <linux/hrtimer.h>
 #include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/llist.h>
@@ -103,6 +104,36 @@ struct timely_onramp_cfg {
 struct timely_peer;
 
 /**
+ * struct timely_trimmed - a trimmed packet of a flow
+ * @at_ns: when the OR-ACK about the packet arrived, CLOCK_MONOTONIC; 0: there is no packet
+ * @sent_ns: when the packet departed, CLOCK_MONOTONIC
+ * @seq: the packet's sequence number
+ */
+struct timely_trimmed {
+	u64 at_ns;
+	u64 sent_ns;
+	u32 seq;
+};
+
+/**
+ * struct timely_repair - a retransmission of trimmed packets, under the flow's lock
+ * @timer: runs when the retransmission is due
+ * @sk: the TCP socket, with a reference; NULL: no retransmission is due
+ * @due: the packet that @timer is for
+ * @last: the last trimmed packet reported after @due
+ * @tries: how often @timer has found the socket in use by a process
+ * @ended: the flow ends, so @timer must not be started any more
+ */
+struct timely_repair {
+	struct hrtimer timer;
+	struct sock *sk;
+	struct timely_trimmed due;
+	struct timely_trimmed last;
+	u32 tries;
+	bool ended;
+};
+
+/**
  * struct timely_onramp - On-Ramp's state of a flow
  * @tuple: the flow's addresses
  * @by_tuple: node in the table that finds this state by @tuple
@@ -121,6 +152,7 @@ struct timely_peer;
  * @paused_ns: duration of all pauses, ns
  * @next: number of elements of @sent ever begun; the next element is @sent[@next % TIMELY_SENT]
  * @budget: budget of the network namespace that this state is counted in
+ * @repair: retransmission of trimmed packets
  * @sent: ring of the departures of the flow's packets
  */
 struct timely_onramp {
@@ -140,6 +172,7 @@ struct timely_onramp {
 	u64 paused_ns;
 	u32 next;
 	struct timely_budget *budget;
+	struct timely_repair repair;
 	struct timely_sent sent[TIMELY_SENT];
 };
 

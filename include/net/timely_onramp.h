@@ -29,6 +29,8 @@ struct timely_walk;
 	X(sent, "OR-ACKs sent")						\
 	X(send_errors, "OR-ACKs not sent: no memory, route or key")	\
 	X(send_limited, "OR-ACKs not sent: rate limit of the peer, or the CPU's queue is full") \
+	X(trimmed, "trimmed packets received that OR-ACKs report as trimmed")	\
+	X(trimmed_refused, "packets with trimmed packets' DSCP that are not answered") \
 	X(received, "OR-ACKs received")					\
 	X(accepted, "OR-ACKs accepted")					\
 	X(flooded, "OR-ACKs with a valid tag dropped: too many of that group were refused") \
@@ -39,6 +41,8 @@ struct timely_walk;
 	X(not_in_flight, "OR-ACKs that match no packet in flight")	\
 	X(old, "OR-ACKs replayed, reordered, or about a packet before the last accepted one") \
 	X(bad_time, "OR-ACKs with an impossible time: replayed, or a clock was stepped") \
+	X(accepted_trimmed, "OR-ACKs accepted about packets that a switch has trimmed")	\
+	X(repairs, "retransmissions started because a switch has trimmed packets")	\
 	X(rtt_lookups, "ACKs whose flow was looked up (owd rtt)") \
 	X(rtts, "RTTs accepted (owd rtt)")				\
 	X(out_of_step, "OR-ACKs whose delay was limited by the RTT: the hosts' clocks differ") \

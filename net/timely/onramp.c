@@ -8,6 +8,7 @@
  *
  *	onramp.c	OR-ACK: find the key, the flow and the packet's departure; verify the tag
  *	onramp_flow.c	compute the delay (engine/owd.c) and the pause (engine/pause.c)
+ *	onramp_repair.c	retransmit the data of a packet that a switch has trimmed
  *	sch_timely	pause the flow
  *
  * onramp_rtt.c feeds RTTs instead of OR-ACKs, onramp_table.c finds flows by their addresses, and
@@ -105,10 +106,12 @@ static struct sock *onramp_socket(struct net *net, const struct timely_tuple *tu
 
 /* Check that the TCP connection exists and has sent the reported byte. The byte may be acknowledged
  * already, because TCP's ACK often arrives before the OR-ACK. For UDP there is nothing to check:
- * the kernel does not keep what a UDP socket has sent.
+ * the kernel does not keep what a UDP socket has sent. @found is set to the TCP connection, with a
+ * reference, if the byte was sent.
  */
 static enum timely_onramp_counter onramp_was_sent(struct net *net,
-						  const struct timely_orack *orack, int iif)
+						  const struct timely_orack *orack, int iif,
+						  struct sock **found)
 {
 	enum timely_onramp_counter result = TIMELY_ONRAMP_no_flow;
 	struct sock *sk;
@@ -121,7 +124,10 @@ static enum timely_onramp_counter onramp_was_sent(struct net *net,
 	if (sk_fullsock(sk))
 		result = before(orack->seq, READ_ONCE(tcp_sk(sk)->snd_nxt)) ?
 			 TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_not_in_flight;
-	sock_gen_put(sk);
+	if (result == TIMELY_ONRAMP_accepted)
+		*found = sk;
+	else
+		sock_gen_put(sk);
 	return result;
 }
 
@@ -149,13 +155,23 @@ static enum timely_onramp_counter onramp_take(struct net *net, const struct time
 					      int iif, struct timely_onramp *onramp,
 					      struct onramp_sample *sample)
 {
-	enum timely_onramp_counter result = onramp_was_sent(net, orack, iif);
+	struct sock *sk = NULL;
+	enum timely_onramp_counter result = onramp_was_sent(net, orack, iif, &sk);
 
 	if (result != TIMELY_ONRAMP_accepted)
 		return result;
-	if (!orack->received_ns)
-		return TIMELY_ONRAMP_bad_time;
-	result = timely_onramp_signal(onramp->flow, sample);
+	result = orack->received_ns ? timely_onramp_signal(onramp->flow, sample) :
+				      TIMELY_ONRAMP_bad_time;
+	if (sample->trimmed &&
+	    (result == TIMELY_ONRAMP_accepted || result == TIMELY_ONRAMP_old)) {
+		/* An old signal pauses no flow, but the loss is new. */
+		result = TIMELY_ONRAMP_accepted;
+		timely_onramp_count(net, TIMELY_ONRAMP_accepted_trimmed);
+		if (sk)
+			timely_onramp_repair(onramp, sk, sample);
+	}
+	if (sk)
+		sock_put(sk);
 	if (unlikely(sample->doubted))
 		timely_onramp_count(net, TIMELY_ONRAMP_out_of_step);
 	if (unlikely(sample->no_offset))
@@ -208,6 +224,8 @@ onramp_judge_formed(struct net *net, struct timely_orack *orack, const u8 *wire,
 		.seq = orack->seq,
 		.received_ns = orack->received_ns,
 		.turnaround_ns = orack->turnaround_ns,
+		.turn_ns = orack->turn_ns,
+		.trimmed = orack->flags & TIMELY_ORACK_TRIMMED,
 	};
 	struct onramp_net *on = onramp_net(net);
 	const struct timely_orack_key *key;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Declarations shared by On-Ramp's files. Calls go from onramp.c (OR-ACKs) and onramp_rtt.c (RTTs)
- * to onramp_flow.c (departures and signals of a flow) and onramp_table.c (the flows), and from all
- * of these to onramp_net.c (state of a network namespace).
+ * to onramp_flow.c (departures and signals of a flow) and onramp_table.c (the flows), from these to
+ * onramp_repair.c (retransmissions of trimmed packets), and from all of these to onramp_net.c
+ * (state of a network namespace).
  *
  * A function that returns enum timely_onramp_counter checks a signal. TIMELY_ONRAMP_accepted means
  * that no check failed; any other value is the reason why the signal is ignored.
@@ -81,6 +82,7 @@ static inline struct onramp_net *onramp_net(const struct net *net)
  * @seq: for TCP, the sequence number of a byte of the packet; for UDP, timely_udp_digest()
  * @asserted_ns: sum of all pauses of the flow asserted before the departure, low 32 bits
  * @received_ns: when the packet was received, by the receiver's clock; 0: the signal is an RTT
+ * @turn_ns: with @trimmed, the packet's turn, ns, see timely_pause_turn()
  * @turnaround_ns: part of the time from @sent_ns to @now_ns that is not delay of the path. For an
  *	OR-ACK: time from the reception of the packet to the departure of the OR-ACK. For an
  *	RTT: time that the ACK waited in this host
@@ -90,6 +92,7 @@ static inline struct onramp_net *onramp_net(const struct net *net)
  *	timely_onramp_signal()
  * @doubted: the RTT shows that the clocks of both hosts are not synchronised; set by
  *	timely_onramp_signal()
+ * @trimmed: a switch has trimmed the packet, so that its data are lost
  * @no_offset: the delay is relative and not absolute, because the offset of the peer's clock is not
  *	valid any more; set by timely_onramp_signal()
  */
@@ -100,8 +103,10 @@ struct onramp_sample {
 	u32 asserted_ns;
 	u64 received_ns;
 	u32 turnaround_ns;
+	u32 turn_ns;
 	u32 noticed;
 	u64 error_ns;
+	bool trimmed;
 	bool doubted;
 	bool no_offset;
 };
@@ -123,6 +128,12 @@ enum timely_onramp_counter timely_onramp_departure(const struct timely_onramp *o
 						   struct onramp_sample *sample);
 enum timely_onramp_counter timely_onramp_signal(struct timely_flow *flow,
 						struct onramp_sample *sample);
+
+/* onramp_repair.c */
+void timely_onramp_repair_init(struct timely_onramp *onramp);
+void timely_onramp_repair_stop(struct timely_onramp *onramp);
+void timely_onramp_repair(struct timely_onramp *onramp, struct sock *sk,
+			  const struct onramp_sample *sample);
 
 /* onramp_rtt.c */
 int timely_onramp_rtt_join(const struct net *net, struct onramp_net *on);

@@ -66,6 +66,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
+	timely_onramp_repair_init(onramp);
 	before = timely_charge_begin(sk);
 	onramp->peer = timely_peer_get(sock_net(sk), tuple);
 	timely_charge_end(before);
@@ -381,7 +382,9 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 	}
 	if (!pause.threshold_ns)
 		return false;
-	changed = timely_pause_update(&onramp->pause, &pause, &signal);
+	changed = sample->trimmed ?
+		  timely_pause_turn(&onramp->pause, &pause, &signal, sample->turn_ns) :
+		  timely_pause_update(&onramp->pause, &pause, &signal);
 	if (changed)
 		onramp_changed(flow, cfg, &pause, &signal, asserted_ns, begun);
 	if (changed && begun)
@@ -414,7 +417,8 @@ static bool onramp_is_later(const struct timely_onramp *onramp, const struct onr
  * @sample: seq identifies the packet; sent_ns and asserted_ns are set on success
  *
  * If the packet departed more than once, the last departure counts. Departures before that of the
- * green packet of the last accepted signal are not searched.
+ * green packet of the last accepted signal are searched only for a trimmed packet: its loss is to
+ * be repaired even if a later packet has overtaken it.
  *
  * Context: any, under RCU; takes no lock.
  * Return: TIMELY_ONRAMP_accepted; TIMELY_ONRAMP_old if the packet departed no later than the last
@@ -438,14 +442,14 @@ enum timely_onramp_counter timely_onramp_departure(const struct timely_onramp *o
 		    onramp_contains(sent.end_seq, sent.payload, sample->seq, whole)) {
 			sample->asserted_ns = sent.asserted_ns;
 			sample->sent_ns = onramp_departed(&sent, sample->seq);
-			return onramp_is_later(onramp, sample) ? TIMELY_ONRAMP_accepted :
-							       TIMELY_ONRAMP_old;
+			return sample->trimmed || onramp_is_later(onramp, sample) ?
+			       TIMELY_ONRAMP_accepted : TIMELY_ONRAMP_old;
 		}
 		/* Older entries have earlier departure times. A time of 0 says nothing: the entry
 		 * is unused, or is the newest and is being written.
 		 */
 		time_ns = READ_ONCE(entry->time_ns);
-		if (time_ns && time_ns <= green_ns)
+		if (!sample->trimmed && time_ns && time_ns <= green_ns)
 			return TIMELY_ONRAMP_old;
 	}
 	return TIMELY_ONRAMP_not_in_flight;

@@ -124,6 +124,7 @@ void timely_onramp_insert(struct timely_onramp *onramp)
 void timely_onramp_drop(struct timely_onramp *onramp)
 {
 	rhashtable_remove_fast(&onramp_tuples, &onramp->by_tuple, onramp_tuples_params);
+	timely_onramp_repair_stop(onramp);
 	timely_peer_put(onramp->peer);
 }
 
