@@ -6,7 +6,8 @@
  * An OR-ACK is a small UDP packet that tells the sender of a flow when one of the flow's packets
  * arrived. The sender computes a delay from the report (net/timely/onramp.c);
  * net/timely/engine/orack.h describes the format. The rules of a network namespace select the data
- * that are answered. A flow gets about one OR-ACK for every ten packets.
+ * that are answered. A flow gets about one OR-ACK for every ten packets, and one for each packet
+ * that a switch has trimmed (net/sched/sch_trim.c).
  *
  *	driver -> tracepoint -> flow's state, limits -> ring of the CPU -> tasklet -> IP
  *
@@ -46,6 +47,7 @@
 #include <net/dsfield.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
+#include <net/ip6_checksum.h>
 #include <net/ipv6.h>
 #include <net/l3mdev.h>
 #include <net/net_namespace.h>
@@ -186,6 +188,7 @@ static bool acker_parse_udp(const struct sk_buff *skb, u32 offset, u32 bytes,
 static bool acker_parse_transport(const struct sk_buff *skb, u32 offset, u32 bytes,
 				  struct acker_packet *packet)
 {
+	packet->segment = offset;
 	if (packet->tuple.protocol == IPPROTO_TCP)
 		return acker_parse_tcp(skb, offset, bytes, packet);
 	if (packet->tuple.protocol == IPPROTO_UDP)
@@ -262,6 +265,7 @@ static bool acker_parse(const struct sk_buff *skb, struct acker_packet *packet)
 	const struct vlan_hdr *vlan;
 	u32 offset = 0;
 
+	packet->tos = 0;
 	if (unlikely(eth_type_vlan(protocol))) {
 		vlan = skb_header_pointer(skb, 0, sizeof(buffer), &buffer);
 		if (!vlan)
@@ -374,6 +378,62 @@ static bool acker_peer_may(const struct acker_config *config,
 	return true;
 }
 
+/* ---- trimmed packets ---- */
+
+/* Whether the checksum of a packet of TCP is right. */
+static bool acker_is_whole(const struct sk_buff *skb, const struct acker_packet *packet)
+{
+	const struct timely_tuple *tuple = &packet->tuple;
+	bool ipv4 = tuple->family == AF_INET;
+	u32 bytes = packet->bytes - (ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
+	__wsum sum;
+
+	/* A driver has checked the sum, or the sender of a virtual device has not computed it. */
+	if (skb->ip_summed == CHECKSUM_UNNECESSARY || skb->ip_summed == CHECKSUM_PARTIAL)
+		return true;
+	sum = skb_checksum(skb, packet->segment, bytes, 0);
+	if (ipv4)
+		return !csum_tcpudp_magic(tuple->saddr[0], tuple->daddr[0], bytes, IPPROTO_TCP,
+					  sum);
+	return !csum_ipv6_magic((const struct in6_addr *)tuple->saddr,
+				(const struct in6_addr *)tuple->daddr, bytes, IPPROTO_TCP, sum);
+}
+
+/* Whether a switch has trimmed the packet: it has the DSCP of trimmed packets, and a wrong
+ * checksum, because the checksum is that of the whole packet. The switch has made the length in the
+ * IP header that of the trimmed packet, so the length does not tell.
+ */
+static bool acker_is_trimmed(const struct acker_config *config, const struct sk_buff *skb,
+			     const struct acker_packet *packet)
+{
+	return unlikely(config->trimmed_tos) && packet->tuple.protocol == IPPROTO_TCP &&
+	       (packet->tos & ~INET_ECN_MASK) == config->trimmed_tos &&
+	       !acker_is_whole(skb, packet);
+}
+
+/* Bytes on an Ethernet link besides a packet: headers, check sequence, preamble, gap. */
+#define ACKER_LINK_BYTES	38
+
+/* Give a trimmed packet its turn on the receiver's link: the time that the link needs for a packet,
+ * after the turns of all packets trimmed before. The packet counts as long as the MTU, because the
+ * switch has overwritten its length. Return: the time from now to the turn, ns.
+ */
+static u32 acker_turn(struct acker_net *an, const struct acker_config *config,
+		      const struct net_device *dev, u64 now_ns)
+{
+	u64 ns = div_u64((READ_ONCE(dev->mtu) + ACKER_LINK_BYTES) * 8000000ULL, config->link_kbps);
+	s64 old = atomic64_read(&an->turn_ns);
+	u64 turn_ns;
+
+	do {
+		/* The last turn is over, or farther away than an OR-ACK can say. */
+		turn_ns = (s64)(old - now_ns) < 0 ? now_ns : old;
+		if (turn_ns - now_ns > TIMELY_ORACK_TURN_MAX_NS)
+			return TIMELY_ORACK_TURN_MAX_NS;
+	} while (!atomic64_try_cmpxchg(&an->turn_ns, &old, turn_ns + ns));
+	return turn_ns - now_ns;
+}
+
 /* ---- the time of arrival ---- */
 
 static u32 acker_napi_id(const struct sk_buff *skb)
@@ -458,6 +518,9 @@ static void acker_fill(struct acker_answer *answer, const struct acker_config *c
 							     acker_digest(skb, packet);
 	orack->flags = acker_hardware_ns(skb, now_ns, &answer->arrived_ns) ?
 			TIMELY_ORACK_HARDWARE : 0;
+	if (unlikely(packet->trimmed))
+		orack->flags |= TIMELY_ORACK_TRIMMED;
+	orack->turn_ns = packet->turn_ns;
 	orack->received_ns = ktime_to_ns(ktime_mono_to_real(answer->arrived_ns));
 	if (config->test_since_ns)
 		orack->received_ns = acker_test_ns(config, orack->received_ns,
@@ -478,7 +541,8 @@ static struct acker_answer *acker_waiting(struct acker_cpu *cpu, const struct ac
 }
 
 /* Queue an OR-ACK about a packet for the tasklet. If an OR-ACK of the flow is still queued, it is
- * overwritten and reports this packet instead, because this packet has the newer delay.
+ * overwritten and reports this packet instead, because this packet has the newer delay. OR-ACKs
+ * about trimmed packets stay as they are: each loss is reported.
  */
 static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 		       const struct acker_config *config, const struct sk_buff *skb,
@@ -489,7 +553,8 @@ static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 	 * overwritten only after the tasklet has read the entry.
 	 */
 	u32 tail = smp_load_acquire(&cpu->tail);
-	struct acker_answer *answer = acker_waiting(cpu, flow, head, tail);
+	struct acker_answer *answer = packet->trimmed ? NULL :
+				      acker_waiting(cpu, flow, head, tail);
 
 	if (answer) {
 		acker_fill(answer, config, skb, packet, now_ns);
@@ -503,7 +568,8 @@ static void acker_push(struct acker_cpu *cpu, struct acker_flow *flow,
 	answer = &cpu->ring[head % ACKER_RING];
 	answer->orack.tuple = packet->tuple;
 	acker_fill(answer, config, skb, packet, now_ns);
-	flow->answer = head;
+	if (!packet->trimmed)
+		flow->answer = head;
 	/* Pairs with smp_load_acquire() in acker_head(): the tasklet, which may run on another CPU,
 	 * sees the whole entry.
 	 */
@@ -525,7 +591,25 @@ static u32 acker_now(struct acker_cpu *cpu, bool polled)
 	return cpu->now;
 }
 
-/* Count a packet for its flow, and queue an OR-ACK if the packet is to be answered. */
+/* Set whether the packet is trimmed and gets a turn. @wanted: a rule matches the packet. */
+static void acker_note_trimmed(struct acker_packet *packet, const struct acker_config *config,
+			       const struct sk_buff *skb, bool wanted)
+{
+	struct net *net = dev_net(skb->dev);
+
+	packet->turn_ns = 0;
+	packet->trimmed = acker_is_trimmed(config, skb, packet);
+	if (likely(!packet->trimmed))
+		return;
+	timely_onramp_count(net, wanted ? TIMELY_ONRAMP_trimmed : TIMELY_ONRAMP_trimmed_refused);
+	if (wanted)
+		packet->turn_ns = acker_turn(net_generic(net, timely_acker_net_id), config,
+					     skb->dev, ktime_get_ns());
+}
+
+/* Count a packet for its flow, and queue an OR-ACK if the packet is to be answered. Each trimmed
+ * packet is answered: its sender has nothing else that tells the loss soon.
+ */
 static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
 		       const struct sk_buff *skb, bool polled)
 {
@@ -542,7 +626,8 @@ static void acker_take(struct acker_cpu *cpu, const struct acker_config *config,
 	/* The host's addresses may have changed since the last packet. */
 	if (idle)
 		flow->wanted = acker_wants(config, net, skb->dev, &packet->tuple);
-	if (flow->wanted && acker_is_due(flow, config, packet->bytes, idle))
+	acker_note_trimmed(packet, config, skb, flow->wanted);
+	if (flow->wanted && (acker_is_due(flow, config, packet->bytes, idle) || packet->trimmed))
 		acker_push(cpu, flow, config, skb, packet, ktime_get_ns());
 }
 
@@ -582,6 +667,9 @@ void timely_acker_probe(void *polled, const struct sk_buff *skb)
 	cpu = __this_cpu_read(timely_acker_cpus);
 	if (acker_parse(skb, &cpu->packet))
 		acker_take(cpu, config, skb, polled);
+	else if (unlikely(config->trimmed_tos) &&
+		 (cpu->packet.tos & ~INET_ECN_MASK) == config->trimmed_tos)
+		timely_onramp_count(dev_net(skb->dev), TIMELY_ONRAMP_trimmed_refused);
 out:
 	rcu_read_unlock();
 }

@@ -62,6 +62,9 @@ struct acker_rule {
  *	clock replaces the real-time clock in OR-ACKs
  * @test_offset_ns: by how much the test clock was ahead of the real-time clock at @test_since_ns
  * @test_drift_ppb: by how much the test clock is faster than the real-time clock
+ * @link_kbps: rate of the receiver's link, which gives trimmed packets their turns, kbit/s
+ * @trimmed_tos: TOS or traffic class of trimmed packets, without the ECN bits; 0: trimmed packets
+ *	are not looked for
  * @every: a flow gets an OR-ACK for this many bytes of IP packets
  * @rate: highest average number of OR-ACKs per second to a peer
  * @generation: changes with each change of the rules and is unique among all namespaces; never 0 if
@@ -75,6 +78,8 @@ struct acker_config {
 	u64 test_since_ns;
 	s64 test_offset_ns;
 	s32 test_drift_ppb;
+	u32 link_kbps;
+	u8 trimmed_tos;
 	u32 every;
 	u32 rate;
 	u32 generation;
@@ -86,9 +91,11 @@ struct acker_config {
  * struct acker_net - the receiver's state of a network namespace
  * @config: the configuration; NULL until something is configured, and when the namespace exits.
  *	While @config is NULL, no packet is answered
+ * @turn_ns: when the turn of the next trimmed packet begins, CLOCK_MONOTONIC
  */
 struct acker_net {
 	struct acker_config __rcu *config;
+	atomic64_t turn_ns;
 };
 
 /**
@@ -137,7 +144,10 @@ struct acker_answer {
  * @seq: TCP's sequence number; not set for UDP
  * @payload: offset of UDP's payload from skb->data in bytes; not set for TCP
  * @payload_bytes: length of UDP's payload; not set for TCP
+ * @segment: offset of the transport header from skb->data in bytes
+ * @turn_ns: time until the turn of a trimmed packet, ns; otherwise 0
  * @tos: IPv4's TOS or IPv6's traffic class
+ * @trimmed: a switch has trimmed the packet
  */
 struct acker_packet {
 	struct timely_tuple tuple;
@@ -145,7 +155,10 @@ struct acker_packet {
 	u32 seq;
 	u32 payload;
 	u32 payload_bytes;
+	u32 segment;
+	u32 turn_ns;
 	u8 tos;
+	bool trimmed;
 };
 
 /**

@@ -36,6 +36,13 @@
 #define ACKER_RATE		1000000
 #define ACKER_RATE_MAX		100000000
 
+/* Rate of the receiver's link, kbit/s. */
+#define ACKER_LINK_KBPS		10000000
+#define ACKER_LINK_KBPS_MIN	1000
+#define ACKER_LINK_KBPS_MAX	800000000
+
+#define ACKER_DSCP_MAX		63
+
 /* Limits of the test clock's offset and drift: 31 years, in ns, and 0.1 %, in ppb. */
 #define ACKER_TEST_OFFSET_MAX	1000000000000000000LL
 #define ACKER_TEST_DRIFT_MAX	1000000
@@ -47,6 +54,7 @@ static u32 acker_generation;
 
 static const struct acker_config acker_default = {
 	.interval_ns = NSEC_PER_SEC / ACKER_RATE,
+	.link_kbps = ACKER_LINK_KBPS,
 	.every = ACKER_EVERY,
 	.rate = ACKER_RATE,
 };
@@ -133,6 +141,8 @@ static struct genl_family acker_family;
 static const struct nla_policy acker_set_policy[] = {
 	[TIMELY_A_ACKER_EVERY] = { .type = NLA_U32 },
 	[TIMELY_A_ACKER_RATE] = { .type = NLA_U32 },
+	[TIMELY_A_ACKER_TRIMMED] = { .type = NLA_U32 },
+	[TIMELY_A_ACKER_LINK_KBPS] = { .type = NLA_U32 },
 	[TIMELY_A_ACKER_TEST_OFFSET_NS] = { .type = NLA_S64 },
 	[TIMELY_A_ACKER_TEST_DRIFT_PPB] = { .type = NLA_S32 },
 };
@@ -171,6 +181,8 @@ static int acker_put(struct sk_buff *skb, const struct acker_config *config)
 
 	if (nla_put_u32(skb, TIMELY_A_ACKER_EVERY, config->every) ||
 	    nla_put_u32(skb, TIMELY_A_ACKER_RATE, config->rate) ||
+	    nla_put_u32(skb, TIMELY_A_ACKER_TRIMMED, config->trimmed_tos >> 2) ||
+	    nla_put_u32(skb, TIMELY_A_ACKER_LINK_KBPS, config->link_kbps) ||
 	    nla_put_u32(skb, TIMELY_A_ACKER_RULES_MAX, ACKER_RULES_MAX) ||
 	    nla_put_s64(skb, TIMELY_A_ACKER_TEST_OFFSET_NS, config->test_offset_ns,
 			TIMELY_A_PAD) ||
@@ -187,7 +199,7 @@ static size_t acker_answer_bytes(void)
 	size_t rule = nla_total_size(sizeof(struct in6_addr)) +
 		      nla_total_size(sizeof(u8)) + 2 * nla_total_size(sizeof(u16));
 
-	return 4 * nla_total_size(sizeof(u32)) + nla_total_size_64bit(sizeof(s64)) +
+	return 6 * nla_total_size(sizeof(u32)) + nla_total_size_64bit(sizeof(s64)) +
 	       ACKER_RULES_MAX * nla_total_size(rule);
 }
 
@@ -240,6 +252,24 @@ static int acker_parse_limits(struct genl_info *info, struct acker_config *confi
 	return 0;
 }
 
+static int acker_parse_trimmed(struct genl_info *info, struct acker_config *config)
+{
+	const struct nlattr *trimmed = info->attrs[TIMELY_A_ACKER_TRIMMED];
+	const struct nlattr *link = info->attrs[TIMELY_A_ACKER_LINK_KBPS];
+	u32 dscp = trimmed ? nla_get_u32(trimmed) : config->trimmed_tos >> 2;
+
+	if (dscp > ACKER_DSCP_MAX)
+		return acker_refuse(info, trimmed, -ERANGE,
+				    "ACKER_TRIMMED: allowed are DSCPs 1 to 63, or 0 for off");
+	config->trimmed_tos = dscp << 2;
+	if (link)
+		config->link_kbps = nla_get_u32(link);
+	if (config->link_kbps < ACKER_LINK_KBPS_MIN || config->link_kbps > ACKER_LINK_KBPS_MAX)
+		return acker_refuse(info, link, -ERANGE,
+				    "ACKER_LINK_KBPS: allowed are 1000 to 800000000 kbit/s");
+	return 0;
+}
+
 static int acker_parse_test(struct genl_info *info, struct acker_config *config)
 {
 	const struct nlattr *offset = info->attrs[TIMELY_A_ACKER_TEST_OFFSET_NS];
@@ -272,15 +302,16 @@ static int acker_set(struct sk_buff *request, struct genl_info *info)
 	int err;
 
 	if (!info->attrs[TIMELY_A_ACKER_EVERY] && !info->attrs[TIMELY_A_ACKER_RATE] &&
+	    !info->attrs[TIMELY_A_ACKER_TRIMMED] && !info->attrs[TIMELY_A_ACKER_LINK_KBPS] &&
 	    !info->attrs[TIMELY_A_ACKER_TEST_OFFSET_NS] &&
 	    !info->attrs[TIMELY_A_ACKER_TEST_DRIFT_PPB])
 		return acker_refuse(info, NULL, -EINVAL,
-				    "nothing to set: give ACKER_EVERY, ACKER_RATE or ACKER_TEST_*");
+				    "nothing to set: give ACKER_EVERY, ACKER_RATE, ACKER_TRIMMED, ACKER_LINK_KBPS or ACKER_TEST_*");
 	mutex_lock(&timely_acker_mutex);
 	old = acker_config_of(net);
 	config = acker_copy(old, old->count);
-	err = config ? acker_parse_limits(info, config) ? : acker_parse_test(info, config) :
-		       -ENOMEM;
+	err = config ? acker_parse_limits(info, config) ? : acker_parse_trimmed(info, config) ? :
+		       acker_parse_test(info, config) : -ENOMEM;
 	if (err)
 		kfree(config);
 	else

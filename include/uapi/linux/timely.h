@@ -205,7 +205,8 @@ enum {
 	TIMELY_CMD_KEY_DEL,	/* KEY: remove a key; refused for KEY_USED */
 	TIMELY_CMD_FLOW_GET,	/* dump -> SADDR to PAUSE_LEFT_NS: flows that On-Ramp knows */
 	TIMELY_CMD_ACKER_GET,	/* -> ACKER_*, RULE: settings and rules of the receiver */
-	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TEST_* */
+	TIMELY_CMD_ACKER_SET,	/* ACKER_EVERY, ACKER_RATE, ACKER_TRIMMED, ACKER_LINK_KBPS, */
+				/* ACKER_TEST_* */
 	TIMELY_CMD_RULE_ADD,	/* RULE_*: send OR-ACKs for matching data */
 	TIMELY_CMD_RULE_DEL,	/* RULE_*: remove the rule with the same values */
 	TIMELY_CMD_LIMITS_GET,	/* -> LIMIT: budgets of the namespace */
@@ -306,6 +307,11 @@ enum {
 	TIMELY_A_CHOICE,		/* struct timely_choice */
 	TIMELY_A_PEER,			/* struct timely_peer_clock */
 	TIMELY_A_COMMON_TIME,		/* struct timely_common_time */
+
+	TIMELY_A_ACKER_TRIMMED,		/* u32 (DSCP, 0 to 63): of trimmed packets, each of which */
+					/* gets an OR-ACK; 0: none does */
+	TIMELY_A_ACKER_LINK_KBPS,	/* u32 (kbit/s, 1000 to 8*10^8): rate of the receiver's */
+					/* link, for the turns of trimmed packets */
 
 	__TIMELY_A_MAX
 };
