@@ -95,6 +95,12 @@ static void read_acker(const struct nlmsghdr *message, void *data)
 		case TIMELY_A_ACKER_RATE:
 			acker->rate = attr_unsigned(attr);
 			break;
+		case TIMELY_A_ACKER_TRIMMED:
+			acker->trimmed = attr_unsigned(attr);
+			break;
+		case TIMELY_A_ACKER_LINK_KBPS:
+			acker->link_kbps = attr_unsigned(attr);
+			break;
 		case TIMELY_A_ACKER_RULES_MAX:
 			acker->rules_max = attr_unsigned(attr);
 			break;
@@ -167,6 +173,9 @@ static void print_acker(const struct acker *acker, const struct hints *hints)
 		tell_info("    no address (there is no rule)");
 	if (acker->rules_max)
 		tell_info("rules: %zu of %u", acker->count, acker->rules_max);
+	if (acker->trimmed)
+		tell_info("an OR-ACK for each packet of TCP that a switch has trimmed (DSCP %u), with turns on a link of %u kbit/s",
+			  acker->trimmed, acker->link_kbps);
 	if (acker->offset_ns || acker->drift_ppb)
 		tell_info("test clock: offset %+lld ns, drift %+d ppb", (long long)acker->offset_ns,
 			  acker->drift_ppb);
@@ -196,6 +205,8 @@ static void json_acker(const struct acker *acker, const struct hints *hints)
 	json_open(NULL, '{');
 	json_unsigned("every_bytes", acker->every);
 	json_unsigned("rate", acker->rate);
+	json_unsigned("trimmed_dscp", acker->trimmed);
+	json_unsigned("link_kbps", acker->link_kbps);
 	json_unsigned("rules_max", acker->rules_max);
 	json_signed("test_clock_offset_ns", acker->offset_ns);
 	json_signed("test_clock_drift_ppb", acker->drift_ppb);
@@ -348,7 +359,7 @@ static int change_rule(const char *verb, char **words, int count)
 
 /* ---- acker set ---- */
 
-#define SETTINGS "every, rate, test-clock-offset, test-clock-drift"
+#define SETTINGS "every, rate, trimmed, link-rate, test-clock-offset, test-clock-drift"
 
 static const struct setting {
 	const char *word;
@@ -359,6 +370,8 @@ static const struct setting {
 } settings[] = {
 	{ "every", TIMELY_A_ACKER_EVERY, 4, 0, UINT32_MAX },
 	{ "rate", TIMELY_A_ACKER_RATE, 4, 0, UINT32_MAX },
+	{ "trimmed", TIMELY_A_ACKER_TRIMMED, 4, 0, UINT32_MAX },
+	{ "link-rate", TIMELY_A_ACKER_LINK_KBPS, 4, 0, UINT32_MAX },
 	{ "test-clock-offset", TIMELY_A_ACKER_TEST_OFFSET_NS, 8, INT64_MIN, INT64_MAX },
 	{ "test-clock-drift", TIMELY_A_ACKER_TEST_DRIFT_PPB, 4, INT32_MIN, INT32_MAX },
 };

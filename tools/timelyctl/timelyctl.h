@@ -415,6 +415,8 @@ struct rule {
  * struct acker - the receiver's settings in a network namespace
  * @every: bytes of a flow for each OR-ACK
  * @rate: OR-ACKs per second to each peer
+ * @trimmed: DSCP of trimmed packets; 0: they get no OR-ACKs
+ * @link_kbps: rate of the receiver's link
  * @rules_max: largest number of rules; 0 if the module does not report it
  * @offset_ns: by how much the test clock is ahead
  * @drift_ppb: by how much the test clock is faster
@@ -424,6 +426,8 @@ struct rule {
 struct acker {
 	__u32 every;
 	__u32 rate;
+	__u32 trimmed;
+	__u32 link_kbps;
 	__u32 rules_max;
 	__s64 offset_ns;
 	__s32 drift_ppb;

@@ -66,6 +66,7 @@ static struct {
 	{ "nics", 0 },		/* number of NICs, from interface index 1 on */
 	{ "qdiscs", 0 },	/* number of qdiscs, attached to the classes of an mq */
 	{ "rules", 0 },		/* number of rules of the receiver */
+	{ "trimmed", 0 },	/* DSCP of trimmed packets that the receiver answers */
 	{ "offset", 0 },	/* offset of the receiver's test clock, ns */
 	{ "drift", 0 },		/* drift of the receiver's test clock, ppb */
 	{ "exists4", 0 },	/* errno of changes of IPv4 rules */
@@ -313,6 +314,8 @@ static void put_acker(struct nlmsghdr *message)
 {
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_EVERY, 15000);
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_RATE, 1000000);
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_TRIMMED, *knob("trimmed"));
+	mnl_attr_put_u32(message, TIMELY_A_ACKER_LINK_KBPS, 10000000);
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_RULES_MAX, 256);
 	mnl_attr_put_u64(message, TIMELY_A_ACKER_TEST_OFFSET_NS, *knob("offset"));
 	mnl_attr_put_u32(message, TIMELY_A_ACKER_TEST_DRIFT_PPB, *knob("drift"));
@@ -450,6 +453,8 @@ static const char * const attributes[] = {
 	[TIMELY_A_RULE_PORT_LAST] = "last",
 	[TIMELY_A_ACKER_EVERY] = "every",
 	[TIMELY_A_ACKER_RATE] = "rate",
+	[TIMELY_A_ACKER_TRIMMED] = "trimmed",
+	[TIMELY_A_ACKER_LINK_KBPS] = "link",
 	[TIMELY_A_ACKER_TEST_OFFSET_NS] = "offset",
 	[TIMELY_A_ACKER_TEST_DRIFT_PPB] = "drift",
 };

@@ -200,7 +200,7 @@ onramp_command_line() {
 	usage 'every: 0 to 4294967295 are allowed, not "-1"' acker set every -1
 	usage 'rate: 0 to 4294967295 are allowed, not "1.5"' acker set rate 1.5
 	usage 'test-clock-drift: -2147483648 to' acker set test-clock-drift 2147483648
-	usage 'give each setting once' acker set rate 1 rate 1 rate 1 rate 1 rate 1
+	usage 'give each setting once' acker set rate 1 rate 1 rate 1 rate 1 rate 1 rate 1 rate 1
 }
 
 # ---- show ----
@@ -805,6 +805,8 @@ acker() {
 	onramp "" 0 'there is no rule, so no data is answered by OR-ACKs: timelyctl acker add' acker
 	onramp "rules=1" 0 'no key is used, so no OR-ACKs are sent' acker
 	onramp "rules=1 unauthenticated=1" 0 'WARNING: OR-ACKs are sent without a key' acker
+	onramp "trimmed=48" 0 'that a switch has trimmed (DSCP 48), with turns on a link of 10000000 kbit/s$' acker
+	onramp_json "trimmed=48 used=1 keys=1" 'n["trimmed_dscp"] == 48 and n["link_kbps"] == 10000000' acker
 	onramp "offset=-500 drift=-7" 0 'test clock: offset -500 ns, drift -7 ppb$' acker
 	onramp "acker=0" 1 'not loaded: modprobe timely_acker' acker
 	onramp "errno=1" 1 'sudo timelyctl acker add' acker add any
@@ -831,6 +833,7 @@ rule-add prefix=00000000000000000000000000000000 length=00" acker add any
 	onramp "exists4=2 exists6=2" 1 'No such file' acker del any
 	onramp "exists6=28" 1 'No space' acker add any
 	sends "" "acker-set every=b80b0000" acker set every 3000
+	sends "" "acker-set trimmed=30000000 link=40787d01" acker set trimmed 48 link-rate 25000000
 	sends "" "acker-set every=dc050000 rate=01000000 offset=0cfeffffffffffff drift=f9ffffff" \
 		acker set every 1500 rate 1 test-clock-offset -500 test-clock-drift -7
 }
@@ -1096,7 +1099,7 @@ completion() {
 	offers "show add del set" timelyctl acker ''
 	offers "any" timelyctl acker add ''
 	offers "port" timelyctl acker add any ''
-	offers "every rate test-clock-offset test-clock-drift" timelyctl acker set ''
+	offers "every rate trimmed link-rate test-clock-offset test-clock-drift" timelyctl acker set ''
 	offers "nic" timelyctl -j n
 	offers "show enable disable set" timelyctl nic ''
 	offers "link-rate hardware" timelyctl nic set eth0 ''
