@@ -244,6 +244,94 @@ with_a_key() {
 	all_right
 }
 
+# ---- trimmed packets ----
+
+# A packet of TCP with the DSCP of trimmed packets and a wrong checksum is answered each time. The
+# turns are apart by the time of a packet of 9000 bytes on a link of 1 Gb/s.
+trimmed_packets() {
+	acker <<-'EOF'
+		wire = Wire()
+		add("fd07:2::/64")
+		set_acker(u32("ACKER_TRIMMED", 48) + u32("ACKER_LINK_KBPS", 1000000))
+		before = counters()
+		bad = 0
+		for wrap in v4, v6:
+		    time.sleep(0.1)
+		    port = next(fresh)
+		    answers = wire.ask(*(frame(wrap(6, tcp(62, port, seq=n), tos=48 << 2 | 2)) for n in range(30)))
+		    turns = [a.zero << 8 for a in answers]
+		    right = ([a.seq for a in answers] == list(range(30)) and {a.flags for a in answers} == {2} and
+		             all(a.sums_ok and a.tos == 48 << 2 | 2 for a in answers) and turns[0] == 0 and
+		             turns == sorted(turns) and 25 * 72304 < turns[-1] <= 29 * 72304)
+		    bad += not right
+		    if not right:
+		        say(wrap.__name__, [(a.seq, a.flags, a.zero) for a in answers])
+		after = counters()
+		bad += after["trimmed"] - before["trimmed"] != 60
+		# What is whole, is not TCP or has another DSCP is answered as other packets are.
+		def whole(port, seq):
+		    body = tcp(62, port, seq=seq)
+		    pseudo = packed(H1) + packed(H2) + struct.pack(">HH", 6, len(body))
+		    return body[:16] + struct.pack(">H", negated(pseudo + body)) + body[18:]
+		one, two, three = next(fresh), next(fresh), next(fresh)
+		for kind, packets in (("whole", [v4(6, whole(one, n), tos=48 << 2) for n in range(30)]),
+		                      ("UDP", [v4(17, udp(bytes(70), two), tos=48 << 2) for n in range(30)]),
+		                      ("another DSCP", [v4(6, tcp(62, three, seq=n), tos=46 << 2) for n in range(30)])):
+		    answers = wire.ask(*(frame(packet) for packet in packets))
+		    right = len(answers) == 10 and not any(a.flags or a.zero for a in answers)
+		    bad += not right
+		    if not right:
+		        say(kind, [(a.seq, a.flags, a.zero) for a in answers])
+		bad += counters()["trimmed"] != after["trimmed"]
+		delete("fd07:2::/64")
+		set_acker(u32("ACKER_TRIMMED", 0) + u32("ACKER_LINK_KBPS", 10000000))
+		bad += wire.count(*(frame(v4(6, tcp(62, port, seq=n), tos=48 << 2)) for n in range(30))) != 10
+		result(bad=bad)
+	EOF
+	all_right
+}
+
+trimmed_packets_that_are_refused() {
+	acker <<-'EOF'
+		wire = Wire()
+		set_acker(u32("ACKER_TRIMMED", 48))
+		before = counters()
+		def t(*words, **more):
+		    return v4(6, tcp(*words, **more), tos=48 << 2)
+		cases = {
+		    "no payload": t(0, next(fresh), options=bytes(36)),
+		    "a SYN": t(62, next(fresh), flags=SYN),
+		    "a reset": t(62, next(fresh), flags=RST),
+		    "from port 0": t(62, 0),
+		    "a wrong IP checksum": t(62, next(fresh))[:10] + b"ab" + t(62, next(fresh))[12:],
+		    "cut in the header of TCP": v4(6, tcp(62, next(fresh))[:12] + b"\xf0" + bytes(31), tos=48 << 2),
+		    "no rule": v4(6, tcp(62, next(fresh)), saddr="10.9.9.9", tos=48 << 2),
+		    "another host's": v4(6, tcp(62, next(fresh)), daddr="10.7.2.77", tos=48 << 2),
+		    "no rule, IPv6": v6(6, tcp(62, next(fresh)), tos=48 << 2),
+		}
+		bad = 0
+		for name, packet in cases.items():
+		    got = wire.count(frame(packet))
+		    bad += got != 0
+		    if got:
+		        say(name, "was answered")
+		after = counters()
+		refused = after["trimmed_refused"] - before["trimmed_refused"]
+		say(refused, "refused of", len(cases))
+		bad += refused != len(cases) or after["trimmed"] != before["trimmed"]
+		# The OR-ACKs are limited as others are.
+		set_acker(u32("ACKER_RATE", 1))
+		got = wire.count(*(frame(t(62, 77, seq=n)) for n in range(400)))
+		last = counters()
+		say(got, "answered of 400,", last["send_limited"] - after["send_limited"], "limited")
+		bad += got != 256 or last["send_limited"] - after["send_limited"] != 144
+		bad += last["trimmed"] - after["trimmed"] != 400
+		set_acker(u32("ACKER_RATE", 1000000) + u32("ACKER_TRIMMED", 0))
+		result(bad=bad)
+	EOF
+	all_right
+}
+
 # ---- which packets are answered ----
 
 # An OR-ACK is never larger than its packet, so a sender with a forged address gains no
@@ -591,6 +679,9 @@ refusals() {
 		    ("every 10000001", ACKER_SET, u32("ACKER_EVERY", 10000001), E.ERANGE, "1500 to 10000000"),
 		    ("rate 0", ACKER_SET, u32("ACKER_RATE", 0), E.ERANGE, "1 to 100000000"),
 		    ("rate 100000001", ACKER_SET, u32("ACKER_RATE", 100000001), E.ERANGE, "1 to 100000000"),
+		    ("trimmed 64", ACKER_SET, u32("ACKER_TRIMMED", 64), E.ERANGE, "1 to 63"),
+		    ("link 999", ACKER_SET, u32("ACKER_LINK_KBPS", 999), E.ERANGE, "1000 to 800000000"),
+		    ("link 800000001", ACKER_SET, u32("ACKER_LINK_KBPS", 800000001), E.ERANGE, "1000 to 800000000"),
 		    ("offset", ACKER_SET, s64("ACKER_TEST_OFFSET_NS", 10**18 + 1), E.ERANGE, "-10^18 to 10^18"),
 		    ("offset", ACKER_SET, s64("ACKER_TEST_OFFSET_NS", -1 << 63), E.ERANGE, "-10^18 to 10^18"),
 		    ("drift", ACKER_SET, s32("ACKER_TEST_DRIFT_PPB", 1000001), E.ERANGE, "-1000000 to 1000000"),
@@ -817,7 +908,7 @@ with_hardware_timestamps() {
 
 run_cases hosts the_first_packets_of_a_flow one_or_ack_for_ten_packets \
 	one_or_ack_for_each_poll first_packet_after_idle_time_is_answered ipv6 ecn_of_the_data \
-	udp_by_its_digest with_a_key never_larger_than_the_packet \
+	udp_by_its_digest with_a_key trimmed_packets trimmed_packets_that_are_refused never_larger_than_the_packet \
 	packets_that_are_not_answered by_prefix_and_port on_a_vlan once_through_a_bridge \
 	once_through_an_ifb real_connections or_acks_to_each_peer_are_limited many_flows \
 	test_clock refusals permissions rules_come_and_go_under_load \

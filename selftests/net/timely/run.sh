@@ -34,7 +34,7 @@ tcp="load sysctl unload restricted transfer cap mss loss blackout idle
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
 	trim trim_fuzz setup examples"
-onramp="acker onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
+onramp="acker acker_trim onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
 	onramp_unload doctor_onramp packet_fuzz"
 ndp="ndp ndp_show ndp_trace ndp_loss ndp_trim ndp_programs ndp_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
