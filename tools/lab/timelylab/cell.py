@@ -80,7 +80,10 @@ def has_ecn(scenario: Scenario, cc: str) -> bool:
 
 def port_queue(scenario: Scenario, cc: str) -> str:
     """The kind of qdisc that the switches' ports have instead of their buffers, "" for none."""
-    return "trim" if ndp.CC in ccs_used(scenario, cc) else "red" if has_ecn(scenario, cc) else ""
+    own = onramp.settings(scenario, cc)
+    if ndp.CC in ccs_used(scenario, cc) or (own and own["trim"]):
+        return "trim"
+    return "red" if has_ecn(scenario, cc) else ""
 
 
 def module_files(scenario: Scenario, cc: str) -> list[str]:
@@ -95,7 +98,7 @@ def module_files(scenario: Scenario, cc: str) -> list[str]:
         wanted.append("sch_timely.ko")
     if onramp.settings(scenario, cc):
         wanted.append("timely_acker.ko")
-    if ndp.CC in ccs_used(scenario, cc):
+    if port_queue(scenario, cc) == "trim":
         wanted += ["sch_trim.ko", "ndp.ko"]
     if not wanted:
         return []

@@ -27,6 +27,8 @@ DEFAULTS: Table = {
     "strawman": False,
     "clock_error_us": None,
     "hosts": None,              # [first, last] of the hosts with On-Ramp; None: all hosts
+    "trim": False,              # the ports have the qdisc trim instead of their buffers
+    "trimmed": 0,               # DSCP of the trimmed packets that receivers answer; 0: none
     "flows": False,             # keep the statistics of each flow, too
 }
 # The keys of [clocks], about each receiver's clock, and their defaults.
@@ -41,6 +43,8 @@ SUFFIXES: dict[str, Table] = {
     "absolute": {"owd": "absolute"},
     "relative": {"owd": "relative"},
     "rtt": {"owd": "rtt"},
+    "trim": {"trim": True},
+    "trimmed": {"trim": True, "trimmed": 48},
 }
 KEY_NUMBER = 1
 KEY = "000102030405060708090a0b0c0d0e0f"
@@ -117,6 +121,7 @@ def clock_errors(scenario: Scenario, cc: str, seed: int,
 def setup_lines(scenario: Scenario, cc: str, seed: int, names: Sequence[str]) -> list[str]:
     """Commands that set keys at all ends, and rules and clocks at receivers."""
     errors = clock_errors(scenario, cc, seed, names)
+    own = settings(scenario, cc) or DEFAULTS
     lines = []
     for name in names:
         ctl = timelyctl_in(name)
@@ -124,6 +129,8 @@ def setup_lines(scenario: Scenario, cc: str, seed: int, names: Sequence[str]) ->
         if name not in errors:
             continue
         lines.append(f"{ctl} acker add any")
+        if own["trimmed"]:
+            lines.append(f"{ctl} acker set trimmed {own['trimmed']}")
         offset, drift = errors[name]
         if offset or drift:
             lines.append(f"{ctl} acker set test-clock-offset {offset} test-clock-drift {drift}")
