@@ -19,7 +19,8 @@
  *  - its tag was made with a key of this network namespace (or keys are not required),
  *  - a qdisc with On-Ramp sends the flow, and for TCP the connection exists,
  *  - the reported packet departed at most a second ago, and after the packet of the last accepted
- *    OR-ACK.
+ *    OR-ACK. An OR-ACK about a trimmed packet that departed earlier pauses no flow, but lets TCP
+ *    look for losses.
  *
  * Cheap checks come before the tag is verified. OR-ACKs with a valid tag that fail a later check
  * are limited. So the cost of a flood is bounded.
