@@ -27,11 +27,12 @@ def cell_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str
     if not nic:
         script = setup_script(scenario, cc, seed, modules)
     else:
-        script = nic_script(scenario, cc, seed, modules, hwnic)
+        script = nic_script(scenario, cc, seed, modules, hwnic, nic)
     return script + "".join(f"{line}\n" for line in ndp.keep_lines(topo) if queue == "trim")
 
 
-def nic_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str) -> str:
+def nic_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str,
+               nic: Table) -> str:
     """The script of a cell on the testbed of NICs."""
     topo = scenario["topology"]
     names = [end.name for end in ends(topo)]
@@ -44,7 +45,7 @@ def nic_script(scenario: Scenario, cc: str, seed: int, modules: str, hwnic: str)
         own = daemon_lines(scenario, cc, seed, names) if settings else {}
         before += clockd.setup_lines(topo, daemons, own)
         after += clockd.keep_lines()
-    return nicbed.setup_script(topo, nic_of(scenario, cc), seed, host_qdisc(scenario, cc),
+    return nicbed.setup_script(topo, nic, seed, host_qdisc(scenario, cc),
                                port_queue(scenario, cc), load_lines(scenario, cc, modules), hwnic,
                                before, after)
 
