@@ -125,6 +125,8 @@ void timely_onramp_count(struct net *net, enum timely_onramp_counter index);
 void timely_onramp_status(struct net *net, struct timely_onramp_status *status);
 int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key);
 int timely_onramp_key_del(struct net *net, u8 number);
+const struct timely_orack_key *timely_onramp_key(struct net *net, u8 number);
+u8 timely_onramp_key_used(struct net *net);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
 struct timely_walk *timely_onramp_walk_begin(const struct net *net);
 int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock *clock);

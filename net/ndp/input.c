@@ -12,6 +12,8 @@
 #include <linux/skbuff.h>
 #include <linux/udp.h>
 
+#include <net/timely_onramp.h>
+
 #include "ndp.h"
 
 static void ndp_packet_addresses(const struct sock *udp, struct ndp_packet *packet)
@@ -39,6 +41,40 @@ static void ndp_packet_addresses(const struct sock *udp, struct ndp_packet *pack
 	}
 }
 
+/* Whether the tag is that of a packet of this host that a switch has returned: the switch has
+ * exchanged the addresses.
+ */
+static bool ndp_verify_returned(const struct ndp_packet *packet,
+				const struct timely_orack_key *key)
+{
+	struct timely_ndp_addresses addresses = packet->addresses;
+
+	memcpy(addresses.saddr, packet->addresses.daddr, sizeof(addresses.saddr));
+	memcpy(addresses.daddr, packet->addresses.saddr, sizeof(addresses.daddr));
+	return packet->header.type == TIMELY_NDP_DATA &&
+	       timely_ndp_verify(&packet->header, packet->skb->data, &addresses, key);
+}
+
+/* Checks the tag of a packet. A packet with a tag needs the right one even where tags are not
+ * required. Return: false if the packet is to be dropped.
+ */
+static bool ndp_authentic(struct net *net, struct ndp_packet *packet)
+{
+	const struct timely_ndp_header *header = &packet->header;
+	const struct timely_orack_key *key = timely_onramp_key(net, header->key);
+
+	if (!header->key && READ_ONCE(ndp_net(net)->authentication) == NDP_AUTH_REQUIRE) {
+		ndp_count(net, NDP_untagged);
+		return false;
+	}
+	if (timely_ndp_verify(header, packet->skb->data, &packet->addresses, key))
+		return true;
+	packet->exchanged = key && ndp_verify_returned(packet, key);
+	if (!packet->exchanged)
+		ndp_count(net, NDP_bad_tag);
+	return packet->exchanged;
+}
+
 /* Reads the header. Return: false if the packet is to be dropped. */
 static bool ndp_decode(const struct sock *udp, struct ndp_packet *packet)
 {
@@ -63,11 +99,8 @@ static bool ndp_decode(const struct sock *udp, struct ndp_packet *packet)
 		ndp_count(net, NDP_malformed);
 		return false;
 	}
-	/* There are no keys yet, so a packet with a tag cannot be verified. */
-	if (!timely_ndp_verify(header, skb->data, &packet->addresses, NULL)) {
-		ndp_count(net, NDP_malformed);
+	if (!ndp_authentic(net, packet))
 		return false;
-	}
 	packet->header_bytes = timely_ndp_header_bytes(header);
 	packet->key.conn = header->conn;
 	packet->key.local_port = htons(header->dport);
@@ -145,7 +178,8 @@ static struct sock *ndp_find_returned(struct net *net, const struct ndp_packet *
 {
 	struct ndp_key key = packet->key;
 
-	if (packet->header.type != TIMELY_NDP_DATA)
+	if (packet->header.type != TIMELY_NDP_DATA ||
+	    (packet->header.key && !packet->exchanged))
 		return NULL;
 	swap(key.local_port, key.peer_port);
 	key.initiator = !key.initiator;
@@ -173,7 +207,7 @@ int ndp_input(struct sock *udp, struct sk_buff *skb)
 	__skb_pull(skb, sizeof(struct udphdr));
 	if (!ndp_decode(udp, &packet))
 		goto drop;
-	sk = ndp_find(net, &packet.key);
+	sk = packet.exchanged ? NULL : ndp_find(net, &packet.key);
 	if (sk) {
 		ndp_conn_packet(sk, &packet);
 		goto drop;
@@ -182,7 +216,7 @@ int ndp_input(struct sock *udp, struct sk_buff *skb)
 	if (sk) {
 		ndp_count(net, NDP_returned);
 		ndp_conn_returned(sk, &packet);
-	} else {
+	} else if (!packet.exchanged) {
 		ndp_no_connection(net, &packet);
 	}
 drop:

@@ -234,6 +234,7 @@ struct ndp_cb {
  * @addresses: the addresses, for the engine
  * @key: identity of the connection
  * @cut: a switch has trimmed the packet
+ * @exchanged: the tag is that of a packet to the peer: a switch has returned the packet
  * @header_bytes: length of the header
  * @now_ns: current time, CLOCK_MONOTONIC
  */
@@ -243,6 +244,7 @@ struct ndp_packet {
 	struct timely_ndp_addresses addresses;
 	struct ndp_key key;
 	bool cut;
+	bool exchanged;
 	u32 header_bytes;
 	u64 now_ns;
 };
@@ -264,6 +266,8 @@ struct ndp_packet {
 	X(overflowed, "first packets that found the queue of the listener full") \
 	X(challenged, "first packets answered by a COOKIE, which asks for proof of the address") \
 	X(bad_cookie, "first packets with a wrong cookie")			\
+	X(untagged, "packets without a tag, which net.ndp.authentication requires") \
+	X(bad_tag, "packets with a wrong tag: forged, or made with another key") \
 	X(unknown, "packets of connections that do not exist")			\
 	X(late, "packets of connections that have ended lately")		\
 	X(no_memory, "packets or connections for which there was no memory")	\
@@ -312,6 +316,7 @@ struct ndp_counters {
  * @proof_s: how long the proof of an address holds, s; 0: no proof is needed
  * @data_dscp: DSCP of DATA packets
  * @control_dscp: DSCP of all other packets
+ * @authentication: whether packets have tags, enum ndp_authentication
  */
 struct ndp_net {
 	struct net *net;
@@ -334,6 +339,19 @@ struct ndp_net {
 	u32 proof_s;
 	u32 data_dscp;
 	u32 control_dscp;
+	u32 authentication;
+};
+
+/**
+ * enum ndp_authentication - whether packets have tags, made with the keys of On-Ramp
+ * @NDP_AUTH_OFF: sent packets have no tag
+ * @NDP_AUTH_SIGN: sent packets have a tag if a key is used; received packets need none
+ * @NDP_AUTH_REQUIRE: as @NDP_AUTH_SIGN, and received packets without a tag are dropped
+ */
+enum ndp_authentication {
+	NDP_AUTH_OFF,
+	NDP_AUTH_SIGN,
+	NDP_AUTH_REQUIRE,
 };
 
 extern unsigned int ndp_net_id;

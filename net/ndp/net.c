@@ -298,6 +298,7 @@ static const struct ctl_table ndp_sysctls[] = {
 	NDP_SYSCTL(proof_s, SYSCTL_ZERO, &ndp_proof_max),
 	NDP_SYSCTL(data_dscp, SYSCTL_ZERO, &ndp_dscp_max),
 	NDP_SYSCTL(control_dscp, SYSCTL_ZERO, &ndp_dscp_max),
+	NDP_SYSCTL(authentication, SYSCTL_ZERO, SYSCTL_TWO),
 	{ }
 };
 

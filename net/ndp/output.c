@@ -14,6 +14,8 @@
 #include <net/udp.h>
 #include <net/udp_tunnel.h>
 
+#include <net/timely_onramp.h>
+
 #include "ndp.h"
 
 #include <trace/events/ndp.h>
@@ -50,6 +52,16 @@ static void ndp_addresses(const struct ndp_key *key, struct timely_ndp_addresses
 	memcpy(addresses->daddr, &key->peer, sizeof(addresses->daddr));
 }
 
+/* The key that signs a packet, under RCU; NULL: the packet has no tag. */
+static const struct timely_orack_key *ndp_sign_key(struct net *net,
+						   struct timely_ndp_header *header)
+{
+	if (READ_ONCE(ndp_net(net)->authentication) == NDP_AUTH_OFF)
+		return NULL;
+	header->key = timely_onramp_key_used(net);
+	return timely_onramp_key(net, header->key);
+}
+
 /* Writes the header in front of the payload, and what the packet needs until it is sent. */
 static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_ndp_header *header,
 		     struct sk_buff *skb)
@@ -65,7 +77,9 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 	if (key->initiator)
 		header->flags |= TIMELY_NDP_INITIATOR;
 	ndp_addresses(key, &addresses);
-	bytes = timely_ndp_encode(wire, header, &addresses, NULL);
+	rcu_read_lock();
+	bytes = timely_ndp_encode(wire, header, &addresses, ndp_sign_key(net, header));
+	rcu_read_unlock();
 	memcpy(skb_push(skb, bytes), wire, bytes);
 	/* Each packet of a row of PULLs takes another path. */
 	NDP_OUT_CB(skb)->source = ndp_net_port(header->type == TIMELY_NDP_PULL ? header->credits :

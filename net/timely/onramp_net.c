@@ -89,6 +89,34 @@ bool timely_onramp_sign(struct net *net, struct timely_orack *orack, u8 *wire)
 EXPORT_SYMBOL_GPL(timely_onramp_sign);
 
 /**
+ * timely_onramp_key() - find a key of a network namespace
+ * @net: the namespace
+ * @number: number of the key
+ *
+ * Context: RCU read lock, until the key is no longer used.
+ * Return: the key; NULL if there is none with this number, as for 0.
+ */
+const struct timely_orack_key *timely_onramp_key(struct net *net, u8 number)
+{
+	const struct onramp_key *key = rcu_dereference(onramp_net(net)->keys[number]);
+
+	return key ? &key->key : NULL;
+}
+EXPORT_SYMBOL_GPL(timely_onramp_key);
+
+/**
+ * timely_onramp_key_used() - get the number of the key that a network namespace signs with
+ * @net: the namespace
+ *
+ * Return: number of the key; 0 for none.
+ */
+u8 timely_onramp_key_used(struct net *net)
+{
+	return READ_ONCE(onramp_net(net)->used);
+}
+EXPORT_SYMBOL_GPL(timely_onramp_key_used);
+
+/**
  * timely_onramp_status() - read On-Ramp's settings and counters of a network namespace
  * @net: the namespace
  * @status: filled in
