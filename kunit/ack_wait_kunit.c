@@ -41,7 +41,8 @@ static void ack_wait__is_found(struct kunit *test)
 
 		learn(test, &w, zeros[i], 100);
 		for (wait_us = 1; wait_us <= TIMELY_ACK_WAIT_MAX_US + 1; wait_us++)
-			KUNIT_EXPECT_EQ(test, ack(&w, zeros[i], 100 + wait_us, wait_us), wait_us - 1);
+			KUNIT_EXPECT_EQ(test, ack(&w, zeros[i], 100 + wait_us, wait_us),
+					wait_us - 1);
 		KUNIT_EXPECT_EQ(test, ack(&w, zeros[i], 1000, 0), 0);
 		KUNIT_EXPECT_EQ(test, ack(&w, zeros[i], 1000, 5000), TIMELY_ACK_WAIT_MAX_US);
 	}

@@ -385,8 +385,8 @@ enum {
  * @cuts: how often there was a cause to reduce the rate at once, by TIMELY_CUT_*
  * @rejected: ACKs that gave no RTT, by TIMELY_REJECTED_*
  * @control: name of the congestion control
- * @ack_wait_ns: how long the last ACK has waited on its way back, ns, which @rtt_ns does not include;
- *	0 if not known, see TIMELY_STATE_ACK_WAIT
+ * @ack_wait_ns: how long the last ACK has waited on its way back, ns, which @rtt_ns does not
+ *	include; 0 if not known, see TIMELY_STATE_ACK_WAIT
  *
  * New members are added at the end only. If the kernel and the reader have different versions, the
  * reader uses the members that both have.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How long ACKs wait on their way back. An ACK waits behind data that its sender sends, at that
- * host's NIC, and behind data that this host receives, at the port of its switch. An RTT cannot tell
- * this wait from a queue on the way of the data: a connection that takes it for one slows down,
- * which does not shorten the wait, and leaves the link unused.
+ * host's NIC, and behind data that this host receives, at the port of its switch. An RTT cannot
+ * tell this wait from a queue on the way of the data: a connection that takes it for one slows
+ * down, which does not shorten the wait, and leaves the link unused.
  *
  * An ACK has a timestamp of its sender (TSval of RFC 7323). Linux 6.7 and later write timestamps in
  * microseconds for routes with the feature tcp_usec_ts. Then the difference between the arrival of
@@ -11,19 +11,19 @@
  * difference of the two clocks. The lowest difference is that of an ACK that did not wait, and what
  * an ACK has more than that is its wait. The clocks need not agree.
  *
- * Clocks do not run equally fast, so the lowest difference ages: it grows by 2^-14 of the time since
- * it was seen (61 us per second), more than clocks differ that NTP or PTP adjusts. If no ACK comes
- * down to the lowest difference for ACK_WAIT_AGE_US, the way back has become longer, ACKs always
- * wait, or a clock is being adjusted: the next ACK starts again. So a wait that never ends counts
- * as a part of the path.
+ * Clocks do not run equally fast, so the lowest difference ages: it grows by 2^-14 of the time
+ * since it was seen (61 us per second), more than clocks differ that NTP or PTP adjusts. If no ACK
+ * comes down to the lowest difference for ACK_WAIT_AGE_US, the way back has become longer, ACKs
+ * always wait, or a clock is being adjusted: the next ACK starts again. So a wait that never ends
+ * counts as a part of the path.
  *
  * Timestamps are rounded to 1 us. So a wait counts 1 us less than measured, and no RTT becomes too
  * short.
  *
  * The unit of timestamps. Most hosts write timestamps in milliseconds, whose difference from the
- * arrival says nothing. The unit is 1 us if timestamps grow by at least ACK_WAIT_UNITS, and at least
- * by two in a millisecond. A unit between 1 us and 1 ms is not in use. With another unit than 1 us
- * the waits found would be wrong, which TIMELY_ACK_WAIT_MAX_US limits.
+ * arrival says nothing. The unit is 1 us if timestamps grow by at least ACK_WAIT_UNITS, and by at
+ * least two in a millisecond. A unit between 1 us and 1 ms is not in use. With another unit than
+ * 1 us the waits found would be wrong, which TIMELY_ACK_WAIT_MAX_US limits.
  *
  * Pure: no socket, no clock.
  */
@@ -35,7 +35,7 @@
 
 /* Age at which the lowest difference is forgotten, us. */
 #define ACK_WAIT_AGE_US		250000U
-/* ACKs may seem to arrive this much earlier than the one before, us: clocks of NICs are adjusted. */
+/* ACKs may seem to arrive this much earlier than the one before, us: NICs' clocks are adjusted. */
 #define ACK_WAIT_EARLY_US	1000U
 /* log2 of the age that makes the lowest difference 1 us larger, us. */
 #define ACK_WAIT_DRIFT_SHIFT	14
