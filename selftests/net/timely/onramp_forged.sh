@@ -473,7 +473,7 @@ cat >"$work/wrong.py" <<-'END'
 	    other("magic", "malformed", magic=b"RO")
 	    for version in (0, 2, 255):
 	        other(f"version {version}", "malformed", version=version)
-	    for flags in (2, 4, 128, 255):
+	    for flags in (4, 6, 128, 255):
 	        other(f"flags {flags}", "malformed", flags=flags)
 	    other("reserved", "malformed", reserved=1)
 	    for protocol in (0, 1, 58, 132, 255):
