@@ -172,13 +172,14 @@ static void ndp_no_connection(struct net *net, struct ndp_packet *packet)
 }
 
 /* Finds the connection of a DATA packet that a switch has returned to this host. The switch has
- * exchanged the addresses, but not the ports of the header.
+ * exchanged the addresses, but not the ports of the header. A packet that is whole was not returned:
+ * between sockets of one host it would look like a returned one.
  */
 static struct sock *ndp_find_returned(struct net *net, const struct ndp_packet *packet)
 {
 	struct ndp_key key = packet->key;
 
-	if (packet->header.type != TIMELY_NDP_DATA ||
+	if (packet->header.type != TIMELY_NDP_DATA || !packet->cut ||
 	    (packet->header.key && !packet->exchanged))
 		return NULL;
 	swap(key.local_port, key.peer_port);

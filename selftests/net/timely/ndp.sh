@@ -64,6 +64,23 @@ carries_streams() {
 	within_seconds 1 ndp_idle || fail "memory is not given back: $memory bytes"
 }
 
+# Both sockets are on one host, at one of its addresses.
+same_host() {
+	for addr in V4 V6; do
+		ndp <<-EOF
+			listener = listen(address="" if $addr == V4 else "::")
+			client = connect($addr, ns="h2")
+			client.send(b"!")
+			server = accept(listener)
+			assert wait(server) and server.recv(1) == b"!"
+			same, us = move([Flow(client, server, data(300000, 1)), Flow(server, client, data(200000, 2))])
+			result(same=same, returned=stat("h2")["returned"])
+		EOF
+		expect same -eq 1
+		expect returned -eq 0
+	done
+}
+
 # Data travels in the first packets: a request and its answer need one round trip of 40 us.
 needs_no_handshake() {
 	ndp <<-'EOF'
@@ -515,7 +532,7 @@ unload_under_load() {
 	expect turns -eq 10
 }
 
-run_cases not_without_the_module refuses carries_streams needs_no_handshake polls_for_enough \
+run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first refused_connection half_close non_blocking reader_stops \
 	resets dead_peer ports many_connections proof_of_the_address full_queue device_removed namespace_deleted \
 	unload_under_load
