@@ -48,8 +48,9 @@
  * @readable: there is new data, or the end of the stream, to read
  * @writable: send buffer has become free
  * @changed: the state has changed
- * @put: release a reference to the socket
  * @more: the program is about to write more data
+ * @timer: the event is that the connection's timer has expired
+ * @put: number of references to the socket to release
  * @before: for trace events; the last member
  */
 struct ndp_turn {
@@ -58,8 +59,9 @@ struct ndp_turn {
 	bool readable;
 	bool writable;
 	bool changed;
-	bool put;
 	bool more;
+	bool timer;
+	u32 put;
 	struct ndp_before before;
 };
 
@@ -203,21 +205,6 @@ static void ndp_begin(struct sock *sk, struct ndp_turn *turn)
 	ndp_trace_begin(sk, &turn->before, turn->now_ns);
 }
 
-/* Sets the timer. It may fire earlier than needed, because most events only move the time of the
- * next timeout to a later one. The timer has a reference to the socket while it is queued.
- */
-static void ndp_set_timer(struct sock *sk, u64 due_ns)
-{
-	struct ndp_sock *ndp = ndp_sk(sk);
-
-	if (due_ns == TIMELY_NDP_NEVER || ndp->timer_ns <= due_ns)
-		return;
-	ndp->timer_ns = due_ns;
-	if (hrtimer_try_to_cancel(&ndp->timer) != 1)
-		sock_hold(sk);
-	hrtimer_start(&ndp->timer, ns_to_ktime(due_ns), HRTIMER_MODE_ABS_SOFT);
-}
-
 static u64 ndp_timeout_ns(const struct sock *sk)
 {
 	return (u64)READ_ONCE(ndp_net(sock_net(sk))->timeout_ms) * NSEC_PER_MSEC;
@@ -346,9 +333,9 @@ static void ndp_finish(struct sock *sk, struct ndp_turn *turn, int err)
 	ndp->ended = true;
 	ndp_record(sk, turn->now_ns);
 	ndp_pull_detach(sk);
-	if (hrtimer_try_to_cancel(&ndp->timer) == 1)
+	if (ndp_timer_stop(&ndp->timer))
 		__sock_put(sk);
-	turn->put = ndp_remove(sk);
+	turn->put += ndp_remove(sk);
 	ndp_purge(sk);
 	if (err)
 		WRITE_ONCE(sk->sk_err, err);
@@ -437,12 +424,14 @@ static void ndp_end(struct sock *sk, struct ndp_turn *turn)
 		ndp_trace_changes(sk, &turn->before, turn->now_ns);
 		ndp_follow_state(sk, turn);
 	}
-	if (ndp->started && !ndp->ended)
-		ndp_set_timer(sk, ndp_due_ns(sk));
+	if (ndp->started && !ndp->ended && ndp_timer_set(&ndp->timer, ndp_due_ns(sk)))
+		sock_hold(sk);
+	if (turn->timer && ndp_timer_done(&ndp->timer))
+		turn->put++;
 	spin_unlock_bh(&ndp->lock);
 	ndp_output_send(sk, &turn->out);
 	ndp_wake(sk, turn);
-	if (turn->put)
+	while (turn->put--)
 		sock_put(sk);
 }
 
@@ -466,20 +455,17 @@ static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
 	}
 }
 
-static enum hrtimer_restart ndp_timer(struct hrtimer *timer)
+static enum hrtimer_restart ndp_conn_timer(struct hrtimer *hr)
 {
-	struct ndp_sock *ndp = container_of(timer, struct ndp_sock, timer);
+	struct ndp_sock *ndp = container_of(hr, struct ndp_sock, timer.hr);
 	struct sock *sk = ndp_sock_of(ndp);
 	struct ndp_turn turn;
 
 	ndp_begin(sk, &turn);
-	/* The timer may have been set again before this function took the lock. */
-	if (!ndp->ended && turn.now_ns >= ndp->timer_ns) {
-		ndp->timer_ns = TIMELY_NDP_NEVER;
+	turn.timer = true;
+	if (ndp_timer_due(&ndp->timer, turn.now_ns) && !ndp->ended)
 		ndp_expire(sk, &turn);
-	}
 	ndp_end(sk, &turn);
-	sock_put(sk);
 	return HRTIMER_NORESTART;
 }
 
@@ -491,8 +477,7 @@ void ndp_conn_init(struct sock *sk)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 
-	timely_hrtimer_setup(&ndp->timer, ndp_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	ndp->timer_ns = TIMELY_NDP_NEVER;
+	ndp_timer_init(&ndp->timer, ndp_conn_timer);
 	ndp->truesize = SKB_TRUESIZE(ETH_DATA_LEN);
 }
 

@@ -12,6 +12,7 @@
  *	output.c	builds packets and sends them in UDP
  *	pull.c		the pull queues of the interfaces
  *	table.c		ports and connections
+ *	timer.c		timers that hold a reference to what they belong to
  *	netlink.c	shows sockets, pull queues and counters
  *	trace.c		trace events (include/trace/events/ndp.h)
  *
@@ -91,6 +92,20 @@ struct ndp_key {
 };
 
 /**
+ * struct ndp_timer - the timer of a connection or of a pull queue, see timer.c
+ * @hr: the timer of the kernel
+ * @due_ns: when the timer is due, CLOCK_MONOTONIC; TIMELY_NDP_NEVER: it is not set
+ * @held: the timer has a reference to the object that it belongs to
+ *
+ * All members are protected by the object's lock.
+ */
+struct ndp_timer {
+	struct hrtimer hr;
+	u64 due_ns;
+	bool held;
+};
+
+/**
  * struct ndp_sock - an NDP socket
  * @inet: the socket
  * @bound: entry in the table of ports
@@ -128,7 +143,6 @@ struct ndp_key {
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
  * @timer: timer of the sender, and of the limits below
- * @timer_ns: when @timer is due, CLOCK_MONOTONIC
  * @heard_ns: when the last packet of the peer arrived
  * @probed_ns: when the last PROBE of ndp_probe_ns() was sent
  * @waits_ns: since when this side waits for an answer; 0: it does not
@@ -169,8 +183,7 @@ struct ndp_sock {
 	u8 again_end;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
-	struct hrtimer timer;
-	u64 timer_ns;
+	struct ndp_timer timer;
 	u64 heard_ns;
 	u64 probed_ns;
 	u64 waits_ns;
@@ -478,6 +491,13 @@ u64 ndp_past_hash(const struct net *net, const struct ndp_key *key);
 void ndp_bound_addr(const struct sock *sk, struct in6_addr *addr);
 int ndp_table_walk(const struct net *net, struct ndp_place *place,
 		   int (*visit)(struct sock *sk, void *arg), void *arg);
+
+/* timer.c */
+void ndp_timer_init(struct ndp_timer *timer, enum hrtimer_restart (*expired)(struct hrtimer *hr));
+bool ndp_timer_set(struct ndp_timer *timer, u64 due_ns);
+bool ndp_timer_due(struct ndp_timer *timer, u64 now_ns);
+bool ndp_timer_done(struct ndp_timer *timer);
+bool ndp_timer_stop(struct ndp_timer *timer);
 
 /* trace.c */
 void ndp_trace_begin(struct sock *sk, struct ndp_before *before, u64 now_ns);

@@ -42,7 +42,6 @@
  * @lock: protects the members below and the connections' entries
  * @pull: the engine
  * @timer: expires when the next pull is due
- * @timer_ns: when @timer is due; U64_MAX: it is not set
  * @rcu: frees the queue after an RCU grace period
  */
 struct ndp_queue {
@@ -56,8 +55,7 @@ struct ndp_queue {
 	refcount_t ref;
 	spinlock_t lock; /* of the members below */
 	struct timely_ndp_pull pull;
-	struct hrtimer timer;
-	u64 timer_ns;
+	struct ndp_timer timer;
 	struct rcu_head rcu;
 };
 
@@ -83,14 +81,8 @@ static void ndp_queue_put(struct ndp_queue *q)
 /* Sets the timer for the next pull. Under q->lock. */
 static void ndp_queue_arm(struct ndp_queue *q)
 {
-	u64 due_ns = timely_ndp_pull_due_ns(&q->pull);
-
-	if (due_ns >= q->timer_ns)
-		return;
-	q->timer_ns = due_ns;
-	if (hrtimer_try_to_cancel(&q->timer) != 1)
+	if (ndp_timer_set(&q->timer, timely_ndp_pull_due_ns(&q->pull)))
 		refcount_inc(&q->ref);
-	hrtimer_start(&q->timer, ns_to_ktime(due_ns), HRTIMER_MODE_ABS_SOFT);
 }
 
 /* Takes the connection that gets the next pull, with a reference to its socket: the table's
@@ -111,22 +103,24 @@ static struct sock *ndp_queue_next(struct ndp_queue *q, u64 now_ns)
 	return sk;
 }
 
-static enum hrtimer_restart ndp_queue_timer(struct hrtimer *timer)
+static enum hrtimer_restart ndp_queue_timer(struct hrtimer *hr)
 {
-	struct ndp_queue *q = container_of(timer, struct ndp_queue, timer);
+	struct ndp_queue *q = container_of(hr, struct ndp_queue, timer.hr);
 	u64 now_ns = ktime_get_ns();
 	struct sock *sk;
+	bool done;
 
 	while ((sk = ndp_queue_next(q, now_ns))) {
 		ndp_pull_granted(sk);
 		sock_put(sk);
 	}
 	spin_lock_bh(&q->lock);
-	if (now_ns >= q->timer_ns)
-		q->timer_ns = U64_MAX;
+	ndp_timer_due(&q->timer, now_ns);
 	ndp_queue_arm(q);
+	done = ndp_timer_done(&q->timer);
 	spin_unlock_bh(&q->lock);
-	ndp_queue_put(q);
+	if (done)
+		ndp_queue_put(q);
 	return HRTIMER_NORESTART;
 }
 
@@ -174,8 +168,7 @@ static struct ndp_queue *ndp_queue_new(struct net_device *dev)
 	q->ifindex = dev->ifindex;
 	spin_lock_init(&q->lock);
 	timely_ndp_pull_init(&q->pull, NDP_LOOPBACK_KBPS, NDP_PULL_SLACK_NS);
-	timely_hrtimer_setup(&q->timer, ndp_queue_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	q->timer_ns = U64_MAX;
+	ndp_timer_init(&q->timer, ndp_queue_timer);
 	/* The references of the table and of the caller. */
 	refcount_set(&q->ref, 2);
 	spin_lock_bh(&ndp_queues_lock);
@@ -473,7 +466,7 @@ void ndp_pull_unregister(void)
 	/* The notifier gets an event for each device, as if the device was unregistered. */
 	unregister_netdevice_notifier(&ndp_queue_notifier);
 	while ((q = ndp_queue_any())) {
-		if (hrtimer_cancel(&q->timer))
+		if (hrtimer_cancel(&q->timer.hr))
 			ndp_queue_put(q);
 		ndp_queue_put(q);
 	}

@@ -100,6 +100,15 @@ stream() {
 	wait $listener
 }
 
+# ndp_many COUNT: so many connections over NDP, one after another; afterwards the module must be unloadable
+ndp_many() {
+	connections=0
+	while [ "$connections" -lt "$1" ]; do
+		ndp transfer ::1 262144 || return 1
+		connections=$((connections + 1))
+	done
+}
+
 # Send 256 KB each way over NDP again and again while the file /streaming exists.
 stream_ndp() {
 	while [ -e /streaming ]; do
@@ -366,6 +375,7 @@ test_that "8 MB each way over NDP by IPv4" ndp transfer 127.0.0.1 8000000
 test_that "8 MB each way over NDP by IPv6" ndp transfer ::1 8000000
 test_that "NDP's counters" ndp_counted
 test_commands -e ndp: stream_ndp ::1
+test_that "100 connections over NDP" ndp_many 100
 test_that "unloading ndp is refused while there is a socket" ndp_held
 test_that "unload ndp" ndp_unloaded
 test_that "the modules are unloaded and loaded under load" loaded_under_load
