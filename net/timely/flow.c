@@ -568,11 +568,14 @@ EXPORT_SYMBOL_GPL(timely_flow_pause);
 /**
  * timely_flow_tuple() - get the addresses of the data packets that a connection sends
  * @tuple: the addresses
- * @sk: the TCP socket, which need not be locked
+ * @sk: the TCP socket, which need not be locked, and may be one that is just being created
  */
 void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk)
 {
 	const struct inet_sock *inet = inet_sk(sk);
+#if IS_ENABLED(CONFIG_IPV6)
+	const struct ipv6_pinfo *np = READ_ONCE(inet->pinet6);
+#endif
 
 	memset(tuple, 0, sizeof(*tuple));
 	tuple->net = (unsigned long)sock_net(sk);
@@ -580,9 +583,9 @@ void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk)
 	tuple->dport = inet->inet_dport;
 	tuple->protocol = IPPROTO_TCP;
 #if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
+	if (sk->sk_family == AF_INET6 && np && !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
 		tuple->family = AF_INET6;
-		memcpy(tuple->saddr, &inet6_sk(sk)->saddr, sizeof(tuple->saddr));
+		memcpy(tuple->saddr, &np->saddr, sizeof(tuple->saddr));
 		memcpy(tuple->daddr, &sk->sk_v6_daddr, sizeof(tuple->daddr));
 		return;
 	}
@@ -592,21 +595,25 @@ void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk)
 	tuple->daddr[0] = inet->inet_daddr;
 }
 
-/* Fill in which connection it is. */
+/* Fill in which connection it is. Pointers are NULL in a socket that is just being created, whose
+ * memory was that of the flow's socket, see flow_visit().
+ */
 static void flow_describe_socket(struct sock *sk, struct timely_connection *connection)
 {
+	const struct net *net = sock_net(sk);
 	struct timely_tuple tuple;
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	const struct cgroup *cgroup = sock_cgroup_ptr(&sk->sk_cgrp_data);
 
+	connection->cgroup = cgroup ? cgroup_id(cgroup) : 0;
+#endif
 	timely_flow_tuple(&tuple, sk);
-	connection->net_cookie = sock_net(sk)->net_cookie;
+	connection->net_cookie = net ? net->net_cookie : 0;
 	connection->family = tuple.family;
 	connection->sport = tuple.sport;
 	connection->dport = tuple.dport;
 	memcpy(connection->saddr, tuple.saddr, sizeof(connection->saddr));
 	memcpy(connection->daddr, tuple.daddr, sizeof(connection->daddr));
-#ifdef CONFIG_SOCK_CGROUP_DATA
-	connection->cgroup = cgroup_id(sock_cgroup_ptr(&sk->sk_cgrp_data));
-#endif
 }
 
 /* Fill in what On-Ramp has done. */
