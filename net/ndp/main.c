@@ -26,17 +26,18 @@ static int __init ndp_load(void)
 	err = ndp_pull_register(ndp_conn_pull);
 	if (err)
 		goto no_pull;
-	err = ndp_socket_register();
-	if (err)
-		goto no_socket;
 	err = ndp_netlink_register();
 	if (err)
 		goto no_netlink;
+	/* The last step: afterwards there may be sockets. */
+	err = ndp_socket_register();
+	if (err)
+		goto no_socket;
 	return 0;
 
-no_netlink:
-	ndp_socket_unregister();
 no_socket:
+	ndp_netlink_unregister();
+no_netlink:
 	ndp_pull_unregister();
 no_pull:
 	ndp_net_exit();
@@ -45,8 +46,8 @@ no_pull:
 
 static void __exit ndp_unload(void)
 {
-	ndp_netlink_unregister();
 	ndp_socket_unregister();
+	ndp_netlink_unregister();
 	ndp_net_exit();
 	ndp_pull_unregister();
 }

@@ -137,7 +137,9 @@ static int ndp_open_socket(struct net *net, int family, u32 path, struct socket 
 	return err;
 }
 
-/* Closes the sockets. ndp_input() drops what arrives afterwards. */
+/* Closes the sockets. ndp_input() drops what arrives afterwards. It also runs for packets whose socket
+ * was found before the socket was closed, and reads @nn, which the caller frees.
+ */
 static void ndp_close_sockets(struct ndp_net *nn)
 {
 	u32 i;
@@ -153,6 +155,7 @@ static void ndp_close_sockets(struct ndp_net *nn)
 		sock_release(*sock);
 		*sock = NULL;
 	}
+	synchronize_rcu();
 }
 
 static bool ndp_has_ipv6(const struct net *net)
@@ -188,6 +191,7 @@ static int ndp_alloc_records(struct ndp_net *nn)
 		return timely_ndp_past_init(&nn->past, nn->past_memory, NDP_PAST);
 	kvfree(nn->proved);
 	kvfree(nn->past_memory);
+	nn->proved = NULL;
 	nn->past_memory = NULL;
 	return -ENOMEM;
 }
