@@ -74,20 +74,21 @@ static bool ndp_bound_to(const struct sock *sk, const struct in6_addr *local)
 /* Whether two sockets cannot be bound to the same port: there is an address that both receive
  * packets to. Sockets with SO_REUSEADDR share a port unless one of them listens, as with TCP.
  */
-static bool ndp_bound_conflict(const struct sock *a, const struct sock *b)
+/* @listens: @a is about to listen */
+static bool ndp_bound_conflict(const struct sock *a, const struct sock *b, bool listens)
 {
 	struct in6_addr addr_a, addr_b;
 
 	if (a->sk_bound_dev_if && b->sk_bound_dev_if && a->sk_bound_dev_if != b->sk_bound_dev_if)
 		return false;
-	if (a->sk_reuse && b->sk_reuse && a->sk_state != TCP_LISTEN && b->sk_state != TCP_LISTEN)
+	if (a->sk_reuse && b->sk_reuse && !listens && b->sk_state != TCP_LISTEN)
 		return false;
 	ndp_bound_addr(a, &addr_a);
 	ndp_bound_addr(b, &addr_b);
 	return ndp_bound_to(a, &addr_b) || ndp_bound_to(b, &addr_a);
 }
 
-static bool ndp_port_free(const struct sock *sk, u16 port)
+static bool ndp_port_free(const struct sock *sk, u16 port, bool listens)
 {
 	struct net *net = sock_net(sk);
 	struct ndp_sock *other;
@@ -96,7 +97,7 @@ static bool ndp_port_free(const struct sock *sk, u16 port)
 		const struct sock *with = ndp_sock_of(other);
 
 		if (with != sk && net_eq(sock_net(with), net) &&
-		    inet_sk(with)->inet_num == port && ndp_bound_conflict(sk, with))
+		    inet_sk(with)->inet_num == port && ndp_bound_conflict(sk, with, listens))
 			return false;
 	}
 	return true;
@@ -114,7 +115,7 @@ static u16 ndp_port_choose(const struct sock *sk)
 	for (tries = 0; tries < min_t(u32, count, 4096); tries++) {
 		u16 port = low + (start + tries) % count;
 
-		if (!inet_is_local_reserved_port(sock_net(sk), port) && ndp_port_free(sk, port))
+		if (!inet_is_local_reserved_port(sock_net(sk), port) && ndp_port_free(sk, port, false))
 			return port;
 	}
 	return 0;
@@ -136,7 +137,7 @@ int ndp_get_port(struct sock *sk, unsigned short port)
 	spin_lock_bh(&ndp_table_lock);
 	if (!port)
 		port = ndp_port_choose(sk);
-	else if (!ndp_port_free(sk, port))
+	else if (!ndp_port_free(sk, port, false))
 		port = 0;
 	if (!port) {
 		err = -EADDRINUSE;
@@ -171,16 +172,15 @@ void ndp_put_port(struct sock *sk)
  */
 int ndp_listen_start(struct sock *sk)
 {
-	int err = 0;
+	bool possible;
 
 	spin_lock_bh(&ndp_table_lock);
-	ndp_set_state(sk, TCP_LISTEN);
-	if (!ndp_port_free(sk, inet_sk(sk)->inet_num)) {
-		ndp_set_state(sk, TCP_CLOSE);
-		err = -EADDRINUSE;
-	}
+	/* Packets find the socket as soon as it has this state. */
+	possible = ndp_port_free(sk, inet_sk(sk)->inet_num, true);
+	if (possible)
+		ndp_set_state(sk, TCP_LISTEN);
 	spin_unlock_bh(&ndp_table_lock);
-	return err;
+	return possible ? 0 : -EADDRINUSE;
 }
 
 /**
