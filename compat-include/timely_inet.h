@@ -22,19 +22,17 @@
 #define timely_sockaddr struct sockaddr
 #endif
 
-/* Declares a function accept of struct proto. Since Linux 6.10 a structure has the arguments. The
- * function uses timely_accept_flags and timely_accept_err, a pointer.
+/* Declares a function accept of struct proto_ops. Since Linux 6.10 a structure has the arguments. The
+ * function uses sock, newsock and timely_accept_flags.
  */
 #ifdef HAVE_PROTO_ACCEPT_ARG
-#define TIMELY_PROTO_ACCEPT(name) \
-	struct sock *name(struct sock *sk, struct proto_accept_arg *arg)
+#define TIMELY_SOCKET_ACCEPT(name) \
+	int name(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
 #define timely_accept_flags	(arg->flags)
-#define timely_accept_err	(&arg->err)
 #else
-#define TIMELY_PROTO_ACCEPT(name) \
-	struct sock *name(struct sock *sk, int accept_flags, int *accept_err, bool kern)
+#define TIMELY_SOCKET_ACCEPT(name) \
+	int name(struct socket *sock, struct socket *newsock, int accept_flags, bool kern)
 #define timely_accept_flags	accept_flags
-#define timely_accept_err	accept_err
 #endif
 
 /* Last argument of the function ioctl of struct proto, for a result that is a number. Since Linux

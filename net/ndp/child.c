@@ -168,6 +168,7 @@ static struct sock *ndp_child_new(const struct sock *listener, const struct ndp_
 		ndp_child_free(sk);
 		return NULL;
 	}
+	ndp_sk(sk)->started = true;
 	return sk;
 }
 

@@ -102,7 +102,6 @@ int ndp_conn_prepare(struct sock *sk, gfp_t gfp)
 	timely_ndp_sender_init(&ndp->sender, &config, ndp->slots, &ndp->paths);
 	timely_ndp_receiver_init(&ndp->receiver, ndp->map, NDP_SPAN,
 				 clamp_t(u32, sk->sk_rcvbuf / ndp->truesize, 1, NDP_SPAN));
-	ndp->started = true;
 	return 0;
 }
 
@@ -501,6 +500,10 @@ int ndp_conn_start(struct sock *sk)
 	do {
 		get_random_bytes(&ndp->key.conn, sizeof(ndp->key.conn));
 	} while (!ndp_insert(sk));
+	/* From now on another thread that waits for data may send a PROBE. */
+	spin_lock_bh(&ndp->lock);
+	ndp->started = true;
+	spin_unlock_bh(&ndp->lock);
 	ndp_count(sock_net(sk), NDP_opened);
 	return 0;
 }
@@ -690,6 +693,9 @@ void ndp_conn_orphaned(struct sock *sk)
 	ndp_sk(sk)->orphan_ns = turn.now_ns + NDP_ORPHAN_NS;
 	if (ndp_sk(sk)->ended)
 		ndp_put_port(sk);
+	/* Data has arrived since ndp_close_conn() looked. */
+	else if (!skb_queue_empty(&sk->sk_receive_queue))
+		ndp_reset(sk, &turn, 0);
 	ndp_end(sk, &turn);
 }
 

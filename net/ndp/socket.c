@@ -24,6 +24,7 @@
 #include <net/protocol.h>
 #include <net/route.h>
 #include <net/transp_v6.h>
+#include <net/xfrm.h>
 #include <uapi/linux/ndp.h>
 
 #include <timely_inet.h>
@@ -58,6 +59,7 @@ void ndp_sock_init(struct sock *sk)
 /* Frees what a socket without references still has. */
 static void ndp_destruct(struct sock *sk)
 {
+	xfrm_sk_free_policy(sk);
 	ndp_conn_free(sk);
 	ndp_sk(sk)->destruct(sk);
 }
@@ -242,14 +244,14 @@ static int ndp_wait_for_child(struct sock *sk, long timeo)
 	return err;
 }
 
-static TIMELY_PROTO_ACCEPT(ndp_accept)
+/* Takes a new connection, and waits for one if @flags allow that. NULL: @err is set. */
+static struct sock *ndp_accept_child(struct sock *sk, int flags, int *err)
 {
-	int *err = timely_accept_err;
 	struct sock *child = NULL;
 	long timeo;
 
 	lock_sock(sk);
-	timeo = sock_rcvtimeo(sk, timely_accept_flags & O_NONBLOCK);
+	timeo = sock_rcvtimeo(sk, flags & O_NONBLOCK);
 	*err = -EINVAL;
 	while (sk->sk_state == TCP_LISTEN) {
 		child = ndp_accept_first(sk);
@@ -264,6 +266,25 @@ static TIMELY_PROTO_ACCEPT(ndp_accept)
 	}
 	release_sock(sk);
 	return child;
+}
+
+/* The function accept of struct proto_ops. inet_accept() would charge the connection's memory to
+ * the program's memory control group on some kernels, under the socket's lock, which does not stop
+ * packets from being charged at the same time. No kernel charges it here.
+ */
+static TIMELY_SOCKET_ACCEPT(ndp_accept)
+{
+	struct sock *child;
+	int err;
+
+	child = ndp_accept_child(sock->sk, timely_accept_flags, &err);
+	if (!child)
+		return err;
+	lock_sock(child);
+	sock_graft(child, newsock);
+	newsock->state = SS_CONNECTED;
+	release_sock(child);
+	return 0;
 }
 
 /**
@@ -309,6 +330,8 @@ static void ndp_listen_stop(struct sock *sk)
 	ndp_put_port(sk);
 	while ((child = ndp_accept_first(sk)))
 		ndp_refuse_child(child);
+	/* Calls of accept() end. */
+	sk->sk_state_change(sk);
 }
 
 static bool ndp_closing(const struct sock *sk)
@@ -514,7 +537,6 @@ static int ndp_wmem[3] = { PAGE_SIZE, NDP_SNDBUF, NDP_SNDBUF };
 	.close			= ndp_close,				\
 	.connect		= ndp_connect,				\
 	.disconnect		= ndp_disconnect,			\
-	.accept			= ndp_accept,			\
 	.ioctl			= ndp_ioctl,				\
 	.shutdown		= ndp_shutdown,				\
 	.setsockopt		= ndp_setsockopt,			\
@@ -547,7 +569,7 @@ static const struct proto_ops ndp_ops = {
 	.bind		= inet_bind,
 	.connect	= inet_stream_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= inet_accept,
+	.accept		= ndp_accept,
 	.getname	= inet_getname,
 	.poll		= ndp_poll,
 	.ioctl		= inet_ioctl,
@@ -584,7 +606,7 @@ static const struct proto_ops ndp6_ops = {
 	.bind		= inet6_bind,
 	.connect	= inet_stream_connect,
 	.socketpair	= sock_no_socketpair,
-	.accept		= inet_accept,
+	.accept		= ndp_accept,
 	.getname	= inet6_getname,
 	.poll		= ndp_poll,
 	.ioctl		= inet6_ioctl,

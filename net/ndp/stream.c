@@ -284,7 +284,8 @@ static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 		if (copied >= target || (copied && (flags & MSG_PEEK)))
 			return copied;
 		if (skb_queue_empty_lockless(&sk->sk_receive_queue)) {
-			part = ndp_recv_end(sk);
+			/* With data to return, an error is left to the next call. */
+			part = copied && READ_ONCE(sk->sk_err) ? 1 : ndp_recv_end(sk);
 			if (part && skb_queue_empty_lockless(&sk->sk_receive_queue))
 				return copied ?: min(part, 0) ?: 0;
 		}

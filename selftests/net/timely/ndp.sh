@@ -292,6 +292,76 @@ reader_stops() {
 	expect same -eq 1
 }
 
+# A reset after a part of the data: the call returns that part, and the next one the error.
+reset_after_data() {
+	ndp <<-'EOF'
+		client, server = pair()
+		server.setblocking(True)
+		def peer():
+		    time.sleep(0.05)
+		    client.send(b"x" * 100)
+		    time.sleep(0.05)
+		    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		    client.close()
+		thread = threading.Thread(target=peer)
+		thread.start()
+		result(part=len(server.recv(1000, socket.MSG_WAITALL)), reset=error(server.recv, 1) == errno.ECONNRESET)
+		thread.join()
+	EOF
+	expect part -eq 100
+	expect reset -eq 1
+}
+
+# Data that arrives while close() waits for the peer (SO_LINGER) is lost, so the peer gets a reset.
+data_during_close() {
+	ndp <<-'EOF'
+		before = stat("h2")["resets_sent"]
+		client, server = pair()
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 5))
+		server.setblocking(True)
+		sent = 0
+		with contextlib.suppress(BlockingIOError):
+		    while sent < 20000000:
+		        sent += server.send(bytes(100000), socket.MSG_DONTWAIT)
+		        time.sleep(0.001)
+		thread = threading.Thread(target=server.close)
+		thread.start()
+		time.sleep(0.1)
+		waits = thread.is_alive()
+		client.send(b"late")
+		time.sleep(0.05)
+		got = 0
+		with contextlib.suppress(ConnectionResetError):
+		    while wait(client) and (part := client.recv(1 << 20)):
+		        got += len(part)
+		thread.join()
+		time.sleep(0.05)
+		result(waits=waits, all=got == sent, resets=stat("h2")["resets_sent"] - before,
+		       told=error(client.send, b"x") in (errno.ECONNRESET, errno.EPIPE))
+	EOF
+	expect waits -eq 1
+	expect all -eq 1
+	expect resets -eq 1
+	expect told -eq 1
+}
+
+# accept() ends when another thread makes the listener an ordinary socket with connect(AF_UNSPEC).
+listener_disconnected() {
+	ndp <<-'EOF'
+		listener = listen()
+		listener.setblocking(True)
+		errors = []
+		thread = threading.Thread(target=lambda: errors.append(error(listener.accept)), daemon=True)
+		thread.start()
+		time.sleep(0.05)
+		libc.connect(listener.fileno(), bytes(16), 16)
+		thread.join(2)
+		result(ended=errors == [errno.EINVAL], accepts=error(listener.accept) == errno.EINVAL)
+	EOF
+	expect ended -eq 1
+	expect accepts -eq 1
+}
+
 # A program that closes a socket with unread data, or with SO_LINGER 0, resets the connection.
 resets() {
 	ndp <<-'EOF'
@@ -534,5 +604,5 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first refused_connection half_close non_blocking reader_stops \
-	resets dead_peer ports many_connections proof_of_the_address full_queue device_removed namespace_deleted \
-	unload_under_load
+	resets reset_after_data data_during_close listener_disconnected dead_peer ports many_connections \
+	proof_of_the_address full_queue device_removed namespace_deleted unload_under_load
