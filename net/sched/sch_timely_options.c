@@ -285,6 +285,9 @@ static void tq_reschedule_flows(struct tq_sched *q, struct timely_wheel **wheel,
 	if (*wheel) {
 		timely_wheel_init(*wheel, shift, timely_clock_ns());
 		swap(*wheel, q->wheel);
+	} else {
+		/* The wheel is empty, and its time may be ahead by the former offload_horizon. */
+		timely_wheel_init(q->wheel, shift, timely_clock_ns());
 	}
 	if (!q->config.onramp)
 		tq_for_each_flow(&q->table, i, f)
