@@ -275,8 +275,10 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	onramp = timely_flow_onramp(f->entry);
 	if (onramp)
 		timely_onramp_depart(onramp, &departure, payload);
-	/* RTTs are those of pacing segments, which end with their last sub-segment. */
-	if (f->has_cc && !tq_cb(skb)->more)
+	/* RTTs are those of pacing segments, which end with their last sub-segment. A TCP connection's
+	 * packet that is UDP here is in a tunnel, and has no sequence number of the connection.
+	 */
+	if (f->has_cc && tq_cb(skb)->tcp && !tq_cb(skb)->more)
 		timely_flow_depart(f->entry, &departure);
 	q->stats.departures++;
 }
@@ -422,7 +424,8 @@ static bool tq_check_timestamp(struct tq_sched *q, struct sk_buff *skb, u64 now)
 		q->stats.wrong_clock_drops++;
 		return false;
 	}
-	skb->tstamp = 0;
+	/* Without a time, nothing may remain that says by which clock it was. */
+	skb_set_delivery_time(skb, 0, 0);
 	return true;
 }
 

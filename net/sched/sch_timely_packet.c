@@ -46,7 +46,7 @@ static u8 tq_ipv6_protocol(const struct sk_buff *skb)
 	int offset;
 
 	if (likely(protocol == IPPROTO_TCP || protocol == IPPROTO_UDP))
-		return protocol;
+		return skb_network_header_len(skb) == sizeof(struct ipv6hdr) ? protocol : 0;
 	offset = ipv6_skip_exthdr(skb, skb_network_offset(skb) + sizeof(struct ipv6hdr),
 				  &protocol, &frag_off);
 	if (offset >= 0 && frag_off & htons(IP6_OFFSET | IP6_MF))
