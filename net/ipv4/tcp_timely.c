@@ -976,6 +976,9 @@ static u32 timely_min_tso_segs(struct sock *sk)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 
+	/* TCP may send data before timely_init(): again after a SYN with data, or a FIN. */
+	if (unlikely(!timely_has_begun(ts)))
+		return TIMELY_SEGMENT_PACKETS;
 	timely_refresh_mss(sk);
 	if (sk->sk_gso_max_segs > ts->gso_segs) {
 		ts->gso_max_segs = sk->sk_gso_max_segs;
