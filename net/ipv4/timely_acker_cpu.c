@@ -128,7 +128,7 @@ int timely_acker_get(void)
 void timely_acker_put(void)
 {
 	if (!--acker_users)
-		mod_delayed_work(system_wq, &acker_idle_work, ACKER_IDLE);
+		mod_delayed_work(system_power_efficient_wq, &acker_idle_work, ACKER_IDLE);
 }
 
 /* In the ring of a CPU, mark the OR-ACKs of namespaces without a configuration as not to be sent.

@@ -109,7 +109,7 @@ static void timely_nic_note_pair(struct timely_nic *nic, s64 residual_ns,
 	 */
 	if (nic->clock.map.state != state && nic->phc_dev &&
 	    nic->clock.map.state != TIMELY_CLOCK_SURE)
-		mod_delayed_work(system_wq, &nic->phc_work, 0);
+		mod_delayed_work(system_power_efficient_wq, &nic->phc_work, 0);
 	spin_unlock(&nic->lock);
 }
 

@@ -410,7 +410,8 @@ void timely_onramp_leave(struct net *net, u8 owd)
 		return;
 	}
 	mutex_lock(&on->lock);
-	if (!--on->listeners)
+	/* A qdisc may be destroyed just after its device has moved to this namespace. */
+	if (on->listeners && !--on->listeners)
 		timely_onramp_close(on);
 	mutex_unlock(&on->lock);
 }

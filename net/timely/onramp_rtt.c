@@ -212,7 +212,7 @@ static void onramp_probe_work(struct work_struct *work)
 	mutex_lock(&onramp_probe_lock);
 	wanted = atomic_read(&onramp_probe_users);
 	if (wanted && !onramp_tracepoint && onramp_probe_join() == -ENOMEM)
-		mod_delayed_work(system_wq, &onramp_probe_later, ONRAMP_PROBE_RETRY);
+		mod_delayed_work(system_power_efficient_wq, &onramp_probe_later, ONRAMP_PROBE_RETRY);
 	else if (!wanted)
 		onramp_probe_leave();
 	mutex_unlock(&onramp_probe_lock);
@@ -251,7 +251,9 @@ int timely_onramp_rtt_join(const struct net *net, struct onramp_net *on)
 void timely_onramp_rtt_leave(struct onramp_net *on)
 {
 	mutex_lock(&on->lock);
-	WRITE_ONCE(on->rtt_users, on->rtt_users - 1);
+	/* A qdisc may be destroyed just after its device has moved to this namespace. */
+	if (on->rtt_users)
+		WRITE_ONCE(on->rtt_users, on->rtt_users - 1);
 	mutex_unlock(&on->lock);
 	if (atomic_dec_and_test(&onramp_probe_users))
 		schedule_delayed_work(&onramp_probe_later, ONRAMP_PROBE_LINGER);
