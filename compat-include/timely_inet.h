@@ -22,8 +22,8 @@
 #define timely_sockaddr struct sockaddr
 #endif
 
-/* Declares a function accept of struct proto_ops. Since Linux 6.10 a structure has the arguments. The
- * function uses sock, newsock and timely_accept_flags.
+/* Declares a function accept of struct proto_ops. Since Linux 6.10 a structure has the arguments.
+ * The function uses sock, newsock and timely_accept_flags.
  */
 #ifdef HAVE_PROTO_ACCEPT_ARG
 #define TIMELY_SOCKET_ACCEPT(name) \

@@ -172,8 +172,8 @@ static void ndp_no_connection(struct net *net, struct ndp_packet *packet)
 }
 
 /* Finds the connection of a DATA packet that a switch has returned to this host. The switch has
- * exchanged the addresses, but not the ports of the header. A whole packet was not returned. Between
- * sockets of one host it looks like a returned one.
+ * exchanged the addresses, but not the ports of the header. A whole packet was not returned.
+ * Between sockets of one host it looks like a returned one.
  */
 static struct sock *ndp_find_returned(struct net *net, const struct ndp_packet *packet)
 {

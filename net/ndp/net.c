@@ -137,8 +137,8 @@ static int ndp_open_socket(struct net *net, int family, u32 path, struct socket 
 	return err;
 }
 
-/* Closes the sockets. ndp_input() drops what arrives afterwards. It also runs for packets whose socket
- * was found before the socket was closed, and reads @nn, which the caller frees.
+/* Closes the sockets. ndp_input() drops what arrives afterwards. It also runs for packets whose
+ * socket was found before the socket was closed, and reads @nn, which the caller frees.
  */
 static void ndp_close_sockets(struct ndp_net *nn)
 {

@@ -177,8 +177,8 @@ static struct ndp_queue *ndp_queue_new(struct net_device *dev)
 	refcount_set(&q->ref, 2);
 	spin_lock_bh(&ndp_queues_lock);
 	other = ndp_queue_find(q->net, q->ifindex);
-	/* A device is closed before it leaves its namespace or is unregistered, and its queue removed
-	 * then. A packet that another CPU still handles must not create the queue again.
+	/* A device is closed before it leaves its namespace or is unregistered, and its queue is
+	 * removed then. A packet that another CPU still handles must not create the queue again.
 	 */
 	if (other || dev->reg_state != NETREG_REGISTERED || !netif_running(dev)) {
 		kfree(q);

@@ -115,7 +115,8 @@ static u16 ndp_port_choose(const struct sock *sk)
 	for (tries = 0; tries < min_t(u32, count, 4096); tries++) {
 		u16 port = low + (start + tries) % count;
 
-		if (!inet_is_local_reserved_port(sock_net(sk), port) && ndp_port_free(sk, port, false))
+		if (!inet_is_local_reserved_port(sock_net(sk), port) &&
+		    ndp_port_free(sk, port, false))
 			return port;
 	}
 	return 0;

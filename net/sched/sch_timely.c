@@ -275,8 +275,9 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	onramp = timely_flow_onramp(f->entry);
 	if (onramp)
 		timely_onramp_depart(onramp, &departure, payload);
-	/* RTTs are those of pacing segments, which end with their last sub-segment. A TCP connection's
-	 * packet that is UDP here is in a tunnel, and has no sequence number of the connection.
+	/* RTTs are those of pacing segments, which end with their last sub-segment. A TCP
+	 * connection's packet that is UDP here is in a tunnel, and has no sequence number of the
+	 * connection.
 	 */
 	if (f->has_cc && tq_cb(skb)->tcp && !tq_cb(skb)->more)
 		timely_flow_depart(f->entry, &departure);

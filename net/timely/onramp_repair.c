@@ -203,8 +203,9 @@ void timely_onramp_repair_init(struct timely_onramp *onramp)
  * timely_onramp_repair_stop() - start no retransmission for the flow any more
  * @onramp: On-Ramp's state of a flow whose last reference was released
  *
- * The caller may be the timer's function itself, which releases a flow through TCP and the qdisc. So
- * this function does not wait for the timer: timely_onramp_free() does, after an RCU grace period.
+ * The caller may be the timer's function itself, which releases a flow through TCP and the qdisc.
+ * So this function does not wait for the timer: timely_onramp_free() does, after an RCU grace
+ * period.
  */
 void timely_onramp_repair_stop(struct timely_onramp *onramp)
 {

@@ -212,7 +212,8 @@ static void onramp_probe_work(struct work_struct *work)
 	mutex_lock(&onramp_probe_lock);
 	wanted = atomic_read(&onramp_probe_users);
 	if (wanted && !onramp_tracepoint && onramp_probe_join() == -ENOMEM)
-		mod_delayed_work(system_power_efficient_wq, &onramp_probe_later, ONRAMP_PROBE_RETRY);
+		mod_delayed_work(system_power_efficient_wq, &onramp_probe_later,
+				 ONRAMP_PROBE_RETRY);
 	else if (!wanted)
 		onramp_probe_leave();
 	mutex_unlock(&onramp_probe_lock);

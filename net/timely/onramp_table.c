@@ -92,8 +92,8 @@ void timely_onramp_free(struct timely_onramp *onramp)
 	if (!onramp)
 		return;
 	budget = onramp->budget;
-	/* The timer may have been set again while its function ran: timely_onramp_repair_stop() could
-	 * not cancel it then, but nothing has set it since.
+	/* The timer may have been set again while its function ran: timely_onramp_repair_stop()
+	 * could not cancel it then, but nothing has set it since.
 	 */
 	hrtimer_cancel(&onramp->repair.timer);
 	kmem_cache_free(onramp_cache, onramp);
