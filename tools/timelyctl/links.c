@@ -133,13 +133,20 @@ bool link_is_upper(const struct link *link)
 	return false;
 }
 
-static size_t leaves_below(const struct links *links, const struct link *upper, int depth,
-			   const struct link **leaves, size_t room)
+static bool is_among(const struct link *link, const struct link **leaves, size_t count)
 {
-	size_t count = 0;
+	for (size_t i = 0; i < count; i++)
+		if (leaves[i] == link)
+			return true;
+	return false;
+}
 
+/* Add the leaves that are not among the first @count ones already. Returns the new number. */
+static size_t leaves_below(const struct links *links, const struct link *upper, int depth,
+			   const struct link **leaves, size_t count, size_t room)
+{
 	if (depth == MAX_DEPTH)
-		return 0;
+		return count;
 	for (size_t i = 0; i < links->count; i++) {
 		const struct link *link = &links->link[i];
 		bool is_lower = link->master == upper->ifindex ||
@@ -148,20 +155,20 @@ static size_t leaves_below(const struct links *links, const struct link *upper, 
 		if (link == upper || !is_lower || count == room)
 			continue;
 		if (link_is_upper(link))
-			count += leaves_below(links, link, depth + 1, leaves + count,
-					      room - count);
-		else
+			count = leaves_below(links, link, depth + 1, leaves, count, room);
+		else if (!is_among(link, leaves, count))
 			leaves[count++] = link;
 	}
 	return count;
 }
 
 /*
- * Find the lowest devices below a VLAN, a bond and the like. Returns their number, at most @room;
- * further devices are left out.
+ * Find the lowest devices below a VLAN, a bond and the like, each of them once: two VLANs of one
+ * bridge may have the same device below. Returns their number, at most @room; further devices are
+ * left out.
  */
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,
 		   size_t room)
 {
-	return leaves_below(links, upper, 0, leaves, room);
+	return leaves_below(links, upper, 0, leaves, 0, room);
 }

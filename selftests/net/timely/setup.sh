@@ -368,6 +368,27 @@ devices_on_top_of_others() {
 	says 'the device below it is in another network namespace'
 	where=$in_h1
 	must ip -n h2 link del four.8
+	# Two ways lead to the same device: it is set up once.
+	must ip -n h1 -batch - <<-EOF
+		link add br0 type bridge
+		link add link one name one.1 type vlan id 1
+		link add link one name one.2 type vlan id 2
+		link set one.1 master br0
+		link set one.2 master br0
+	EOF
+	qdisc one handle 5: fq limit 4444
+	before one
+	ctl 0 setup br0
+	says 'packets wait in the qdiscs of one$'
+	has_timely one 1
+	ctl 0 teardown br0
+	expect_restored one
+	must ip -n h1 -batch - <<-EOF
+		link del one.1
+		link del one.2
+		link del br0
+	EOF
+	no_qdisc one
 	ctl 1 setup lo
 	says 'lo has no queue of its own'
 	no_state
