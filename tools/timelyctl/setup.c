@@ -10,6 +10,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,6 +160,7 @@ static void close_setup(struct setup *setup)
 	for (size_t i = 0; i < setup->count; i++) {
 		tree_free(&setup->device[i].now);
 		tree_free(&setup->device[i].before);
+		free(setup->device[i].former);
 	}
 	talk_close(&setup->talk);
 	links_free(&setup->links);
@@ -325,6 +327,15 @@ static int set_up_device(struct setup *setup, struct device *device)
 	return err;
 }
 
+/* The state file becomes what it was when the program started. */
+static void undo_state(struct setup *setup, struct device *device)
+{
+	if (device->former)
+		state_write(setup->dir, device->state, device->former);
+	else
+		state_remove(setup->dir, device->state);
+}
+
 /* Restore the qdiscs of all devices that this program has changed. */
 static void undo(struct setup *setup)
 {
@@ -339,18 +350,19 @@ static void undo(struct setup *setup)
 				continue;
 			}
 		}
-		if (device->created)
-			state_remove(setup->dir, device->state);
+		if (device->written)
+			undo_state(setup, device);
 	}
 }
 
 /*
- * Save what a teardown restores. What an earlier setup has saved is kept while its qdiscs are in
- * force: otherwise a teardown would restore the qdisc timely.
+ * Save what a teardown restores. What an earlier setup has saved is kept while its qdiscs, or a part
+ * of them, are in force: otherwise a teardown would restore the qdisc timely.
  */
 static int save_first(struct setup *setup, struct device *device)
 {
-	bool in_force = device->saved && tree_has_kind(&device->now, "timely");
+	bool in_force = device->unfinished ||
+			(device->former && tree_has_kind(&device->now, "timely"));
 	char congctl[sizeof(device->congctl)];
 	int err = 0;
 
@@ -363,12 +375,29 @@ static int save_first(struct setup *setup, struct device *device)
 	if (setup->congctl && device == setup->device &&
 	    has_other_congctl(congctl, sizeof(congctl)))
 		memcpy(device->congctl, congctl, sizeof(congctl));
-	else if (in_force)
-		return 0;
-	if (!err && !setup->dry)
-		err = save(setup, device);
-	device->created = !in_force && !err && !setup->dry;
+	if (err || setup->dry)
+		return err;
+	err = save(setup, device, true);
+	device->written = !err;
+	if (err)
+		tell_err("%s: the present qdiscs cannot be saved in a file, and the device was not changed: %s",
+			 device->name, error_text(err));
 	return err;
+}
+
+/* Note in the state files that the setup is complete. */
+static int finish(struct setup *setup)
+{
+	for (size_t i = 0; i < setup->count && !setup->dry; i++) {
+		struct device *device = &setup->device[i];
+		int err = save(setup, device, false);
+
+		if (!err)
+			continue;
+		tell_err("%s: the state file cannot be written: %s", device->name, error_text(err));
+		return err;
+	}
+	return 0;
 }
 
 static int set_up(struct setup *setup)
@@ -385,7 +414,7 @@ static int set_up(struct setup *setup)
 	}
 	if (!err && setup->congctl && has_other_congctl(congctl, sizeof(congctl)))
 		err = set_congctl(setup, "timely");
-	if (err) {
+	if (err || finish(setup)) {
 		undo(setup);
 		return STATUS_FAILED;
 	}
@@ -424,23 +453,37 @@ static int restore_congctl(const struct setup *setup, const struct device *devic
 	return 0;
 }
 
+/* Restore the former qdiscs, or if that fails those of now. */
+static int restore_before(struct setup *setup, struct device *device)
+{
+	int err;
+
+	/* That the disk is full does not prevent a teardown. */
+	if (!setup->dry)
+		save(setup, device, true);
+	err = restore(setup, device, &device->before);
+	if (!err)
+		return 0;
+	tell_info("# putting timely on %s again", device->name);
+	if (!restore(setup, device, &device->now) && !setup->dry)
+		undo_state(setup, device);
+	return err;
+}
+
 static int tear_down_device(struct setup *setup, struct device *device)
 {
 	bool has_timely = tree_has_kind(&device->now, "timely");
 	int err;
 
-	if (!device->saved) {
+	if (!device->former) {
 		tell_info("# %s: nothing to restore%s", device->name, has_timely ?
 			  ", because its qdisc timely was not installed by timelyctl setup" : "");
 		return 0;
 	}
-	if (has_timely) {
-		err = restore(setup, device, &device->before);
-		if (err) {
-			tell_info("# putting timely on %s again", device->name);
-			restore(setup, device, &device->now);
+	if (has_timely || device->unfinished) {
+		err = restore_before(setup, device);
+		if (err)
 			return err;
-		}
 		advise_pacing(device);
 	} else {
 		tell_info("# %s: its qdiscs were changed after the setup: they stay", device->name);
@@ -462,6 +505,26 @@ static int tear_down(struct setup *setup)
 }
 
 /* ---- commands ---- */
+
+/*
+ * Signals wait until the change is complete, also those of a terminal or a reader of our output
+ * that has ended.
+ */
+static int act_at_once(struct setup *setup, int (*action)(struct setup *))
+{
+	static const int waiting[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
+	sigset_t signals, before;
+	int status;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		sigaddset(&signals, waiting[i]);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	status = action(setup);
+	fflush(stdout);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return status;
+}
 
 static int act(const char *command, char **words, int count, bool json,
 	       int (*action)(struct setup *))
@@ -493,7 +556,7 @@ static int act(const char *command, char **words, int count, bool json,
 	if (setup.dir < 0 && setup.dir != -ENOENT)
 		return STATUS_FAILED;
 	if (read_devices(&setup, name))
-		status = action(&setup);
+		status = act_at_once(&setup, action);
 	close_setup(&setup);
 	return status;
 }

@@ -85,8 +85,9 @@ bool parse_hex(const char *text, unsigned char **bytes, size_t *count);
  * @now: its qdiscs when the program started
  * @before: its qdiscs before the setup, from the state file
  * @congctl: the default congestion control before the setup, if the setup changed it; else ""
- * @saved: there is a state file
- * @created: this program has created the state file
+ * @former: text of the state file when the program started; NULL: there was none
+ * @unfinished: the state file says that a setup or teardown has begun, but not that it has ended
+ * @written: this program has written the state file
  * @changed: this program has changed the qdiscs
  */
 struct device {
@@ -97,8 +98,9 @@ struct device {
 	struct tree now;
 	struct tree before;
 	char congctl[32];
-	bool saved;
-	bool created;
+	char *former;
+	bool unfinished;
+	bool written;
 	bool changed;
 };
 
@@ -130,7 +132,7 @@ int put_kind(struct setup *setup, struct device *device, __u32 parent, __u32 han
 int set_congctl(const struct setup *setup, const char *value);
 bool has_other_congctl(char *value, size_t size);
 void tell_kernel(const struct setup *setup, const struct device *device, const char *what, int err);
-int save(struct setup *setup, struct device *device);
+int save(struct setup *setup, struct device *device, bool unfinished);
 bool load(const struct setup *setup, struct device *device);
 __u32 free_handle(const struct device *device);
 int restore(struct setup *setup, struct device *device, const struct tree *wanted);

@@ -117,7 +117,11 @@ int set_congctl(const struct setup *setup, const char *value)
 
 /* ---- the state file of a device ---- */
 
-int save(struct setup *setup, struct device *device)
+/*
+ * Write the state file. While the qdiscs are changed it has the line "unfinished": if the program is
+ * killed, the next one must not take a part of the change for the work of an administrator.
+ */
+int save(struct setup *setup, struct device *device, bool unfinished)
 {
 	const struct tree *tree = &device->before;
 	char *text = NULL;
@@ -128,6 +132,8 @@ int save(struct setup *setup, struct device *device)
 	if (!file)
 		out_of_memory();
 	fprintf(file, "timelyctl setup 1\n");
+	if (unfinished)
+		fprintf(file, "unfinished\n");
 	if (device->congctl[0])
 		fprintf(file, "congctl %s\n", device->congctl);
 	for (size_t i = 0; i < tree->count; i++) {
@@ -143,9 +149,6 @@ int save(struct setup *setup, struct device *device)
 		out_of_memory();
 	err = state_write(setup->dir, device->state, text);
 	free(text);
-	if (err)
-		tell_err("%s: the present qdiscs cannot be saved in a file, and the device was not changed: %s",
-			 device->name, error_text(err));
 	return err;
 }
 
@@ -188,7 +191,9 @@ static bool load_lines(struct device *device, char *text)
 	while (text && (line = strsep(&text, "\n"))) {
 		if (strcmp(line, "end") == 0)
 			return true;
-		if (strncmp(line, "qdisc ", 6) == 0) {
+		if (strcmp(line, "unfinished") == 0) {
+			device->unfinished = true;
+		} else if (strncmp(line, "qdisc ", 6) == 0) {
 			if (!load_node(&device->before, line + 6))
 				return false;
 		} else if (strncmp(line, "congctl ", 8) == 0 &&
@@ -209,9 +214,11 @@ bool load(const struct setup *setup, struct device *device)
 
 	if (!text && (setup->dir < 0 || errno == ENOENT))
 		return true;
+	device->former = text ? strdup(text) : NULL;
+	if (text && !device->former)
+		out_of_memory();
 	valid = text && load_lines(device, text);
 	free(text);
-	device->saved = valid;
 	if (!valid)
 		tell_err("%s: the state file /run/timely/%s cannot be read: restore the qdiscs with tc, and delete the file",
 			 device->name, device->state);

@@ -424,6 +424,56 @@ congestion_control() {
 	no_state
 }
 
+# interrupt SIGNAL ARG...: timelyctl gets the signal after its first change: its output is a pipe that has room for
+# the first line only, so it waits before the second change. Ends when timelyctl has ended.
+interrupt() {
+	must "$python" -I - "$ctl" "$@" <<-'EOF'
+		import fcntl, os, signal, subprocess, sys, time
+		reader, writer = os.pipe()
+		fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+		os.write(writer, bytes(4096 - 60))
+		number = getattr(signal, "SIG" + sys.argv[2])
+		program = subprocess.Popen(["ip", "netns", "exec", "h1", "stdbuf", "-oL", sys.argv[1], *sys.argv[3:]],
+		                           stdout=writer)
+		os.close(writer)
+		# Virtual time advances when all processes wait.
+		time.sleep(.1)
+		program.send_signal(number)
+		time.sleep(.1)
+		output = b""
+		while text := os.read(reader, 4096):
+		    output += text
+		lines = output.lstrip(bytes(1)).decode().splitlines()
+		assert program.wait() == -number, (program.returncode, lines)
+		assert (len(lines) == 1) == (number == signal.SIGKILL), lines
+	EOF
+}
+
+# A signal ends the command only after its last change. If the command is killed, the next one goes on.
+interrupted_commands() {
+	qdisc four handle 1: fq limit 4444
+	before four
+	for signal in HUP INT TERM; do
+		interrupt $signal setup four
+		has_timely four 4
+		interrupt $signal teardown four
+		expect_restored four
+		no_state
+	done
+	interrupt KILL setup four
+	ctl 0 teardown four
+	expect_restored four
+	no_state
+	interrupt KILL setup four
+	ctl 0 setup four
+	has_timely four 4
+	interrupt KILL teardown four
+	ctl 0 teardown four
+	expect_restored four
+	no_state
+	no_qdisc four
+}
+
 bad_input_changes_nothing() {
 	before one
 	ctl 2 setup
@@ -471,4 +521,4 @@ devices_down() {
 run_cases devices_up one_queue several_queues device_is_down default_qdisc_changes \
 	dry_run_changes_nothing twice_is_once default_qdisc_is_timely later_changes_stay \
 	configured_qdiscs_are_refused failure_half_way_is_undone advice devices_on_top_of_others \
-	congestion_control bad_input_changes_nothing devices_down
+	congestion_control interrupted_commands bad_input_changes_nothing devices_down
