@@ -364,17 +364,21 @@ static int save_first(struct setup *setup, struct device *device)
 	bool in_force = device->unfinished ||
 			(device->former && tree_has_kind(&device->now, "timely"));
 	char congctl[sizeof(device->congctl)];
+	bool other = has_other_congctl(congctl, sizeof(congctl));
 	int err = 0;
 
 	if (!in_force) {
 		tree_free(&device->before);
-		device->congctl[0] = 0;
 		err = tree_get(&setup->talk, device->link->ifindex, &device->before);
 	}
-	/* The first device's file has the congestion control. */
-	if (setup->congctl && device == setup->device &&
-	    has_other_congctl(congctl, sizeof(congctl)))
+	/*
+	 * The first device's file has the congestion control. While timely is the default one, it
+	 * is an earlier setup's, and the one before is kept.
+	 */
+	if (other && setup->congctl && device == setup->device)
 		memcpy(device->congctl, congctl, sizeof(congctl));
+	else if (other && !in_force)
+		device->congctl[0] = 0;
 	if (err || setup->dry)
 		return err;
 	err = save(setup, device, true);

@@ -152,12 +152,13 @@ int save(struct setup *setup, struct device *device, bool unfinished)
 	return err;
 }
 
-/* May the word be the name of a qdisc or a congestion control? */
+/* May the word be the name of a qdisc or a congestion control? Those in BPF may have a dot. */
 static bool is_name(const char *word, size_t size)
 {
 	size_t length = 0;
 
-	while (isalnum((unsigned char)word[length]) || word[length] == '_' || word[length] == '-')
+	while (isalnum((unsigned char)word[length]) ||
+	       (word[length] && strchr("_-.", word[length])))
 		length++;
 	return length && length < size && !word[length];
 }

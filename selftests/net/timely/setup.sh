@@ -420,6 +420,21 @@ congestion_control() {
 	ctl 0 teardown one
 	says 'changed to reno after the setup: it stays'
 	must $in_h1 sh -c "echo $cc >/proc/sys/net/ipv4/tcp_congestion_control"
+	# A repeated setup keeps it, also if somebody has replaced the qdisc between.
+	ctl 0 setup one congctl
+	no_qdisc one
+	ctl 0 setup one congctl
+	ctl 0 teardown one
+	[ "$($read_cc)" = "$cc" ] || fail "the second setup lost the congestion control"
+	# A congestion control in BPF, which does not exist any more.
+	ctl 0 setup one congctl
+	file=$state/$(ls $state)
+	sed -i 's/^congctl .*/congctl bpf_a.b/' "$file"
+	ctl 1 teardown one
+	says 'congestion control bpf_a.b'
+	sed -i "s/^congctl .*/congctl $cc/" "$file"
+	ctl 0 teardown one
+	[ "$($read_cc)" = "$cc" ] || fail "the congestion control was not restored"
 	echo "$allowed_before" >$allowed
 	no_state
 }
