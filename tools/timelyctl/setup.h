@@ -151,6 +151,8 @@ struct route {
 
 void route_free(struct route *route);
 int route_get(struct talk *talk, const struct prefix *prefix, struct route *route);
+int route_find(struct talk *talk, const struct prefix *prefix, const struct route *former,
+	       struct route *route);
 bool route_is_valid(const struct route *route);
 bool route_expires(const struct route *route);
 void route_congctl(const struct route *route, char *name, size_t size);

@@ -220,7 +220,7 @@ static enum reverted revert_route(const struct trial *trial, int *err)
 	*err = talk_open(&talk, NETLINK_ROUTE);
 	if (*err)
 		return result;
-	*err = route_get(&talk, &trial->prefix, &now);
+	*err = route_find(&talk, &trial->prefix, &trial->route, &now);
 	if (*err == -ENOENT) {
 		result = REVERTED_GONE;
 	} else if (!*err) {

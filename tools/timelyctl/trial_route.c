@@ -20,12 +20,14 @@
 /**
  * struct search - search for a route
  * @prefix: its destination
- * @route: the route with the lowest metric so far
+ * @former: a route with the wanted metric; NULL: the lowest one is wanted
+ * @route: the first route with the wanted metric so far
  * @metric: its metric
  * @same: number of routes with this metric
  */
 struct search {
 	const struct prefix *prefix;
+	const struct route *former;
 	struct route *route;
 	__u32 metric;
 	unsigned int same;
@@ -80,9 +82,13 @@ static void keep_route(const struct nlmsghdr *message, void *data)
 	    !is_wanted(message, search->prefix))
 		return;
 	metric = attr_number(message, RTA_PRIORITY);
-	if (search->same && metric > search->metric)
+	if (search->former && metric != attr_number(search->former->message, RTA_PRIORITY))
 		return;
-	search->same = search->same && metric == search->metric ? search->same + 1 : 1;
+	if (search->same && metric >= search->metric) {
+		search->same += metric == search->metric;
+		return;
+	}
+	search->same = 1;
 	search->metric = metric;
 	route_free(route);
 	route->bytes = message->nlmsg_len;
@@ -99,27 +105,44 @@ void route_free(struct route *route)
 	route->bytes = 0;
 }
 
+static int search_route(struct talk *talk, struct search *search)
+{
+	char buffer[REQUEST_BYTES] = { 0 };
+	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
+	struct rtmsg *header;
+	int err;
+
+	memset(search->route, 0, sizeof(*search->route));
+	request->nlmsg_type = RTM_GETROUTE;
+	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
+	header->rtm_family = search->prefix->bytes == 4 ? AF_INET : AF_INET6;
+	err = talk_ask(talk, request, keep_route, search);
+	return err || search->same ? err : -ENOENT;
+}
+
 /*
  * Find the route of exactly this prefix that the kernel uses: the one with the lowest metric.
  * -ENOENT if there is none, -EEXIST if there are several with that metric.
  */
 int route_get(struct talk *talk, const struct prefix *prefix, struct route *route)
 {
-	char buffer[REQUEST_BYTES] = { 0 };
-	struct nlmsghdr *request = mnl_nlmsg_put_header(buffer);
 	struct search search = { .prefix = prefix, .route = route };
-	struct rtmsg *header;
-	int err;
+	int err = search_route(talk, &search);
 
-	memset(route, 0, sizeof(*route));
-	request->nlmsg_type = RTM_GETROUTE;
-	request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-	header = mnl_nlmsg_put_extra_header(request, sizeof(*header));
-	header->rtm_family = prefix->bytes == 4 ? AF_INET : AF_INET6;
-	err = talk_ask(talk, request, keep_route, &search);
-	if (err)
-		return err;
-	return search.same == 1 ? 0 : search.same ? -EEXIST : -ENOENT;
+	return err || search.same == 1 ? err : -EEXIST;
+}
+
+/*
+ * Find the route of this prefix that has the metric of the route @former: of several the first one,
+ * which is the one that route_set() replaces. -ENOENT if there is none.
+ */
+int route_find(struct talk *talk, const struct prefix *prefix, const struct route *former,
+	       struct route *route)
+{
+	struct search search = { .prefix = prefix, .former = former, .route = route };
+
+	return search_route(talk, &search);
 }
 
 /* Is this message a route, as a state file must have it? */

@@ -74,6 +74,7 @@ hosts() {
 	must ip -n h1 -batch - <<-EOF
 		route add 10.9.1.0/24 via 10.7.1.1 dev eth0 src 10.7.1.2 metric 50 mtu lock 1400 window 60000 initcwnd 20 rto_min 5ms proto static
 		route add 10.9.2.0/24 dev eth0 scope link congctl reno quickack 1
+		route add 10.9.3.0/24 via 10.7.1.1 congctl lock reno mtu 1300
 		route add 10.9.4.9 via 10.7.1.1 onlink dev eth0 realm 7
 		route add 10.9.5.0/24 via 10.7.1.1 metric 10
 		route add 10.9.5.0/24 via 10.7.1.1 metric 20
@@ -91,7 +92,7 @@ hosts() {
 }
 
 each_kind_of_route() {
-	for prefix in 10.9.1.0/24 10.9.2.0/24 10.9.4.9 10.9.6.0/24 10.7.1.0/24 default \
+	for prefix in 10.9.1.0/24 10.9.2.0/24 10.9.3.0/24 10.9.4.9 10.9.6.0/24 10.7.1.0/24 default \
 		fd09:1::/64 fd09:2::/64 fd09:6::/64 fd07:1::/64 ::/0; do
 		ctl 0 trial route $prefix
 		shown=${prefix#::/0}
@@ -149,6 +150,34 @@ lowest_metric() {
 	esac
 	ctl 0 trial revert
 	expect_restored
+}
+
+# Another route of the same prefix does not hide the route of the trial, and stays as it is.
+other_routes_appear() {
+	for other in "add 10.9.1.0/24 via 10.7.1.1 metric 5" "append 10.9.1.0/24 via 10.7.1.7 metric 50 congctl timely" \
+		"add fd09:1::/64 via fd07:1::1 metric 5 congctl timely"; do
+		prefix=${other#* }
+		prefix=${prefix%% *}
+		ctl 0 trial route "$prefix"
+		# shellcheck disable=SC2086 # the words of the route
+		must ip -n h1 route $other
+		ctl 0 trial revert
+		says 'the former route is restored'
+		# shellcheck disable=SC2086
+		must ip -n h1 route del ${other#* }
+		expect_restored
+	done
+	# Before a route with the same metric there is no way to restore the other one.
+	ctl 0 trial route 10.9.1.0/24
+	must ip -n h1 route prepend 10.9.1.0/24 via 10.7.1.7 metric 50 congctl timely
+	ctl 0 trial revert
+	says 'the route was changed during the trial: it stays as it is'
+	must ip -n h1 route del 10.9.1.0/24 via 10.7.1.7
+	expect_congctl 10.9.1.0/24
+	must ip -n h1 route replace 10.9.1.0/24 via 10.7.1.1 dev eth0 src 10.7.1.2 metric 50 mtu lock 1400 window 60000 \
+		initcwnd 20 rto_min 5ms proto static
+	expect_restored
+	nothing_left
 }
 
 # connection_uses CC: a new connection to h2 has this congestion control
@@ -294,5 +323,5 @@ bad_input_changes_nothing() {
 	nothing_left
 }
 
-run_cases hosts each_kind_of_route control_groups lowest_metric connections_use_timely ends_without_the_terminal \
-	confirmed_trial_stays changed_route_stays process_is_killed bad_input_changes_nothing
+run_cases hosts each_kind_of_route control_groups lowest_metric other_routes_appear connections_use_timely \
+	ends_without_the_terminal confirmed_trial_stays changed_route_stays process_is_killed bad_input_changes_nothing
