@@ -5,7 +5,8 @@
  *
  * What is needed to undo the trial is saved in a state file: the former route, or which program
  * was attached to the control group. A process in the background undoes the trial when the time is
- * over, unless `trial confirm` or `trial revert` has removed the state file by then. The process
+ * over, unless `trial confirm` or `trial revert` has removed the state file by then. If that fails,
+ * the process tries again until it succeeds, or the state file is removed. The process
  * does not depend on the terminal. It keeps a lock on the state file, by which `trial status` sees
  * that the process is alive.
  */
@@ -31,6 +32,9 @@
 
 #define MINUTES_DEFAULT 10
 #define MINUTES_MAX (24 * 60)
+
+/* Time after which an undo that has failed is tried again, s. */
+#define RETRY_S 10
 
 /**
  * struct trial - a trial
@@ -285,24 +289,49 @@ static void wait_for_end(__s64 until, int file)
 	}
 }
 
+/* Report a failure once, not at each repetition. */
+static void log_failure(const char *what, int err, int *logged)
+{
+	if (err != *logged)
+		syslog(LOG_DAEMON | LOG_ERR, "%s: %s; trying again every %d s", what,
+		       error_text(err), RETRY_S);
+	*logged = err;
+}
+
+/* Undo the trial, unless it has been ended meanwhile. Returns false if that has failed. */
+static bool end_trial(int file, int *logged)
+{
+	char text[TRIAL_TEXT], what[256];
+	struct trial trial;
+	enum reverted result;
+	bool ended = false;
+	int err = -EBADMSG;
+
+	if (!trial_open(&trial, false)) {
+		log_failure("the state file of the trial cannot be read", err, logged);
+	} else if (!trial.active || is_over(file)) {
+		ended = true;
+	} else {
+		result = revert(&trial, &err);
+		ended = result != REVERTED_ERROR;
+		snprintf(what, sizeof(what), "the trial of %s is over: %s",
+			 trial_text(text, &trial), reverted_text(&trial, result));
+		if (ended)
+			syslog(LOG_DAEMON | LOG_NOTICE, "%s", what);
+		else
+			log_failure(what, err, logged);
+	}
+	trial_close(&trial);
+	return ended;
+}
+
 [[gnu::noreturn]] static void watch(__s64 until, int file)
 {
-	enum reverted result;
-	char text[TRIAL_TEXT];
-	struct trial trial;
-	int err;
+	int logged = 0;
 
 	wait_for_end(until, file);
-	if (!is_over(file) && trial_open(&trial, false)) {
-		if (trial.active && !is_over(file)) {
-			result = revert(&trial, &err);
-			syslog(LOG_DAEMON | LOG_NOTICE, "the trial of %s is over: %s%s%s",
-			       trial_text(text, &trial), reverted_text(&trial, result),
-			       result == REVERTED_ERROR ? ": " : "",
-			       result == REVERTED_ERROR ? error_text(err) : "");
-		}
-		trial_close(&trial);
-	}
+	while (!is_over(file) && !end_trial(file, &logged))
+		wait_for_end(boot_seconds() + RETRY_S, file);
 	_exit(0);
 }
 

@@ -267,6 +267,64 @@ changed_route_stays() {
 	nothing_left
 }
 
+# listen: write the messages for the system log to $work/log, unless there is a system log.
+listen() {
+	[ ! -e /dev/log ] || return 0
+	"$python" -I - "$work/log" <<-'EOF' &
+		import os, socket, sys
+		with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as log, open(sys.argv[1], "wb") as file:
+		    log.bind("/dev/log")
+		    while text := log.recv(4096):
+		        file.write(text + b"\n")
+		        file.flush()
+		os.unlink("/dev/log")
+	EOF
+	within_seconds 5 test -e /dev/log || fail "no system log"
+}
+
+# logged REGEX: the only message of the process in the background
+logged() {
+	[ -e "$work/log" ] || return 0
+	if [ "$(grep -c . "$work/log")" -ne 1 ] || ! grep -q -- "$1" "$work/log"; then
+		say_lines <"$work/log"
+		fail "the log does not have, or not only: $1"
+	fi
+	: >"$work/log"
+}
+
+# An undo that fails is tried again. It fails here because the state file is that of a control group, and then
+# damaged.
+failed_undo_is_repeated() {
+	listen
+	ctl 0 trial route 10.9.1.0/24 minutes 1
+	file=$state/$(ls $state)
+	cp "$file" "$work/route"
+	cp "$work/group" "$file"
+	sleep 95
+	expect_congctl 10.9.1.0/24
+	logged 'the control group /no is over: the program cannot be detached.*; trying again every 10 s'
+	echo damaged >"$file"
+	sleep 30
+	logged 'the state file of the trial cannot be read'
+	cp "$work/route" "$file"
+	sleep 11
+	expect_restored
+	nothing_left
+	logged 'the trial of the route 10.9.1.0/24 is over: the former route is restored$'
+	# "trial revert" ends the repetition.
+	ctl 0 trial route 10.9.1.0/24 minutes 1
+	cp "$work/group" "$file"
+	sleep 65
+	cp "$work/route" "$file"
+	ctl 0 trial revert
+	nothing_left
+	expect_restored
+	[ ! -e "$work/log" ] || must "$python" -I - <<-'EOF'
+		import socket
+		socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"", "/dev/log")
+	EOF
+}
+
 # Without its process the trial does not end by itself, and status says so.
 process_is_killed() {
 	ctl 0 trial route 10.7.0.0/16 minutes 1
@@ -324,4 +382,4 @@ bad_input_changes_nothing() {
 }
 
 run_cases hosts each_kind_of_route control_groups lowest_metric other_routes_appear connections_use_timely \
-	ends_without_the_terminal confirmed_trial_stays changed_route_stays process_is_killed bad_input_changes_nothing
+	ends_without_the_terminal confirmed_trial_stays changed_route_stays failed_undo_is_repeated process_is_killed bad_input_changes_nothing
