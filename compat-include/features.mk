@@ -4,9 +4,9 @@
 # for the headers of this directory. A kernel's version number does not tell, because distributions
 # backport changes.
 
-# $(call have,MACRO,header,pattern): -DMACRO if a line of the header, below include/, matches the
-# extended regular expression; else nothing.
-have = $(if $(shell grep -Eq '$(3)' $(srctree)/include/$(2) && echo y),-D$(1))
+# $(call have,MACRO,header,pattern): -DMACRO if there is such a header below include/ and a line of it matches the
+# extended regular expression; else nothing. Headers that a kernel lacks give no message.
+have = $(if $(shell grep -Eqs '$(3)' $(srctree)/include/$(2) && echo y),-D$(1))
 
 ccflags-y += $(call have,HAVE_CONG_CONTROL_ACK,net/tcp.h,[(][*]cong_control[)].*u32 ack)
 ccflags-y += $(call have,HAVE_CWND_EVENT_TX_START,net/tcp.h,[(][*]cwnd_event_tx_start[)])

@@ -61,7 +61,7 @@ sed -i "/^make/d; /^ *[A-Z][A-Z]* /d; s|$build/||g" "$log"
 cat "$log" >&2
 [ "$status" -eq 0 ] || exit "$status"
 
-grep -iE '(warning|error):' "$log" >"$log.complaints" || :
+grep -iE '(warning|error):|: No such file' "$log" >"$log.complaints" || :
 if [ -n "$werror" ] && [ -s "$log.complaints" ]; then
 	say "$series: the compiler has warnings, see above"
 	exit 1
