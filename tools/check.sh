@@ -19,7 +19,6 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd)
 cd "$top" || exit 1
 logs=$top/build/check
-cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
 JOBS=${JOBS:-$(nproc)}
 
 # Tiers and jobs, in the order in which they start. Jobs of the tier quick belong to `fast` only,
@@ -140,13 +139,13 @@ sources() { git ls-files -co --exclude-standard -- "$@"; }
 
 # Check C with checkpatch.pl of the kernel's source. Test vectors are generated, and left out.
 style_c() {
-	script=$(find "$cache" -maxdepth 1 -name 'linux-source-6.12-*' -type d |
-		sort -V | tail -n 1)/scripts/checkpatch.pl
+	source=$(tools/lab/uml/build.sh source) || return 1
 	# shellcheck disable=SC2046 # the project's file names have no spaces
-	perl "$script" --strict --no-summary --quiet -f \
-		$(sources '*.c' '*.h' | grep -v '_vectors\.h$') >"$logs/checkpatch" 2>&1
+	perl "$source/scripts/checkpatch.pl" --strict --no-summary --quiet -f \
+		$(sources '*.c' '*.h' | grep -v '_vectors\.h$')
+	status=$?
 	rm -f .checkpatch-camelcase.*
-	! grep -E -A 4 '^(ERROR|WARNING|CHECK)' "$logs/checkpatch"
+	return $status
 }
 
 style_sh() {
@@ -184,10 +183,9 @@ spdx() {
 }
 
 kernel_doc() {
-	script=$(find "$cache" -maxdepth 1 -name 'linux-source-6.12-*' -type d |
-		sort -V | tail -n 1)/scripts/kernel-doc
+	source=$(tools/lab/uml/build.sh source) || return 1
 	# shellcheck disable=SC2046
-	perl "$script" -none -Wall $(sources 'net/*.[ch]' 'include/*.h') >"$logs/kernel-doc" 2>&1 &&
+	perl "$source/scripts/kernel-doc" -none -Wall $(sources 'net/*.[ch]' 'include/*.h') >"$logs/kernel-doc" 2>&1 &&
 		! grep -E 'warning|error' "$logs/kernel-doc"
 }
 

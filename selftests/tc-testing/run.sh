@@ -29,19 +29,13 @@ bail() {
 
 # ---- outside ----
 
-# tdc is part of the kernel's source, which tools/lab/uml/build.sh has downloaded.
-find_tdc() {
-	find "${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}" -maxdepth 1 \
-		-name 'linux-source-6.12-*' -type d | sort -V | tail -n 1 |
-		sed 's,$,/tools/testing/selftests/tc-testing,'
-}
-
 outside() {
 	kernel=${1:-base}
 	[ $# -eq 0 ] || shift
 	modules=${TIMELY_MODULES:-$("$top/tools/lab/modules.sh" "$kernel")}
-	tdc=${TIMELY_TDC:-$(find_tdc)}
-	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in the kernel's source: tools/lab/uml/build.sh gets it"
+	# tdc is part of the kernel's source.
+	tdc=${TIMELY_TDC:-$("$top/tools/lab/uml/build.sh" source)/tools/testing/selftests/tc-testing}
+	[ -e "$tdc/tdc.py" ] || bail "no tdc.py in $tdc"
 	for module in sch_timely sch_trim; do
 		[ -n "$(find "$modules" -name $module.ko)" ] || bail "no $module.ko in $modules"
 	done

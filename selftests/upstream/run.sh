@@ -57,8 +57,7 @@ outside() {
 	/*)	;;
 	*)	kernel=$("$lab/uml/build.sh" "$kernel") || bail "no kernel" ;;
 	esac
-	"$lab/uml/build.sh" source 7.3 || bail "no source of the kernel"
-	source=$(find "$cache" -maxdepth 1 -name 'linux-source-7.3-*' -type d | sort -V | tail -n 1)
+	source=$("$lab/uml/build.sh" source 7.3) || bail "no source of the kernel"
 	modules=$("$lab/modules.sh" "$kernel") || bail "no modules"
 	tests=$source/tools/testing/selftests
 	out=$top/build/upstream/$suite

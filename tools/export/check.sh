@@ -25,7 +25,6 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
-cache=${TIMELY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/timely}
 [ $# -ge 2 ] || { echo "usage: check.sh NAME 6.12|7.3 [STEP]..." >&2; exit 2; }
 work=$top/build/$1
 series=$2
@@ -204,7 +203,7 @@ unset ARCH CROSS_COMPILE
 flavour=base
 [ "$series" = 6.12 ] || flavour=selftests
 kernel=${TIMELY_KERNEL:-$("$top/tools/lab/uml/build.sh" $flavour "$series")}
-source=$(find "$cache" -maxdepth 1 -name "linux-source-$series-*" -type d | sort -V | tail -n 1)
+source=$("$top/tools/lab/uml/build.sh" source "$series")
 rm -rf "$work"
 mkdir -p "$work"
 refuses_forgotten_files

@@ -20,7 +20,7 @@ page=$out/index.html
 # Fetch the kernel's source while the packages are installed that the demonstration needs. If this
 # fails, lab run tries again and says why.
 "$top/tools/setup.sh" xz-utils flex bison bc
-"$top/tools/lab/uml/build.sh" source &
+"$top/tools/lab/uml/build.sh" source >/dev/null &
 trap 'kill $! 2>/dev/null' EXIT
 "$top/tools/setup.sh" gcc make libc6-dev perl binutils kmod python3 iproute2
 wait || :

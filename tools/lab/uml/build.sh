@@ -7,7 +7,8 @@
 #   build.sh [base|debug|selftests|source] [SERIES]
 #
 # "selftests" has what the kernel's own tests need. "source" only fetches the source, for which no
-# compiler is needed. SERIES is the source's version, by default 7.3 for "selftests", else 6.12.
+# compiler is needed, and prints its directory. SERIES is the source's version, by default 7.3 for
+# "selftests", else 6.12.
 # The build directory is in $TIMELY_CACHE (default ~/.cache/timely). Its name depends on the
 # version of the source, the configuration, the compiler and this script's changes of
 # the source: the size of the processor's extended registers, and the resolution of the clock
@@ -72,6 +73,11 @@ find_source() {
 	[ "$src" ]
 }
 
+# For "source": print the directory of the source if there is one. Sets $src.
+print_source() {
+	[ "$flavour" = source ] && find_source && echo "$src"
+}
+
 # Print the build directory if it is complete. Sets $src and $out.
 find_build() {
 	[ "$fragments" ] && find_source || return 1
@@ -84,12 +90,12 @@ find_build() {
 mkdir -p "$cache"
 # An existing build or source is used without waiting for the lock.
 ! find_build || exit 0
-[ "$flavour" != source ] || ! find_source || exit 0
+! print_source || exit 0
 exec 9>"$cache/lock-$series"
 flock 9
 find_source || "$here/fetch-source.sh" "$series" "$cache" >&2 || die "cannot fetch the source of Linux $series, see above"
+! print_source || exit 0
 ! find_build || exit 0
-[ "$flavour" != source ] || exit 0
 
 mkdir -p "$out"
 log=$out/build.log
