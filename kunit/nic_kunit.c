@@ -102,7 +102,7 @@ static struct timely_nic *add_nic(struct kunit *test)
 {
 	struct timely_nic *nic;
 
-	KUNIT_ASSERT_EQ(test, timely_nic_add(bench.dev, -1), 0);
+	KUNIT_ASSERT_EQ(test, timely_nic_add(bench.dev), 0);
 	nic = timely_nic_find(bench.dev);
 	KUNIT_ASSERT_NOT_NULL(test, nic);
 	return nic;
@@ -250,6 +250,67 @@ static void phc__is_found_and_read(struct kunit *test)
 	bench.dev->dev.parent = NULL;
 }
 
+/* Registers a PTP clock beside bench.dev, and lets the NIC find it. Returns the clock. */
+static struct ptp_clock *phc_up(struct kunit *test, struct timely_nic *nic)
+{
+	struct ptp_clock *ptp = ptp_clock_register(&phc_info, bench.parent);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR_OR_NULL(ptp));
+	rtnl_lock();
+	timely_nic_clock_bind(nic, ptp_clock_index(ptp));
+	rtnl_unlock();
+	return ptp;
+}
+
+static bool phc_reads(const struct timely_nic *nic)
+{
+	u64 before_ns, phc_ns, after_ns;
+
+	return nic->phc_dev && timely_phc_read(nic->phc_dev, &before_ns, &phc_ns, &after_ns);
+}
+
+/* A driver that removes its PTP clock when the device goes down, and registers another one when the
+ * device comes up: the other clock is read, and has the index of the first one.
+ */
+static void phc__that_is_registered_again(struct kunit *test)
+{
+	struct netdev_notifier_info down = { .dev = bench.dev };
+	struct timely_nic *nic;
+	struct ptp_clock *ptp;
+	int index;
+
+	if (!IS_ENABLED(CONFIG_PTP_1588_CLOCK))
+		kunit_skip(test, "this kernel has no PTP clocks");
+	bench.dev->dev.parent = bench.parent;
+	rtnl_lock();
+	nic = add_nic(test);
+	rtnl_unlock();
+	ptp = phc_up(test, nic);
+	index = nic->phc;
+	KUNIT_EXPECT_TRUE(test, phc_reads(nic));
+	ptp_clock_unregister(ptp);
+	KUNIT_EXPECT_FALSE(test, phc_reads(nic));
+	rtnl_lock();
+	timely_nic_event(&timely_nic_notifier, NETDEV_DOWN, &down);
+	rtnl_unlock();
+	/* The work may still have a reference. */
+	flush_delayed_work(&nic->phc_work);
+	ptp = phc_up(test, nic);
+	KUNIT_EXPECT_TRUE(test, phc_reads(nic));
+	KUNIT_EXPECT_EQ(test, nic->phc, index);
+	KUNIT_EXPECT_TRUE(test, delayed_work_pending(&nic->phc_work) ||
+				work_busy(&nic->phc_work.work));
+	/* Without an event between: the driver was told other settings. */
+	ptp_clock_unregister(ptp);
+	ptp = phc_up(test, nic);
+	KUNIT_EXPECT_TRUE(test, phc_reads(nic));
+	rtnl_lock();
+	timely_nic_del(nic);
+	rtnl_unlock();
+	ptp_clock_unregister(ptp);
+	bench.dev->dev.parent = NULL;
+}
+
 /* A device with a PTP clock's name, but with driver data that is no POSIX clock, is not used. */
 static void phc__other_driver_data_is_rejected(struct kunit *test)
 {
@@ -312,6 +373,7 @@ static struct kunit_case nic_cases[] = {
 	KUNIT_CASE(napi__foreign_ids_displace_none),
 	KUNIT_CASE(napi__new_ids_are_found),
 	KUNIT_CASE(phc__is_found_and_read),
+	KUNIT_CASE(phc__that_is_registered_again),
 	KUNIT_CASE(phc__other_driver_data_is_rejected),
 	{}
 };

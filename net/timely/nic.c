@@ -40,8 +40,8 @@ static void timely_nic_set_rate(struct timely_nic *nic)
 		   kbps ? min_t(u64, div_u64(8000000ULL << 16, kbps), U32_MAX) : 0);
 }
 
-/* Adds a NIC whose PTP clock has the index @phc. Returns 0 or -ENOMEM. */
-static int timely_nic_add(struct net_device *dev, int phc)
+/* Adds a NIC, whose PTP clock is not read yet. Returns 0 or -ENOMEM. */
+static int timely_nic_add(struct net_device *dev)
 {
 	struct timely_nic *nic = kzalloc(sizeof(*nic), GFP_KERNEL);
 
@@ -53,9 +53,8 @@ static int timely_nic_add(struct net_device *dev, int phc)
 		return -ENOMEM;
 	}
 	nic->dev = dev;
-	timely_nic_clock_init(nic, phc);
+	timely_nic_clock_init(nic);
 	list_add_tail_rcu(&nic->list, &timely_nics);
-	timely_nic_clock_start(nic);
 	return 0;
 }
 
@@ -85,18 +84,18 @@ static void timely_nic_del(struct timely_nic *nic)
 void timely_nic_update(struct net_device *dev, u32 kbps)
 {
 	struct timely_nic *nic = timely_nic_find(dev);
-	int phc;
+	int phc = -1;
 
 	/* A device with lower devices, such as a bond, repeats what a lower device's driver
 	 * reports: the lower device is the NIC.
 	 */
-	if (!nic && list_empty(&dev->adj_list.lower)) {
+	if (nic || list_empty(&dev->adj_list.lower))
 		phc = timely_dev_rx_phc(dev);
-		if (phc >= 0 && !timely_nic_add(dev, phc))
-			nic = timely_nic_find(dev);
-	}
+	if (!nic && phc >= 0 && !timely_nic_add(dev))
+		nic = timely_nic_find(dev);
 	if (!nic)
 		return;
+	timely_nic_clock_bind(nic, phc);
 	timely_nic_note_napis(nic);
 	WRITE_ONCE(nic->link_kbps, kbps);
 	timely_nic_set_rate(nic);
@@ -109,9 +108,11 @@ static int timely_nic_event(struct notifier_block *nb, unsigned long event,
 
 	switch (event) {
 	case NETDEV_DOWN:
-		/* Meanwhile the driver may create other NAPI instances and restart the NIC's clock.
+		/* Meanwhile the driver may create other NAPI instances, and restart the NIC's clock
+		 * or register another one.
 		 */
 		if (nic) {
+			timely_nic_clock_unbind(nic);
 			timely_nic_forget_napis(nic);
 			timely_nic_clock_forget(nic);
 		}
@@ -192,7 +193,7 @@ int timely_nic_status(const struct net_device *dev,
 			.steps = nic->clock.steps,
 			.link_kbps = nic->link_kbps,
 			.override_kbps = nic->override_kbps,
-			.phc = nic->phc,
+			.phc = READ_ONCE(nic->phc),
 			.state = timely_nic_state(nic),
 			.use = nic->use,
 		};

@@ -29,14 +29,14 @@
  * @seq: lets readers of @map notice an update during the reading, and read again
  * @ns_per_byte_q16: time that the link needs for one byte, ns in Q16; 0: not known
  * @batches: for each CPU, timestamp pairs collected and not yet handed to @clock
- * @lock: protects @clock, @map and @use
+ * @lock: protects @clock, @map, @use and changes of @phc_dev
  * @clock: the engine that fits the clock mapping, see engine/clock.c
  * @list: entry in timely_nics
  * @dev: the network device; valid while this NIC is in timely_nics
  * @link_kbps: link rate as the driver reported it, kbit/s; 0: not known
  * @override_kbps: link rate that the administrator set, kbit/s; 0: none, use @link_kbps
- * @phc: index of the PTP clock, as in /dev/ptpN
- * @phc_dev: device of the PTP clock; NULL if the clock was not found
+ * @phc: index of the PTP clock when the device last came up or changed, as in /dev/ptpN; -1: none
+ * @phc_dev: device of the PTP clock; NULL if the clock was not found, or the device is down
  * @phc_work: work item that reads the PTP clock
  * @phc_pairs: value of @clock.pairs when the PTP clock was last read
  * @napis: number of NAPI IDs in timely_napis that point to this NIC
@@ -51,7 +51,7 @@ struct timely_nic {
 	u32 ns_per_byte_q16;
 	struct timely_clock_batch __percpu *batches;
 
-	spinlock_t lock ____cacheline_aligned; /* clock, map, use */
+	spinlock_t lock ____cacheline_aligned; /* clock, map, use, phc_dev */
 	struct timely_clock clock;
 	struct list_head list;
 	struct net_device *dev;
@@ -77,8 +77,9 @@ void timely_nic_search_napi(u32 id);
 void timely_nic_table_exit(void);
 
 /* nic_clock.c */
-void timely_nic_clock_init(struct timely_nic *nic, int phc);
-void timely_nic_clock_start(struct timely_nic *nic);
+void timely_nic_clock_init(struct timely_nic *nic);
+void timely_nic_clock_bind(struct timely_nic *nic, int phc);
+void timely_nic_clock_unbind(struct timely_nic *nic);
 void timely_nic_clock_stop(struct timely_nic *nic);
 void timely_nic_clock_forget(struct timely_nic *nic);
 void timely_nic_clock_use(struct timely_nic *nic, bool use);

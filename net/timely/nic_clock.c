@@ -229,24 +229,45 @@ static unsigned long timely_nic_phc_interval(const struct timely_nic *nic)
 		     TIMELY_PHC_INTERVAL);
 }
 
-/* Reads a NIC's PTP clock, and schedules the next reading. */
+/* Passes a reading of the PTP clock @phc to the engine, unless the NIC has another clock by now.
+ * Returns the time to the next reading, jiffies.
+ */
+static unsigned long timely_nic_take_reading(struct timely_nic *nic, const struct device *phc,
+					     u64 before_ns, u64 phc_ns, u64 after_ns)
+{
+	unsigned long interval;
+
+	spin_lock_bh(&nic->lock);
+	if (nic->phc_dev == phc &&
+	    timely_clock_cross_timestamp(&nic->clock, before_ns, phc_ns, after_ns))
+		timely_nic_publish(nic);
+	nic->phc_pairs = nic->clock.pairs;
+	interval = timely_nic_phc_interval(nic);
+	spin_unlock_bh(&nic->lock);
+	return interval;
+}
+
+/* Reads a NIC's PTP clock, and schedules the next reading. A NIC that has no clock now is not read
+ * again before timely_nic_clock_bind().
+ */
 static void timely_nic_phc_fn(struct work_struct *work)
 {
 	struct timely_nic *nic = container_of(to_delayed_work(work),
 					      struct timely_nic, phc_work);
 	unsigned long interval = TIMELY_PHC_INTERVAL;
-	u64 before_ns, nic_ns, after_ns;
+	u64 before_ns, phc_ns, after_ns;
+	struct device *phc;
 
+	spin_lock_bh(&nic->lock);
+	phc = get_device(nic->phc_dev);
+	spin_unlock_bh(&nic->lock);
+	if (!phc)
+		return;
 	/* An idle NIC needs no mapping: read the clock only if new pairs have come. */
 	if (READ_ONCE(cross_timestamps) && nic->phc_pairs != nic->clock.pairs &&
-	    timely_phc_read(nic->phc_dev, &before_ns, &nic_ns, &after_ns)) {
-		spin_lock_bh(&nic->lock);
-		if (timely_clock_cross_timestamp(&nic->clock, before_ns, nic_ns, after_ns))
-			timely_nic_publish(nic);
-		nic->phc_pairs = nic->clock.pairs;
-		interval = timely_nic_phc_interval(nic);
-		spin_unlock_bh(&nic->lock);
-	}
+	    timely_phc_read(phc, &before_ns, &phc_ns, &after_ns))
+		interval = timely_nic_take_reading(nic, phc, before_ns, phc_ns, after_ns);
+	put_device(phc);
 	schedule_delayed_work(&nic->phc_work, interval);
 }
 
@@ -255,28 +276,69 @@ static void timely_nic_phc_fn(struct work_struct *work)
 /**
  * timely_nic_clock_init() - prepare the clock mapping of a new NIC
  * @nic: the NIC, not yet in timely_nics; @nic->dev and @nic->batches are set, the rest is zero
- * @phc: index of the NIC's PTP clock, as in /dev/ptpN
  */
-void timely_nic_clock_init(struct timely_nic *nic, int phc)
+void timely_nic_clock_init(struct timely_nic *nic)
 {
 	spin_lock_init(&nic->lock);
 	seqcount_spinlock_init(&nic->seq, &nic->lock);
 	timely_clock_init(&nic->clock);
 	nic->map = nic->clock.map;
 	nic->use = true;
-	nic->phc = phc;
-	nic->phc_dev = timely_phc_find(nic->dev, phc);
+	nic->phc = -1;
 	INIT_DELAYED_WORK(&nic->phc_work, timely_nic_phc_fn);
 }
 
-/**
- * timely_nic_clock_start() - read a NIC's PTP clock from now on, if the clock was found
- * @nic: the NIC
+/* Replaces the device of the PTP clock by @phc, whose reference is the NIC's from now on; NULL for
+ * none. Timestamps of another clock contradict the mapping, so the mapping starts anew. Returns
+ * whether the device is another one.
  */
-void timely_nic_clock_start(struct timely_nic *nic)
+static bool timely_nic_set_phc(struct timely_nic *nic, struct device *phc)
 {
-	if (nic->phc_dev)
+	struct device *former;
+
+	spin_lock_bh(&nic->lock);
+	former = nic->phc_dev;
+	nic->phc_dev = phc;
+	if (former && phc && former != phc) {
+		timely_clock_forget(&nic->clock);
+		timely_nic_publish(nic);
+	}
+	spin_unlock_bh(&nic->lock);
+	put_device(former);
+	return former != phc;
+}
+
+/**
+ * timely_nic_clock_bind() - read a NIC's PTP clock from now on, if the clock is found
+ * @nic: the NIC
+ * @phc: index of the NIC's PTP clock, as in /dev/ptpN; negative for none
+ *
+ * Some drivers, such as stmmac, register another PTP clock whenever the device comes up or is
+ * configured. So each event of the device calls this function again.
+ *
+ * Context: RTNL.
+ */
+void timely_nic_clock_bind(struct timely_nic *nic, int phc)
+{
+	struct device *dev = timely_phc_find(nic->dev, phc);
+
+	WRITE_ONCE(nic->phc, phc);
+	if (timely_nic_set_phc(nic, dev) && dev)
 		schedule_delayed_work(&nic->phc_work, 0);
+}
+
+/**
+ * timely_nic_clock_unbind() - stop reading the PTP clock of a NIC that is down
+ * @nic: the NIC
+ *
+ * The driver may have removed the clock. While somebody has a reference to a removed clock, the
+ * kernel gives its index to no other clock: the NIC's next clock would not be the same /dev/ptpN.
+ *
+ * Context: RTNL.
+ */
+void timely_nic_clock_unbind(struct timely_nic *nic)
+{
+	timely_nic_set_phc(nic, NULL);
 }
 
 /**

@@ -224,6 +224,8 @@ struct hwnic_truth {
  * @phc: the clock of this end
  * @ptp: the PTP clock that shows @phc
  * @ptp_info: operations of @ptp
+ * @phc_again: each time the end comes up, the driver registers another PTP clock
+ * @phc_gone: @ptp was removed because of @phc_again; under RTNL
  * @stamp_all: the NIC can timestamp all received frames; false: only those of PTP
  * @rx_filter: HWTSTAMP_FILTER_*
  * @tx_type: HWTSTAMP_TX_*
@@ -277,6 +279,8 @@ struct hwnic {
 	struct hwnic_phc phc;
 	struct ptp_clock *ptp;
 	struct ptp_clock_info ptp_info;
+	u32 phc_again;
+	bool phc_gone;
 	bool stamp_all;
 	int rx_filter;
 	int tx_type;
@@ -335,6 +339,7 @@ void hwnic_phc_drift(struct hwnic *end, s64 ppb);
 void hwnic_phc_wander(struct hwnic *end, s64 ppb_per_s);
 s64 hwnic_phc_drift_ppb(struct hwnic *end);
 int hwnic_phc_register(struct hwnic *end, u64 epoch_ns);
+void hwnic_phc_again(struct hwnic *end, bool up);
 void hwnic_phc_unregister(struct hwnic *end);
 
 /* ethtool.c */

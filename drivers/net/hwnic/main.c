@@ -127,6 +127,7 @@ static int hwnic_open(struct net_device *dev)
 	struct hwnic *end = netdev_priv(dev);
 	struct hwnic *peer = rtnl_dereference(end->peer);
 
+	hwnic_phc_again(end, true);
 	napi_enable(&end->napi);
 	spin_lock_bh(&end->lock);
 	end->armed_ns = U64_MAX;
@@ -160,6 +161,7 @@ static int hwnic_stop(struct net_device *dev)
 	hwnic_tx_flush(end);
 	hwnic_rx_flush(end);
 	spin_unlock_bh(&end->lock);
+	hwnic_phc_again(end, false);
 	return 0;
 }
 

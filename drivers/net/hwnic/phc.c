@@ -269,6 +269,13 @@ static const struct ptp_clock_info phc_info = {
 	.enable = phc_enable,
 };
 
+/* Registers the PTP clock of a kernel with PTP support. Returns 0 or a negative errno. */
+static int phc_register(struct hwnic *end)
+{
+	end->ptp = ptp_clock_register(&end->ptp_info, &end->parent->dev);
+	return PTR_ERR_OR_ZERO(end->ptp);
+}
+
 /* Starts the clock at @epoch_ns. The clock also runs in kernels without PTP support, where end->ptp
  * is NULL. Returns 0 or a negative errno.
  */
@@ -277,8 +284,24 @@ int hwnic_phc_register(struct hwnic *end, u64 epoch_ns)
 	end->phc.mono_ns = ktime_get_ns();
 	end->phc.ns = epoch_ns;
 	end->ptp_info = phc_info;
-	end->ptp = ptp_clock_register(&end->ptp_info, &end->parent->dev);
-	return PTR_ERR_OR_ZERO(end->ptp);
+	return phc_register(end);
+}
+
+/* The end comes up (@up) or goes down: with the setting phc_again, removes the PTP clock when the
+ * end goes down, and registers another one when the end comes up. The clock runs on. Under RTNL.
+ */
+void hwnic_phc_again(struct hwnic *end, bool up)
+{
+	if (up && end->phc_gone) {
+		end->phc_gone = false;
+		/* Without memory the NIC has no PTP clock. */
+		if (phc_register(end))
+			end->ptp = NULL;
+	} else if (!up && READ_ONCE(end->phc_again) && end->ptp) {
+		end->phc_gone = true;
+		ptp_clock_unregister(end->ptp);
+		end->ptp = NULL;
+	}
 }
 
 void hwnic_phc_unregister(struct hwnic *end)

@@ -166,6 +166,20 @@ static ssize_t phc_set_ns_store(struct device *dev, struct device_attribute *att
 }
 static DEVICE_ATTR_WO(phc_set_ns);
 
+static ssize_t phc_again_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%u\n", sysfs_end(dev)->phc_again);
+}
+
+static ssize_t phc_again_store(struct device *dev, struct device_attribute *attr,
+			       const char *text, size_t len)
+{
+	struct hwnic *end = sysfs_end(dev);
+
+	return sysfs_store_u32(end, &end->phc_again, 1, text, len);
+}
+static DEVICE_ATTR_RW(phc_again);
+
 static ssize_t phc_now_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct hwnic *end = sysfs_end(dev);
@@ -240,6 +254,7 @@ static struct attribute *hwnic_attributes[] = {
 	&dev_attr_phc_wander_ppb_per_s.attr,
 	&dev_attr_phc_step_ns.attr,
 	&dev_attr_phc_set_ns.attr,
+	&dev_attr_phc_again.attr,
 	&dev_attr_phc_now.attr,
 	&dev_attr_stamp_all.attr,
 	&dev_attr_tx_queue.attr,

@@ -169,6 +169,40 @@ cross_timestamps_come_and_go() {
 	echo 0 >$switch
 }
 
+# phc_readings: how often the PTP clock of h1's NIC was read for the clock mapping
+phc_readings() {
+	must in_ns h1 "$timelyctl" -j nic show eth0
+	sed -n 's/.*"cross_timestamps": *\([0-9]*\).*/\1/p' "$work/must" | head -n 1
+}
+
+phc_index() {
+	in_ns h1 ls /sys/class/net/eth0/device/ptp 2>/dev/null
+}
+
+# A driver may register another PTP clock each time the device comes up, like stmmac. The other
+# clock is read, too, and has the name of the first.
+another_ptp_clock_at_each_up() {
+	echo 1 >/sys/module/timely/parameters/cross_timestamps
+	knob h1 eth0 phc_again 1
+	index=$(phc_index)
+	[ -n "$index" ] || fail "no PTP clock"
+	for _ in 1 2; do
+		must ip -n h1 link set eth0 down
+		[ -z "$(phc_index)" ] || fail "the driver has not removed its PTP clock"
+		must ip -n h1 link set eth0 up
+		must ip -n h1 address replace fd07:2::1/64 dev eth0 nodad
+		[ "$(phc_index)" = "$index" ] || fail "the PTP clock was $index and is $(phc_index)"
+		sleep 1
+		before=$(phc_readings)
+		churn 0.15 </dev/null
+		all_done
+		readings=$(($(phc_readings) - before))
+		expect readings -ge 2 "readings of the PTP clock that was registered again"
+	done
+	knob h1 eth0 phc_again 0
+	echo 0 >/sys/module/timely/parameters/cross_timestamps
+}
+
 # The NIC of connections is removed while packets with timestamps are being received.
 the_nic_goes_under_traffic() {
 	for how in "ip -n h1 link del eth0" "ip -n h2 link del eth0"; do
@@ -235,5 +269,5 @@ modules_in_any_order() {
 run_cases load refused_under_traffic loaded_again_and_again \
 	other_congestion_controls_go_on_without_the_modules driver_timestamps_are_off_again \
 	congestion_control_switches link_down_and_up cross_timestamps_come_and_go \
-	the_nic_goes_under_traffic namespaces_go_under_traffic the_driver_goes \
-	modules_in_any_order remove_all
+	another_ptp_clock_at_each_up the_nic_goes_under_traffic namespaces_go_under_traffic \
+	the_driver_goes modules_in_any_order remove_all
