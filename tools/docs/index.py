@@ -13,7 +13,7 @@ TOP = os.path.realpath(os.path.join(HERE, "../.."))
 INTRO = """# Results
 
 Each directory has the results of one scenario or bench: `summary.json` (all figures of all cells), `table.md`
-(the table that documents quote) and plots. `make results` or `make paper` writes them again:
+(the table that documents quote) and plots. `make results` or `make reproductions` writes them again:
 `tools/docs/results.sh NAME` for one of them. The pages that quote a directory are in the last column.
 
 | directory | what it is | quoted by |

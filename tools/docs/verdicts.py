@@ -23,26 +23,32 @@ TOP = os.path.realpath(os.path.join(HERE, "../.."))
 TOLERANCE = 0.02
 INTRO = """# Verdicts
 
-One row for each claim: timely's figures, the best peer's, the limit that the network sets or the fair share, the paper's
-figure where the paper has one, and whether timely won, lost or is even with the best peer (within {percent} %). Where the
-verdict depends on the set-up, each set-up has its own. `make docs` computes this page from
-[results/](../results/README.md); figures are medians over the seeds, in the virtual-time testbed. Two limits can be passed a
-little: the port's token bucket lets 0.3 % more through in a measurement, and a peer may take more than the fair share.
+Where timely wins and where it loses. A peer is another congestion control; the best one counts. Each row has timely's
+figures, the best peer's, the limit that the network sets or the fair share, the paper's figure where the paper has one,
+and the verdict: won, lost, or even (within {percent} %). Where the verdict depends on the set-up, each set-up has its own.
+`make docs` computes this page from [results/](../results/README.md); figures are medians over the seeds, in the
+virtual-time testbed. Two limits can be passed a little: the port's token bucket lets 0.3 % more through in a measurement,
+and a peer may take more than the fair share.
 
 **{won} claims won, {even} even, {lost} lost, {mixed} depend on the set-up.**
 
 {table}
 
 Costs beside these: [an ACK](results.md#what-an-ack-costs) takes more CPU cycles than with bbr, and
-[a packet](results.md#what-a-packet-costs) under sch_timely fewer than under fq. Without hardware timestamps, hosts that are late
-[lose goodput](reproductions-timestamps.md). The rows are a selection: [hostile networks](hostile-networks.md) and the
+[a byte](results.md#what-a-byte-costs) up to four times the sender's cycles of cubic; [a
+packet](results.md#what-a-packet-costs) takes fewer under sch_timely than under fq. Without hardware timestamps, hosts
+that are late [lose goodput](reproductions-timestamps.md). The rows are a selection: [hostile networks](hostile-networks.md) and the
 [reproductions](reproductions.md) have more, each with its verdict.
 
-The losses have four causes. Where hosts send and receive at once, ACKs wait behind data, which RTTs do not tell from a
-queue in front of the data; and new messages are served before long ones ([messages that come and go](churn.md)). Calls
-over a Clos on connections that stay open are of commit 2366433, in which connections started from a low rate. Loss-based congestion control in the same queue takes most of the port, because timely
-reacts to the queue that the others build. And where a policer drops packets without a queue, RTTs do
-not show what a connection may send.
+The losses have these causes:
+
+- Where hosts send and receive at once, ACKs wait behind data, and RTTs do not tell this wait from a queue in front of the
+  data. New messages are served before long ones ([messages that come and go](churn.md)).
+- Rows of calls over a Clos on connections that stay open are of commit 2366433, in which connections started from a low
+  rate.
+- Loss-based congestion control in the same queue takes most of the port, because timely reacts to the queue that the
+  others build.
+- Where a policer drops packets without a queue, RTTs do not show what a connection may send.
 """
 
 
