@@ -45,8 +45,8 @@
 
 #define ARRAY_LENGTH(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The UDP port. On-Ramp's OR-ACKs use the port before it. */
-#define CLOCKD_PORT		20307
+/* The UDP port. The next one is that of OR-ACKs (On-Ramp), the 16 after that are those of NDP. */
+#define CLOCKD_PORT		20305
 
 #define PROBE_RECORDS		4
 /* Size of a message. */

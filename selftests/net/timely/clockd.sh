@@ -270,17 +270,17 @@ import random, socket, struct
 random.seed(1)
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
     for length in range(0, 300):
-        sock.sendto(random.randbytes(length), ("10.7.2.2", 20307))
+        sock.sendto(random.randbytes(length), ("10.7.2.2", 20305))
     message = struct.pack("!HBBBBHQQQ", 0x5443, 1, 0, 1, 0, 200, 5, 6, 7).ljust(200, bytes(1))
     for _ in range(50):
-        sock.sendto(message, ("10.7.2.2", 20307))
-    sock.sendto(message[:4] + bytes([9]) + message[5:], ("10.7.2.2", 20307))'
+        sock.sendto(message, ("10.7.2.2", 20305))
+    sock.sendto(message[:4] + bytes([9]) + message[5:], ("10.7.2.2", 20305))'
 	must ip -n mid address add 10.7.2.99/24 dev br0
 	must in_ns mid "$python" -I -c '
 import socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
     for _ in range(7):
-        sock.sendto(b"x", ("10.7.2.2", 20307))'
+        sock.sendto(b"x", ("10.7.2.2", 20305))'
 	sleep 2
 	for expected in malformed:300 bad_tag:50 no_key:1 stranger:7; do
 		counter h2 "${expected%:*}"
