@@ -23,7 +23,8 @@ JOBS=${JOBS:-$(nproc)}
 
 # Tiers and jobs, in the order in which they start. Jobs of the tier quick belong to `fast` only,
 # because other jobs of `check` include their tests. Preparations build kernels and modules for other
-# jobs; each uses all processors. Of the other jobs the longest come first.
+# jobs; each uses all processors. Of the other jobs the longest come first, so that all processors end
+# at the same time.
 preparations="
 	fast	kernel-base
 	check	kernel-debug
@@ -41,40 +42,30 @@ jobs="
 	full	selftests-probe-rtt
 	full	selftests-debug-clock
 	full	selftests-debug-long
-	check	selftests-debug-core
-	check	selftests-nic
-	check	selftests-tcp
-	check	selftests-onramp
-	check	selftests-qdisc
-	check	selftests-tenant
-	check	selftests-ndp
 	full	tdc-debug
 	full	export-7.3
 	full	export-6.12
-	check	tdc
 	full	upstream-mptcp
 	full	upstream-tls
 	full	upstream-packetdrill
-	check	upstream-tdc
 	full	figures-all
-	check	figures
 	full	hostile-rest
-	check	vm-7.3
-	check	vm-6.1
-	check	build-7.3
-	check	build-6.1
-	check	kunit-debug
-	check	packages
-	check	install
-	check	examples
-	check	monitoring
-	check	lab-hosts
-	fast	kunit
+	check	selftests-tcp
+	check	selftests-debug-core
+	check	selftests-nic
+	check	selftests-onramp
+	check	selftests-qdisc
 	fast	style-c
-	check	export
+	check	figures
+	check	selftests-ndp
+	check	tdc
+	fast	timelyctl
+	check	install
 	fast	fuzz
-	fast	library
-	fast	cycles
+	check	build-7.3
+	check	build-6.12
+	check	selftests-tenant
+	check	build-6.1
 	full	fuzz-long
 	full	engines-i386
 	full	engines-s390x
@@ -88,37 +79,48 @@ jobs="
 	full	walk-bookworm
 	full	walk-trixie
 	full	mutate
-	check	noipv6
 	quick	smoke
 	fast	build-um
-	fast	kernel-doc
-	fast	timelyctl
+	check	kunit-debug
+	fast	style-sh
+	check	noipv6
+	fast	style-python
 	fast	clockd
 	fast	tc
-	fast	documents
+	fast	kunit
+	fast	library
+	check	examples
+	fast	cycles
 	fast	vectors
 	check	ndp-sim
+	fast	documents
 	fast	lab
-	fast	style-sh
-	fast	style-python
 	fast	spelling
 	fast	spdx
+	fast	kernel-doc
 "
-# Jobs of `check` that run last. CI ends a run after 90 minutes, and on some machines User Mode Linux
-# is four times slower than on others. In `check` these jobs start only in the first $LATE_S
-# seconds; later they are reported as skipped.
+# Jobs of `check` that run last, and the seconds that they take on two processors. CI ends a run after 90
+# minutes, and some machines are several times slower than others. In `check` these jobs start only if
+# they end within $END_S seconds although they take five times as long as here; otherwise they are reported
+# as skipped.
 late="
-	check	upstream-packetdrill-ipv4
-	check	upstream-tls-short
-	check	upstream-mptcp-sockopt
-	check	selftests-clock
-	check	selftests-long
-	check	selftests-debug-rest
-	check	hostile
-	check	vm-6.12
-	check	build-6.12
+	check	selftests-debug-rest		466
+	check	selftests-clock			335
+	check	packages			300
+	check	vm-7.3				235
+	check	selftests-long			230
+	check	vm-6.1				219
+	check	vm-6.12				163
+	check	export				150
+	check	lab-hosts			133
+	check	upstream-packetdrill-ipv4	131
+	check	hostile				88
+	check	upstream-tdc			82
+	check	monitoring			41
+	check	upstream-tls-short		18
+	check	upstream-mptcp-sockopt		12
 "
-LATE_S=${LATE_S:-2400}
+END_S=${END_S:-5000}
 
 # Count the lines "ok" or "not ok" of test cases. In nested (K)TAP the line of a suite is not
 # counted, because it repeats the result of its cases.
@@ -449,16 +451,20 @@ judged() {
 		"$bad" "$seconds" "build/check/$name.log" "$end"
 }
 
-# Print the jobs of a list that the tier or the command line selects, one on each line.
+# Print the jobs of a list that the tier or the command line selects, one on each line. In `check` a job that
+# has a number of seconds is followed by the time until which it may start, in seconds since 1970.
 wanted() {
-	echo "$1" | while read -r job_tier job; do
+	echo "$1" | while read -r job_tier job seconds; do
 		[ "$job" ] || continue
 		if [ "$named" ]; then
 			case " $named " in *" $job "*) echo "$job" ;; esac
 		else
 			case $tier:$job_tier in
 			full:quick) ;;
-			full:*|check:fast|check:check|fast:fast|fast:quick) echo "$job" ;;
+			check:fast|check:check)
+				echo "$job${seconds:+ $((began + END_S - 5 * seconds))}" ;;
+			full:*|fast:fast|fast:quick)
+				echo "$job" ;;
 			esac
 		fi
 	done
@@ -469,19 +475,14 @@ usage() {
 	exit 2
 }
 
+# --job TIER JOB [TIME]: run the job unless it is later than TIME, in seconds since 1970.
 if [ "${1-}" = --job ]; then
 	tier=$2
-	judged "$3"
-	exit 0
-fi
-# --late TIER TIME JOB: run the job unless it is later than TIME, in seconds since 1970.
-if [ "${1-}" = --late ]; then
-	tier=$2
-	if [ "$(date +%s)" -lt "$3" ]; then
-		judged "$4"
+	if [ $# -lt 4 ] || [ "$(date +%s)" -lt "$4" ]; then
+		judged "$3"
 	else
-		echo "0 0 0 1" >"$logs/$4.result"
-		printf 'skipped - %s: it is late; run make check CHECKS=%s\n' "$4" "$4"
+		echo "0 0 0 1" >"$logs/$3.result"
+		printf 'skipped - %s: it is late; run make check CHECKS=%s\n' "$3" "$3"
 	fi
 	exit 0
 fi
@@ -496,23 +497,20 @@ named="$*"
 for job; do
 	printf '%s %s %s' "$preparations" "$jobs" "$late" | grep -qw -- "$job" || {
 		echo "check.sh: no job '$job'; the jobs are:" >&2
-		echo "$preparations$jobs$late" | awk 'NF == 2 { print "  " $2 " (" $1 ")" }' >&2
+		echo "$preparations$jobs$late" | awk 'NF { print "  " $2 " (" $1 ")" }' >&2
 		exit 2
 	}
 done
 
 mkdir -p "$logs"
 rm -f "$logs"/*.result
-tools/setup.sh || exit 1
 began=$(date +%s)
+tools/setup.sh || exit 1
 wanted "$preparations" | xargs -r -n 1 "$top/tools/check.sh" --job "$tier"
-wanted "$jobs" | xargs -r -n 1 -P "$JOBS" "$top/tools/check.sh" --job "$tier"
-until=$((began + LATE_S))
-[ "$tier" = check ] && [ -z "$named" ] || until=$((began + 1000000))
-wanted "$late" | xargs -r -n 1 -P "$JOBS" "$top/tools/check.sh" --late "$tier" "$until"
+wanted "$jobs$late" | xargs -r -L 1 -P "$JOBS" "$top/tools/check.sh" --job "$tier"
 
 # A job without a result was interrupted and counts as failed.
-{ wanted "$preparations"; wanted "$jobs"; wanted "$late"; } | while read -r job; do
+wanted "$preparations$jobs$late" | while read -r job _; do
 	[ -s "$logs/$job.result" ] || { echo "not ok - $job: was interrupted" >&2; echo 0 1 0 >"$logs/$job.result"; }
 done
 printf '%s s in all, with %s jobs at a time\n' $(($(date +%s) - began)) "$JOBS"

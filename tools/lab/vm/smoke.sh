@@ -58,7 +58,7 @@ chmod +x "$root/init"
 set -- -accel tcg,thread=single
 ! grep -qwE 'svm|vmx' /proc/cpuinfo || set -- -accel kvm "$@"
 
-timeout 600 qemu-system-x86_64 "$@" -cpu max -smp 2 -m 1024 \
+timeout 1500 qemu-system-x86_64 "$@" -cpu max -smp 2 -m 1024 \
 	-kernel "$(find "$image/boot" -name 'vmlinuz-*')" -initrd "$work/initrd" \
 	-append "console=ttyS0 panic=-1 quiet" -nographic -no-reboot \
 	</dev/null >"$work/log" 2>&1 || :
