@@ -80,7 +80,7 @@ jobs="
 	full	walk-trixie
 	full	mutate
 	quick	smoke
-	fast	build-um
+	quick	build-um
 	check	kunit-debug
 	fast	style-sh
 	check	noipv6
@@ -203,7 +203,8 @@ build_um() {
 	[ $status -eq 0 ] && ! grep -E 'warning|error' "$logs/build-um.make"
 }
 
-# Run make install and make uninstall with temporary directories, and compare the files with those expected.
+# Run make install and make uninstall with temporary directories, and compare the files with those expected. The
+# compiler must not warn.
 install_modules() {
 	kernel=$(tools/lab/uml/build.sh base) || return 1
 	dir=$(mktemp -d) || return 1
@@ -229,7 +230,7 @@ install_and_uninstall() {
 	! "$@" install LDFLAGS=-lno_such_library || return 1
 	! "$@" install CC=no_such_compiler >"$dir/log" 2>&1 || return 1
 	[ -z "$(installed)" ] && grep 'Missing, .* no_such_compiler' "$dir/log" || return 1
-	"$@" install && installed >"$dir/got" && diff "$dir/got" - <<-EOF || return 1
+	"$@" W=1 install >"$dir/log" 2>&1 && installed >"$dir/got" && diff "$dir/got" - <<-EOF || return 1
 		modules/ndp.ko
 		modules/sch_timely.ko
 		modules/sch_trim.ko
@@ -262,8 +263,8 @@ install_and_uninstall() {
 	for module in tcp_timely sch_timely timely_acker ndp; do
 		grep "/$module.ko.*: .*/timely.ko" "$dir"/modules/lib/modules/*/modules.dep || return 1
 	done
-	"$@" install-modules KUNIT=1 && installed | grep modules/timely_kunit.ko &&
-		"$@" uninstall && [ -z "$(installed)" ]
+	"$@" W=1 KUNIT=1 install-modules >>"$dir/log" 2>&1 && installed | grep modules/timely_kunit.ko &&
+		"$@" uninstall && [ -z "$(installed)" ] && ! grep -E 'warning|error' "$dir/log"
 }
 
 # run_lab SCENARIO [OPTION]...: run cells of a scenario, one guest at a time, and compare
