@@ -3,7 +3,8 @@
 #
 # Build external modules for one of Debian's kernels, in a copy of their directory, so
 # that builds for several kernels do not disturb each other. The compiler's messages go
-# to standard error. --print-dir prints the path of the copy.
+# to standard error. --print-dir prints the path of the copy, which is not built again if the last build
+# was of the same files.
 #
 #   build-module.sh [--werror] [--sparse] [--print-dir] SERIES SRCDIR [make argument]...
 #
@@ -47,10 +48,21 @@ mkdir -p "$build"
 exec 9>"$build.lock"
 flock 9
 
-# Build from scratch each time, because a file that is not compiled gives no warning.
-rsync -a --delete --delete-excluded --exclude=.git --exclude=build/ --exclude='*.o' --exclude='*.ko' \
-	--exclude='*.mod' --exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' --exclude='.module-common.*' \
-	--exclude=.tmp_versions --exclude=Module.symvers --exclude=modules.order "$src/" "$build/"
+# copy [OPTION]...: copy the sources by rsync
+copy() {
+	rsync -aO --delete --exclude=.git --exclude=build/ --exclude='*.o' --exclude='*.ko' --exclude='*.mod' \
+		--exclude='*.mod.c' --exclude='.*.cmd' --exclude='.*.d' --exclude='.module-common.*' \
+		--exclude=.tmp_versions --exclude=Module.symvers --exclude=modules.order "$@" "$src/" "$build/"
+}
+
+# Build from scratch each time, because a file that is not compiled gives no warning. But where only the
+# modules are wanted, those of an earlier build of the same files will do.
+if [ -n "$print" ] && [ -z "$werror$sparse" ] && [ -e "$build.built" ] && [ -z "$(copy -ni)" ]; then
+	echo "$build"
+	exit
+fi
+rm -f "$build.built"
+copy --delete-excluded
 
 log=$build.log
 status=0
@@ -60,6 +72,7 @@ LC_ALL='' LC_MESSAGES=C LANG=C make -C "$headers" M="$build" -j"$(nproc)" "$@" m
 sed -i "/^make/d; /^ *[A-Z][A-Z]* /d; s|$build/||g" "$log"
 cat "$log" >&2
 [ "$status" -eq 0 ] || exit "$status"
+touch "$build.built"
 
 grep -iE '(warning|error):|: No such file' "$log" >"$log.complaints" || :
 if [ -n "$werror" ] && [ -s "$log.complaints" ]; then
