@@ -9,7 +9,6 @@ import itertools
 import json
 import os
 import statistics
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -45,12 +44,6 @@ UNKNOWN_NS = (1 << 64) - 1
 def hosts_of(topo: Table) -> list[str]:
     """The names of the hosts, each of which has a daemon."""
     return [end.name for end in ends(topo) if is_host(end.name)]
-
-
-def build() -> None:
-    """Build the daemon."""
-    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "tools/clockd")], check=True,
-                   stdout=subprocess.DEVNULL)
 
 
 def host_lines(topo: Table, clockd: Table, host: str, own: Sequence[str]) -> list[str]:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Names that all modules of the testbed share: units, directories, types and errors."""
+import fcntl
 import os
+import subprocess
 from typing import Any
 
 LAB = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -26,3 +28,18 @@ class LabError(Exception):
 
 class ScenarioError(LabError):
     """A mistake in the scenario: every cell of the run would fail the same way."""
+
+
+def build(directory: str, *targets: str) -> str:
+    """Run make in a directory below TOP; the result is its output.
+
+    Several runs may be started at the same time, and share what make builds: they take turns.
+    """
+    directory = os.path.join(TOP, directory)
+    with open(os.path.join(directory, "Makefile"), "rb") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        done = subprocess.run(["make", "-s", "-C", directory, *targets], stdout=subprocess.PIPE,
+                              text=True, check=False)
+    if done.returncode:
+        raise LabError(f"make failed in {directory}: the reason is above")
+    return done.stdout.strip()

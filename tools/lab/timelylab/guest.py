@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from . import clockd, ndp, nicbed, onramp, timestamps
 from .cell import clockd_of, module_files, nic_of, port_queue, qdiscs_used, scenario_of
-from .common import LAB, TOP, Figures, LabError, Raw, Scenario
+from .common import LAB, Figures, LabError, Raw, Scenario, build
 from .network import cell_script
 from .plan import make_plan
 from .results import figures
@@ -40,17 +40,17 @@ def prepare(kernel: str, scenario: Scenario, ccs: Iterable[str]) -> Tools:
     ccs = list(ccs)
     kernel_dir = kernel if kernel.startswith("/") else \
         built_path([os.path.join(LAB, "uml", "build.sh"), kernel], "building the lab's kernel")
-    traffic = built_path(["make", "-s", "-C", LAB, "path"], "building the traffic engine")
+    traffic = build("tools/lab", "path")
     modules = ""
     if any(module_files(scenario, cc) for cc in ccs):
         modules = built_path([os.path.join(LAB, "modules.sh"), kernel], "building the modules")
     if any(onramp.settings(scenario, cc) for cc in ccs):
-        onramp.build()
+        build("tools/timelyctl")
     if any(clockd_of(scenario, cc) for cc in ccs):
-        clockd.build()
+        build("tools/clockd")
     if any("timely" in qdiscs_used(scenario, cc) or port_queue(scenario, cc) == "trim"
            for cc in ccs):
-        subprocess.run(["make", "-s", "-C", os.path.join(TOP, "tools/tc")], check=True)
+        build("tools/tc")
     return Tools(kernel_dir, traffic, modules,
                  nicbed.build(kernel) if "nic" in scenario else "")
 

@@ -9,7 +9,6 @@ import glob
 import json
 import os
 import random
-import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -96,12 +95,6 @@ def qdisc(onramp: Table, text: str) -> str:
     if onramp["strawman"]:
         words.append("strawman")
     return " ".join(words)
-
-
-def build() -> None:
-    """Build timelyctl."""
-    subprocess.run(["make", "-s", "-C", os.path.join(TOP, "tools/timelyctl")], check=True,
-                   stdout=subprocess.DEVNULL)
 
 
 def timelyctl_in(name: str) -> str:
