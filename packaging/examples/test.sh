@@ -50,8 +50,11 @@ unit_is_valid() {
 	cp -r /lib/systemd/system "$work/root/lib/systemd"
 	cp systemd/timely@.service "$work/root/etc/systemd/system"
 	cp "$work/timelyctl" "$work/root/usr/local/sbin"
-	systemd-analyze verify --man=no --root="$work/root" timely@eth0.service 2>&1 | tee "$work/verify"
-	! grep -q 'timely@' "$work/verify"
+	systemd-analyze verify --man=no --root="$work/root" timely@eth0.service >"$work/verify" 2>&1 || {
+		cat "$work/verify"
+		return 1
+	}
+	! grep 'timely@' "$work/verify"
 }
 
 # The unit's commands, with the device's name in the place of %I.
