@@ -301,6 +301,8 @@ static void bench_set_rate(u32 i, u64 rate_Bps)
  * @frag_off: fragment flags and offset of the IPv4 header; 0 for IP_DF
  * @flags: TCP flags instead of PSH and ACK, as in the fourteenth byte of the header
  * @tlv: type of an option in an IPv6 hop-by-hop header; 0 for no such header
+ * @real: the timestamp is of CLOCK_REALTIME, not of CLOCK_MONOTONIC
+ * @tai: the timestamp is of CLOCK_TAI
  * @v6: IPv6
  * @udp: UDP
  * @ack: a pure ACK
@@ -320,6 +322,8 @@ struct packet {
 	u8 flags;
 	u8 tlv;
 	u8 tos;
+	bool real;
+	bool tai;
 	bool v6;
 	bool udp;
 	bool ack;
@@ -488,7 +492,11 @@ static struct sk_buff *bench_packet(struct kunit *test, const struct packet *p)
 		skb->destructor = bench_wfree;
 		bench.charged++;
 	}
-	skb->tstamp = p->tstamp;
+	skb_set_delivery_time(skb, p->tstamp, TIMELY_TSTAMP_MONOTONIC);
+#ifdef HAVE_SKB_TSTAMP_TYPE
+	if (p->real || p->tai)
+		skb->tstamp_type = p->real ? SKB_CLOCK_REALTIME : SKB_CLOCK_TAI;
+#endif
 	skb->priority = p->priority;
 	skb->mark = ++bench.mark;
 	skb_set_hash(skb, p->hash, PKT_HASH_TYPE_L4);

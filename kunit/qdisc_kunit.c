@@ -200,6 +200,48 @@ static void enqueue__wrong_clock_drops(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
+/* Kernels that store the clock of a timestamp: the packets leave at their times, which the device
+ * still finds in the clock of the packet.
+ */
+static void enqueue__converts_other_clocks(struct kunit *test)
+{
+	const u64 real_ns = ktime_to_ns(ktime_mono_to_real(0));
+	const u64 tai_ns = ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_TAI));
+	struct packet p = plain(bench_udp(0));
+
+	#ifndef HAVE_SKB_TSTAMP_TYPE
+	kunit_skip(test, "timestamps have no type");
+#endif
+	p.real = true;
+	p.tstamp = real_ns + START_NS + MS;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 1);
+	p.real = false;
+	p.tai = true;
+	p.tstamp = tai_ns + START_NS + 2 * MS;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 2);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 2 * MS);
+	/* Beyond the horizon, and in the past. */
+	p.tstamp = tai_ns + bench.now_ns + 11 * SECOND;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.horizon_drops, 1);
+	p.tstamp = tai_ns + bench.now_ns - 5 * SECOND;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 4);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.wrong_clock, 0);
+	/* A BPF program has set a time of CLOCK_MONOTONIC, but no type. */
+	p.tai = false;
+	p.real = true;
+	p.tstamp = bench.now_ns + MS;
+	KUNIT_EXPECT_EQ(test, bench_give(test, &p), 5);
+	p.tstamp = bench.now_ns + MS;
+	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
+	EXPECT_AT(test, p.tstamp);
+	EXPECT_DONE(test);
+}
+
 /* Just after the machine was started. */
 static void enqueue__timestamps_near_time_zero(struct kunit *test)
 {
@@ -3070,6 +3112,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(enqueue__horizon_caps),
 	KUNIT_CASE(enqueue__wrong_clock_goes_at_once),
 	KUNIT_CASE(enqueue__wrong_clock_drops),
+	KUNIT_CASE(enqueue__converts_other_clocks),
 	KUNIT_CASE(enqueue__timestamps_near_time_zero),
 	KUNIT_CASE(enqueue__flow_limit),
 	KUNIT_CASE(enqueue__band_limit),

@@ -62,7 +62,8 @@
 #define TQ_OVERTAKE_MAX		1000
 
 /* A timestamp that is 24 h or more ahead of the monotonic clock, or more than 10 s behind, belongs
- * to another clock. The real-time clock, for example, is half a century ahead.
+ * to another clock. The real-time clock, for example, is half a century ahead. Since Linux 6.11
+ * most timestamps have a type, by which they are converted before: timely_tstamp_ns().
  */
 #define TQ_WRONG_CLOCK_NS		(24ULL * 3600 * NSEC_PER_SEC)
 #define TQ_PAST_MAX_NS		(10ULL * NSEC_PER_SEC)
@@ -403,13 +404,14 @@ static bool tq_timestamp_in_range(const struct tq_sched *q, s64 tstamp, u64 now)
  * dropped (horizon_drop), or sent at the horizon (horizon_cap). A timestamp that is 24 h or more
  * ahead, or more than 10 s in the past, was set by another clock, for example at the arrival of a
  * forwarded packet. Such a timestamp is removed, or the packet is dropped (wrong_clock_drop). fq
- * drops packets with a timestamp 24 h ahead, or delays each of them by the whole horizon.
+ * drops packets with a timestamp 24 h ahead, or delays each of them by the whole horizon. @time_ns:
+ * the timestamp as CLOCK_MONOTONIC; set to when the packet may leave.
  *
  * Return: false if the packet must be dropped.
  */
-static bool tq_check_timestamp(struct tq_sched *q, struct sk_buff *skb, u64 now)
+static bool tq_check_timestamp(struct tq_sched *q, struct sk_buff *skb, u64 *time_ns, u64 now)
 {
-	s64 ahead = skb->tstamp - now;
+	s64 ahead = *time_ns - now;
 
 	if (ahead > 0 && ahead < TQ_WRONG_CLOCK_NS) {
 		if (q->config.horizon_drop) {
@@ -417,7 +419,8 @@ static bool tq_check_timestamp(struct tq_sched *q, struct sk_buff *skb, u64 now)
 			return false;
 		}
 		q->stats.horizon_caps++;
-		skb->tstamp = now + q->config.horizon_ns;
+		*time_ns = now + q->config.horizon_ns;
+		timely_set_tstamp_ns(skb, *time_ns);
 		return true;
 	}
 	q->stats.wrong_clock++;
@@ -427,6 +430,7 @@ static bool tq_check_timestamp(struct tq_sched *q, struct sk_buff *skb, u64 now)
 	}
 	/* Without a time, nothing may remain that says by which clock it was. */
 	skb_set_delivery_time(skb, 0, 0);
+	*time_ns = now;
 	return true;
 }
 
@@ -606,8 +610,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct tq_flow **bucket = tq_bucket(&q->table, key);
 	struct tq_skb_cb *cb;
 	bool first = false;
+	u64 now, time_ns;
 	struct tq_flow *f;
-	u64 now;
 	u8 band;
 
 	/* With many flows, neither the bucket nor the first flow in it is in the CPU's caches. The
@@ -624,12 +628,13 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		q->stats.band_drops[band]++;
 		return timely_qdisc_drop(skb, sch, to_free, BAND_LIMIT);
 	}
-	if (skb->tstamp && unlikely(!tq_timestamp_in_range(q, skb->tstamp, now)) &&
-	    !tq_check_timestamp(q, skb, now))
+	time_ns = skb->tstamp ? timely_tstamp_ns(skb) : now;
+	if (unlikely(!tq_timestamp_in_range(q, time_ns, now)) &&
+	    !tq_check_timestamp(q, skb, &time_ns, now))
 		return timely_qdisc_drop(skb, sch, to_free, HORIZON_LIMIT);
 	/* Compilers that optimize for size would clear all members with a slow loop. */
 	cb = tq_cb(skb);
-	cb->time_ns = skb->tstamp ? : now;
+	cb->time_ns = time_ns;
 	cb->original = NULL;
 	cb->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 	cb->bits = 0;
@@ -774,7 +779,7 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	/* The packet is not due yet, but within the option offload_horizon: the device delays it.
 	 */
 	if (unlikely(due > now))
-		skb->tstamp = due;
+		timely_set_tstamp_ns(skb, due);
 
 	if ((s64)(now - due - q->config.ce_threshold_ns) > 0 && INET_ECN_set_ce(skb))
 		q->stats.ce_mark++;

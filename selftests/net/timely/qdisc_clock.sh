@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Transmit times (SO_TXTIME) that cannot be right: of another clock, in the past, years ahead or
-# beyond the horizon. All are counted, and no packet waits for them. Topology: h1 -- h2, a veth
-# pair.
+# Transmit times (SO_TXTIME) of other clocks, and such that cannot be right: in the past, years ahead
+# or beyond the horizon. Wrong times are counted, and no packet waits for them. Topology: h1 -- h2, a
+# veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -88,7 +88,44 @@ counted_and() {
 	other_packets_pass "$2"
 }
 
+# converted KEY CLOCK: transmit times of CLOCK are converted to the monotonic clock. OFFSET is exact
+# to a reading of a clock, 256 ns.
+converted() {
+	h1_qdisc timely timer_slack 0 wrong_clock drop flow_limit 1000
+	packets <<-EOF
+		sink, sender = Sink(), source(clock=$2)
+		before = stats()
+		for number in range(200):
+		    txtime = time.monotonic_ns() + 5 * MS + number * 100000
+		    send_at(sender, OFFSET + txtime, payload(number, txtime))
+		errors("$1", [p.at - p.txtime for p in sink.take(200, 1)])
+		result($1_wrong_clock=stats()["wrong_clock"] - before["wrong_clock"])
+	EOF
+	expect "$1_count" -eq 200
+	expect "$1_min" -ge -256 "left before its time"
+	expect "$1_p99" -le $((1024 + 256)) "left after its time"
+	expect "$1_wrong_clock" -eq 0
+	txtimes "'$1', $2, [OFFSET + time.monotonic_ns()]"
+	expect "$1_passed" -eq 10
+	expect "$1_late" -le 2000000 "not sent at once"
+	expect "$1_wrong_clock" -eq 0
+	expect "$1_drops" -eq 0
+	other_packets_pass "$1"
+	# The horizon is that of the monotonic clock.
+	h1_qdisc timely timer_slack 0 horizon 100ms horizon_cap flow_limit 1000
+	txtimes "'$1', $2, [OFFSET + time.monotonic_ns() + 20 * S]"
+	expect "$1_horizon_caps" -eq 10
+	expect "$1_soon" -ge 100000000
+	expect "$1_late" -le 101000000
+	expect "$1_wrong_clock" -eq 0
+	other_packets_pass "$1"
+}
+
 real_time() {
+	if timestamps_have_clocks; then
+		converted real REALTIME
+		return
+	fi
 	for what in send drop; do
 		h1_qdisc timely timer_slack 0 wrong_clock $what
 		txtimes "'real', REALTIME, [OFFSET + time.monotonic_ns(), OFFSET + 5 * S]"
@@ -97,6 +134,10 @@ real_time() {
 }
 
 tai() {
+	if timestamps_have_clocks; then
+		converted tai TAI
+		return
+	fi
 	for what in send drop; do
 		h1_qdisc timely timer_slack 0 wrong_clock $what
 		txtimes "'tai', TAI, [OFFSET + time.monotonic_ns(), OFFSET + time.monotonic_ns() + 37 * S]"
@@ -176,9 +217,9 @@ horizon_is_exact() {
 paced_as_without_txtime() {
 	h1_qdisc timely $exact flow_limit 1000
 	packets <<-'EOF'
-		sink, sender = Sink(), source(clock=TAI, rate=1000000)
+		sink, sender = Sink(), source(clock=MONOTONIC, rate=1000000)
 		for number in range(300):
-		    send_at(sender, OFFSET + time.monotonic_ns(), payload(number, 0, 958))
+		    send_at(sender, 2 * 86400 * S + time.monotonic_ns(), payload(number, 0, 958))
 		times = [p.at for p in sink.take(300, 1)]
 		errors("paced", lateness(times, 1 * MS))
 	EOF

@@ -16,6 +16,9 @@ load_qdisc() {
 	must insmod "$modules/sch_timely.ko" "$@"
 }
 
+# A packet says which clock its timestamp is of, so that the qdisc can convert the timestamp.
+timestamps_have_clocks() { ! kernel_before 6.11; }
+
 # Options with which each packet leaves alone at its own time: no timer slack, and too little
 # credit for a burst.
 exact="timer_slack 0 quantum 256 initial_quantum 0"
