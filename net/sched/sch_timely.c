@@ -220,8 +220,9 @@ static bool tq_has_entry(struct tq_sched *q, struct tq_flow *f, bool wanted, boo
 	return !onramp || timely_flow_onramp(f->entry);
 }
 
-/* Find the flow entry if the flow needs one and has none. After a failed search for a packet with
- * data, there is no other search in the same jiffy.
+/* Find the flow entry if the flow needs one and has none, or if the destination has changed. After
+ * a failed search for a packet with data, there is no other search in the same jiffy; nor is there
+ * after a change of the destination, because a program may change it with each packet.
  */
 static void tq_look_for_entry(struct tq_sched *q, struct tq_flow *f,
 			      const struct sk_buff *skb)
@@ -229,11 +230,17 @@ static void tq_look_for_entry(struct tq_sched *q, struct tq_flow *f,
 	bool wanted = sk_is_tcp(f->sk) && timely_flow_wanted(f->sk);
 	bool onramp = unlikely(q->config.onramp) && tq_cb(skb)->data &&
 		      (tq_cb(skb)->tcp | tq_cb(skb)->udp);
+	bool moved = onramp && f->has_entry && f->last_lookup != (u32)jiffies &&
+		     tq_has_moved(f, skb);
 
+	if (moved)
+		tq_forget_entry(q, f);
 	if (tq_has_entry(q, f, wanted, onramp) || (!wanted && !onramp) ||
 	    f->last_lookup == (u32)jiffies)
 		return;
 	tq_find_entry(q, f, skb, wanted, onramp);
+	if (moved)
+		f->last_lookup = (u32)jiffies;
 }
 
 /* A digest of a UDP packet's payload: it identifies the packet, as a sequence number does in TCP.

@@ -140,7 +140,8 @@ enum tq_state {
  * @clock_ns: pacing clock: when the last paced packet was due; later if this packet left so late
  *	that the flow does not make up for all of the lateness, see tq_charge()
  * @owed: bytes sent at @clock_ns; the next packet waits for their transmission time
- * @last_lookup: jiffies, low 32 bits, of the last search for a flow entry
+ * @last_lookup: jiffies, low 32 bits, of the last search for a flow entry that failed, or that
+ *	followed a change of the destination
  * @rate_Bps: rate that @ns_per_byte was computed from, bytes per second
  * @ns_per_byte: transmission time of a byte at @rate_Bps, Q24
  * @entry: flow entry, or NULL
@@ -391,6 +392,7 @@ void tq_time_next_subseg(struct tq_sched *q, struct tq_flow *f,
 
 /* sch_timely_entry.c */
 void tq_forget_entry(struct tq_sched *q, struct tq_flow *f);
+bool tq_has_moved(const struct tq_flow *f, const struct sk_buff *skb);
 void tq_find_entry(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb,
 		   bool wanted, bool onramp);
 void tq_wake(struct timely_notifier *notifier);

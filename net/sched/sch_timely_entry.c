@@ -53,6 +53,33 @@ static void tq_tuple(const struct sk_buff *skb, struct timely_tuple *tuple)
 	}
 }
 
+/**
+ * tq_has_moved() - check whether the packets of a flow go to another address than its entry's
+ * @f: the flow, with a flow entry
+ * @skb: a packet of the flow, TCP or UDP
+ *
+ * A program may connect() a UDP socket to another address. The socket, its local port and so its
+ * hash stay the same, but On-Ramp's state is that of the former address: no OR-ACK about the
+ * packets would find it.
+ *
+ * Return: true if On-Ramp's state of the flow is that of another destination.
+ */
+bool tq_has_moved(const struct tq_flow *f, const struct sk_buff *skb)
+{
+	const struct timely_onramp *onramp = timely_flow_onramp(f->entry);
+	const struct timely_tuple *tuple;
+
+	if (!onramp || sk_is_tcp(skb->sk))
+		return false;
+	tuple = &onramp->tuple;
+	if (tuple->dport != udp_hdr(skb)->dest)
+		return true;
+	if (skb->protocol == htons(ETH_P_IPV6))
+		return tuple->family != AF_INET6 ||
+		       memcmp(tuple->daddr, &ipv6_hdr(skb)->daddr, sizeof(tuple->daddr));
+	return tuple->family != AF_INET || tuple->daddr[0] != ip_hdr(skb)->daddr;
+}
+
 /* TCP's minimum RTT in ns, with a resolution of 1 us; U64_MAX if there is no RTT yet. A raw socket
  * may send TCP packets, too, so the kind of the socket is checked, not the kind of the packet.
  */

@@ -137,6 +137,45 @@ clock_error_adds_to_the_threshold() {
 	expect off -le 2000
 }
 
+# A UDP socket that connects to another address or port sends a new flow: OR-ACKs about the new flow
+# pause it, and those about the former flow do not.
+sockets_that_connect_again() {
+	new_qdisc $pausing
+	onramp <<-'END'
+		before = counters()
+		for name, to, addr, port in (("v4", H2, "10.7.2.3", 9), ("v6", "fd07:2::2", "fd07:2::3", 9),
+		                             ("port", H2, H2, 10)):
+		    former = Forger(UdpFlow(to=to))
+		    flow = former.flow
+		    former.report_one(1 * US)
+		    last = former.one()
+		    flow.sink.sock.close()
+		    flow.sink = Sink("h2", addr, port)
+		    flow.sender.connect((addr, port))
+		    tuple = flow.tuple
+		    flow.tuple = Tuple(17, *flow.sender.getsockname()[:2], addr, port)
+		    forger = Forger(flow)
+		    reported = forger.report_one(300 * US)
+		    flow.send(1)
+		    wait(1 * MS)
+		    got = flow.arrived()
+		    former.report(last, 400 * US, flow=tuple)
+		    result(**{name + "_off": got[0].at - reported - 250 * US,
+		              name + "_free": forger.one().at - time.monotonic_ns() + 1 * US})
+		    forger.reporter.close()
+		    former.close()
+		after = counters()
+		result(**{key: after[key] - before[key] for key in ("accepted", "no_flow")})
+	END
+	for name in v4 v6 port; do
+		expect ${name}_off -ge -500 "$name: not paused"
+		expect ${name}_off -le 2000 $name
+		expect ${name}_free -le 1000 "$name: paused by an OR-ACK about the former flow"
+	done
+	expect accepted -eq 6
+	expect no_flow -eq 3
+}
+
 # IPv6 sockets with IPv4-mapped addresses, and sockets bound to a device.
 odd_sockets() {
 	new_qdisc $pausing
@@ -815,7 +854,7 @@ unload() {
 
 run_cases hosts paused_for_the_excess no_pause_below_the_threshold pause_is_set_not_extended \
 	short_delays_end_no_pause clock_error_adds_to_the_threshold \
-	odd_sockets from_the_first_packet_on pause_max_bounds \
+	odd_sockets sockets_that_connect_again from_the_first_packet_on pause_max_bounds \
 	repeated_pauses_do_not_stop_a_flow pure_acks_pass control_passes other_flows_are_not_paused \
 	pacing_after_a_pause new_flows_use_their_destinations_delay wrong_or_acks_without_keys \
 	wrong_or_acks_with_keys received_later_than_the_or_ack paused_with_keys keys_come_and_go \
