@@ -109,7 +109,8 @@ struct ndp_timer {
  * struct ndp_sock - an NDP socket
  * @inet: the socket
  * @bound: entry in the table of ports
- * @hashed: entry in the table of connections
+ * @hashed: entry in the table of connections; entered once
+ * @unbound: @bound was removed from the table of ports
  * @key: identity of the connection
  * @destruct: the destructor of the socket's family
  * @route_cookie: validity of the socket's cached route
@@ -152,6 +153,7 @@ struct ndp_sock {
 	struct inet_sock inet;
 	struct hlist_node bound;
 	struct hlist_node hashed;
+	bool unbound;
 	struct ndp_key key;
 	void (*destruct)(struct sock *sk);
 	u32 route_cookie;

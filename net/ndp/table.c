@@ -127,7 +127,7 @@ static u16 ndp_port_choose(const struct sock *sk)
  * @sk: the socket, whose local address is set
  * @port: the port, host byte order; 0: choose one
  *
- * Context: process, under the socket's lock.
+ * Context: process, under the socket's lock; may sleep.
  * Return: 0; -EADDRINUSE if another socket has the port, or no port is free.
  */
 int ndp_get_port(struct sock *sk, unsigned short port)
@@ -135,6 +135,11 @@ int ndp_get_port(struct sock *sk, unsigned short port)
 	struct ndp_sock *ndp = ndp_sk(sk);
 	int err = 0;
 
+	/* A reader that has reached the socket's entry of its former port would follow the entry to
+	 * another chain, and miss the rest of its own. Such sockets are rare: connect() failed.
+	 */
+	if (READ_ONCE(ndp->unbound))
+		synchronize_rcu();
 	spin_lock_bh(&ndp_table_lock);
 	if (!port)
 		port = ndp_port_choose(sk);
@@ -159,8 +164,10 @@ void ndp_put_port(struct sock *sk)
 	struct ndp_sock *ndp = ndp_sk(sk);
 
 	spin_lock_bh(&ndp_table_lock);
-	if (hash_hashed(&ndp->bound))
+	if (hash_hashed(&ndp->bound)) {
 		hlist_del_init_rcu(&ndp->bound);
+		WRITE_ONCE(ndp->unbound, true);
+	}
 	inet_sk(sk)->inet_num = 0;
 	spin_unlock_bh(&ndp_table_lock);
 }
