@@ -15,9 +15,10 @@
  *
  * A path is identified by a keyed 64-bit hash of the peer's address, the network namespace and the
  * device. The table has a fixed size, so that nobody can make it grow: the hash selects one of
- * PATH_SETS sets, and the path has one of the PATH_WAYS entries of the set. A new path replaces the
- * entry of the set whose last report is the oldest. A connection on a path without an entry starts
- * with what it measures itself.
+ * PATH_SETS sets, and the path has one of the PATH_WAYS entries of the set. A new path replaces an
+ * entry of the network namespace that has the most entries in the set, so that a tenant with many
+ * connections, for example to addresses of its loopback device, replaces its own paths and not
+ * those of others. A connection on a path without an entry starts with what it measures itself.
  *
  * Connections report only what they measured, never what they read here. Otherwise a value would
  * never expire, and a path that has become longer would keep its old base RTT.
@@ -45,6 +46,7 @@
 /**
  * struct path_entry - a path
  * @key: hash that identifies the path, see path_key()
+ * @net: cookie of the network namespace
  * @reported_ns: time of the last reported RTT, CLOCK_MONOTONIC; 0 for an unused entry
  * @filter: minimum filter of recent RTTs, ns
  * @long_filter: minimum filter of RTTs over a longer time, ns, used while base-RTT probes of the
@@ -54,6 +56,7 @@
  */
 struct path_entry {
 	u64 key;
+	u64 net;
 	u64 reported_ns;
 	struct timely_min_filter filter;
 	struct timely_min_filter long_filter;
@@ -100,22 +103,49 @@ static struct path_entry *path_find(struct path_set *set, u64 key)
 	return NULL;
 }
 
-/* Make an entry for @key in place of an unused entry of the set, or of the entry whose last report
- * is the oldest. The caller sets reported_ns.
- */
-static struct path_entry *path_add(struct path_set *set, u64 key)
+/* Return: number of the set's entries of the network namespace @net. */
+static u32 path_count(const struct path_set *set, u64 net)
 {
-	struct path_entry *entry, *oldest = set->ways;
+	const struct path_entry *entry;
+	u32 count = 0;
 
-	for (entry = oldest + 1; entry < set->ways + PATH_WAYS; entry++)
-		if (entry->reported_ns < oldest->reported_ns)
-			oldest = entry;
-	oldest->key = key;
-	timely_min_filter_init(&oldest->filter);
-	timely_min_filter_init(&oldest->long_filter);
-	oldest->probes = (struct timely_probe_rtt_watch){};
-	oldest->ack_agg = (struct timely_ack_agg){};
-	return oldest;
+	for (entry = set->ways; entry < set->ways + PATH_WAYS; entry++)
+		count += entry->reported_ns && entry->net == net;
+	return count;
+}
+
+/* Return: the entry that a new path of the network namespace @net replaces: an unused one; or, of
+ * the namespace with the most entries, counting the new one, the entry with the oldest last report.
+ */
+static struct path_entry *path_replaced(struct path_set *set, u64 net)
+{
+	struct path_entry *entry, *found = set->ways;
+	u32 count, most = 0;
+
+	for (entry = set->ways; entry < set->ways + PATH_WAYS; entry++) {
+		if (!entry->reported_ns)
+			return entry;
+		count = path_count(set, entry->net) + (entry->net == net);
+		if (count > most || (count == most && entry->reported_ns < found->reported_ns)) {
+			found = entry;
+			most = count;
+		}
+	}
+	return found;
+}
+
+/* Make an entry for a path of the network namespace @net. The caller sets reported_ns. */
+static struct path_entry *path_add(struct path_set *set, u64 key, u64 net)
+{
+	struct path_entry *entry = path_replaced(set, net);
+
+	entry->key = key;
+	entry->net = net;
+	timely_min_filter_init(&entry->filter);
+	timely_min_filter_init(&entry->long_filter);
+	entry->probes = (struct timely_probe_rtt_watch){};
+	entry->ack_agg = (struct timely_ack_agg){};
+	return entry;
 }
 
 /* Add an RTT to the minimum filters; for TIMELY_PATH_ASK, add none. Return: the base RTT of the
@@ -154,7 +184,7 @@ void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (rtt_ns != TIMELY_PATH_ASK) {
-		entry = entry ?: path_add(set, key);
+		entry = entry ?: path_add(set, key, sock_net(sk)->net_cookie);
 		entry->reported_ns = now_ns;
 	}
 	if (entry) {

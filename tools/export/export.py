@@ -45,7 +45,7 @@ RENAMED = ("tcp_timely", "sch_timely", "sch_trim", "timely_acker")
 MODULES = ("timely", "tcp_timely", "sch_timely", "sch_trim", "timely_acker", "timely_kunit")
 SELFTESTS = "tools/testing/selftests"
 # Tests that include the source of a module: they must not be in one image with the module.
-WHITE_BOX = {"nic_kunit": "m", "qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TIMELY)),m,y)",
+WHITE_BOX = {"nic_kunit": "m", "path_kunit": "m", "qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TIMELY)),m,y)",
              "trim_qdisc_kunit": "$(if $(filter y,$(CONFIG_NET_SCH_TRIM)),m,y)"}
 
 
