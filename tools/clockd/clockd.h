@@ -190,6 +190,8 @@ enum {
  * @system_ns: CLOCK_REALTIME minus CLOCK_MONOTONIC_RAW
  * @system_raw_ns: when this was read, CLOCK_MONOTONIC_RAW
  * @system_error_ns: error of @system_ns, ns
+ * @before_ns: @system_ns as read by the host_clock_refresh() before the last one
+ * @before_raw_ns: @system_raw_ns of that reading
  * @suspended_ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC
  * @step_ns: size of the last step, or length of the last suspension, ns
  * @noticed: CLOCK_STEPPED, until host_clock_tick() returns it
@@ -202,6 +204,8 @@ struct host_clock {
 	int64_t system_ns;
 	uint64_t system_raw_ns;
 	uint32_t system_error_ns;
+	int64_t before_ns;
+	uint64_t before_raw_ns;
 	uint64_t suspended_ns;
 	int64_t step_ns;
 	unsigned int noticed;
@@ -212,7 +216,7 @@ struct host_clock {
 int host_clock_open(struct host_clock *clock, const char *setting, const struct address *own,
 		    bool quiet);
 void host_clock_close(struct host_clock *clock);
-/* Read the system clock: before timestamps of the kernel are converted. */
+/* Read the system clock: before timestamps of the kernel are converted, and to notice steps. */
 void host_clock_refresh(struct host_clock *clock);
 unsigned int host_clock_tick(struct host_clock *clock);
 bool host_clock_is_nic(const struct host_clock *clock);

@@ -463,8 +463,7 @@ static void take_packets(struct clockd *daemon)
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct arrival arrival;
 
-	if (!host_clock_is_nic(&daemon->clock))
-		host_clock_refresh(&daemon->clock);
+	host_clock_refresh(&daemon->clock);
 	/* Timestamps of sent probes first: received records may be about them. */
 	take_sent(daemon);
 	for (int i = 0; i < BATCH && wire_receive(&daemon->wire, &arrival) > 0; i++)

@@ -32,6 +32,8 @@
  */
 #define SLEW_DIVISOR		10
 #define STEP_MIN_NS		1000000
+/* Error of the difference of two readings of the system clock, ns. */
+#define READING_NS		1000
 /* A change of CLOCK_BOOTTIME against CLOCK_MONOTONIC that reading them in turn cannot cause, ns. */
 #define SUSPEND_MIN_NS		10000000
 /* Oldest timestamp of the kernel that is converted, ns. */
@@ -69,16 +71,47 @@ static uint64_t read_suspended(void)
 
 /* ---- the clock of a NIC ---- */
 
+/* CLOCK_MONOTONIC_RAW when the system clock showed @real_ns, by the last two readings. Chrony slews
+ * the system clock by up to 83333 ppm, which is 1.7 ms in the 20 ms between two readings.
+ */
+static uint64_t raw_of(const struct host_clock *clock, uint64_t real_ns)
+{
+	uint64_t raw_ns = real_ns - clock->system_ns;
+	double back = (double)difference(clock->system_raw_ns, raw_ns);
+	double slewed = (double)(clock->system_ns - clock->before_ns);
+	double interval = (double)difference(clock->system_raw_ns, clock->before_raw_ns) + slewed;
+
+	return raw_ns + (int64_t)(slewed * back / interval);
+}
+
+/* Whether the system clock was stepped between the last two readings, by less than what
+ * host_clock_refresh() notices.
+ */
+static bool bent(const struct host_clock *clock)
+{
+	int64_t elapsed = difference(clock->system_raw_ns, clock->before_raw_ns);
+
+	return elapsed <= 0 || llabs(clock->system_ns - clock->before_ns) >
+			       elapsed / SLEW_DIVISOR + READING_NS;
+}
+
 /* Add a reading to the line. Returns what was noticed. */
 static unsigned int read_nic(struct host_clock *clock)
 {
 	uint64_t before, after;
 	struct cross cross;
 
-	if (nic_check(&clock->nic) || nic_read(&clock->nic, &cross))
+	if (nic_check(&clock->nic))
 		return CLOCK_NIC_LOST;
-	before = cross.before_ns - clock->system_ns;
-	after = cross.after_ns - clock->system_ns;
+	/* The NIC's clock is read between two readings of the system clock. */
+	host_clock_refresh(clock);
+	if (nic_read(&clock->nic, &cross))
+		return CLOCK_NIC_LOST;
+	host_clock_refresh(clock);
+	if (bent(clock))
+		return 0;
+	before = raw_of(clock, cross.before_ns);
+	after = raw_of(clock, cross.after_ns);
 	line_add(clock->map, FORWARD, before, difference(cross.nic_ns, before) +
 		 clock->system_error_ns);
 	line_add(clock->map, BACKWARD, after, difference(cross.nic_ns, after) -
@@ -149,13 +182,14 @@ void host_clock_close(struct host_clock *clock)
 
 void host_clock_refresh(struct host_clock *clock)
 {
-	uint64_t raw_ns = clock->system_raw_ns;
-	int64_t before = clock->system_ns, step;
+	int64_t step;
 
+	clock->before_ns = clock->system_ns;
+	clock->before_raw_ns = clock->system_raw_ns;
 	read_system(clock);
-	step = clock->system_ns - before;
+	step = clock->system_ns - clock->before_ns;
 	clock->mistrust = llabs(step) > STEP_MIN_NS +
-			  (int64_t)(clock->system_raw_ns - raw_ns) / SLEW_DIVISOR;
+			  difference(clock->system_raw_ns, clock->before_raw_ns) / SLEW_DIVISOR;
 	if (!clock->mistrust)
 		return;
 	clock->noticed |= CLOCK_STEPPED;
@@ -207,8 +241,16 @@ uint64_t host_clock_now(const struct host_clock *clock)
 
 uint64_t host_clock_from_system(const struct host_clock *clock, uint64_t real_ns)
 {
-	uint64_t raw_ns = real_ns - clock->system_ns;
-	int64_t age = difference(clock_ns(CLOCK_MONOTONIC_RAW), raw_ns);
+	int64_t interval = difference(clock->system_raw_ns, clock->before_raw_ns), age;
+	uint64_t raw_ns;
 
-	return !clock->mistrust && age >= 0 && age < TIMESTAMP_AGE_NS ? raw_ns : 0;
+	if (clock->mistrust || interval <= 0)
+		return 0;
+	raw_ns = raw_of(clock, real_ns);
+	age = difference(clock_ns(CLOCK_MONOTONIC_RAW), raw_ns);
+	/* The readings say nothing about a time long before them. */
+	if (age < 0 || age >= TIMESTAMP_AGE_NS ||
+	    difference(clock->before_raw_ns, raw_ns) > interval)
+		return 0;
+	return raw_ns;
 }

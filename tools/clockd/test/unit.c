@@ -545,6 +545,40 @@ static void group_round__runs_on_while_a_port_is_busy(void)
 	estimate_free(estimate);
 }
 
+/* ---- the clocks of this host ---- */
+
+/* The system clock is slewed by @ppm, and has shown 20 ms ago and now that it is 1 h ahead. Returns
+ * the largest error of a converted timestamp of this time, ns.
+ */
+static int64_t slewed_ns(int64_t ppm)
+{
+	uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+	struct host_clock clock = {
+		.nic.fd = -1,
+		.system_ns = 3600 * (int64_t)NS_PER_S,
+		.system_raw_ns = raw_ns,
+		.before_ns = 3600 * (int64_t)NS_PER_S - 20 * ppm,
+		.before_raw_ns = raw_ns - 20000000,
+	};
+	int64_t worst = 0;
+
+	for (int64_t age = 0; age <= 20000000; age += 1000000) {
+		uint64_t real = raw_ns - age + clock.system_ns - age / 1000000 * ppm;
+		int64_t error = difference(host_clock_from_system(&clock, real), raw_ns - age);
+
+		worst = llabs(error) > worst ? llabs(error) : worst;
+	}
+	return worst;
+}
+
+static void host_clock_from_system__follows_slewing(void)
+{
+	EXPECT(slewed_ns(0) == 0);
+	EXPECT(slewed_ns(20) <= 1);
+	EXPECT(slewed_ns(-500) <= 1);
+	EXPECT(slewed_ns(83333) <= 1);
+}
+
 /* ---- the configuration ---- */
 
 static const char *path_of(const char *name)
@@ -788,6 +822,7 @@ int main(int argc, char **argv)
 	RUN(peer_take__both_find_each_other_after_a_start);
 	RUN(peer_take__survives_any_numbers);
 	RUN(group_round__runs_on_while_a_port_is_busy);
+	RUN(host_clock_from_system__follows_slewing);
 	RUN(config_read__members);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
