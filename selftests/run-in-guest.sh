@@ -50,6 +50,8 @@ make -s -C "$here/../tools/timelyctl" OUT="$together" >&2
 make -s -C "$here/../tools/clockd" OUT="$together" >&2
 make -s -C "$here/../tools/ndp" OUT="$together" >&2
 make -s -C "$here/net/timely" OUT="$together" >&2
+# Without chrony one case of clockd fails.
+if chrony=$("$lab/debian/chrony.sh"); then cp "$chrony/chronyd" "$chrony/chronyc" "$together"; fi
 
 # The guest's clocks are virtual. Only the host can measure how much real time a test takes.
 durations() {

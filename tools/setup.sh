@@ -9,7 +9,9 @@
 set -eu
 
 # One line each for building kernels and modules, for the lab, for tests, for kernels in QEMU, for
-# the kernel's own tests, for programs that run over NDP.
+# the kernel's own tests, for programs that run over NDP. The last line has the library of chronyc
+# that not every Debian has; tools/lab/debian/chrony.sh unpacks chrony, because the installed package would
+# replace this machine's clock daemon.
 packages="
 	gcc make flex bison bc libc6-dev xz-utils kmod rsync util-linux perl
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
@@ -17,6 +19,7 @@ packages="
 	qemu-system-x86 busybox-static cpio
 	python3-scapy iptables iputils-ping
 	curl iperf3
+	libedit2
 "
 [ $# -eq 0 ] || packages="$*"
 

@@ -406,6 +406,58 @@ tcp_timely_gets_common_time() {
 	! grep 'does not take' "$work"/h*.log || fail "module timely has refused the common time"
 }
 
+# chronyc_shows FIELD: set $shown to a field of chrony's only source, as `chronyc -c sources` prints them
+chronyc_shows() {
+	line=$("$modules/chronyc" -c -h "$work/chrony/cmd" sources) || return 1
+	shown=$(echo "$line" | cut -d, -f"$1")
+}
+
+selected() { chronyc_shows 1,2 && [ "$shown" = "#,*" ]; }
+
+# sees SECONDS: chrony's last sample is SECONDS. Field 9 is the last offset as measured, positive if the
+# system clock is ahead of the source.
+sees() { chronyc_shows 9 && [ "${shown#"$1"}" != "$shown" ]; }
+
+# The real chronyd, with the common time of h1 as its only source. The system clock is then set 3 ms
+# ahead of the common time, and chronyd steers it back. With the kernel's timestamps, because the clocks
+# of test NICs follow CLOCK_MONOTONIC, which chronyd slews.
+chronyd_selects_common_time() {
+	restart_all "clock system"
+	configuration h1 "clock system" "chrony $work/chrony.sock"
+	mkdir -m 750 "$work/chrony"
+	cat >"$work/chrony.conf" <<-END
+		refclock SOCK $work/chrony.sock refid TIME poll 0 filter 1
+		port 0
+		cmdport 0
+		bindcmdaddress $work/chrony/cmd
+		pidfile $work/chrony/pid
+	END
+	"$modules/chronyd" -n -u root -f "$work/chrony.conf" 2>"$work/chronyd.log" &
+	chronyd=$!
+	sleep 1
+	reload h1
+	within_seconds 20 selected || {
+		say_lines <"$work/chronyd.log"
+		say_lines <"$work/h1.log"
+		fail "chrony has not selected the common time: $line"
+	}
+	within_seconds 20 sees 0.00000 || fail "chrony sees an offset of $shown s"
+	counter h1 common_steps
+	steps=$counter
+	must "$python" -I -c 'import time
+time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_REALTIME) + 3_000_000)'
+	within_seconds 5 sees 0.003000 || fail "chrony sees an offset of $shown s, not 3.000 ms"
+	selected || fail "chrony does not use the common time any more: $shown"
+	sleep 15
+	{ sees 0.00000 || sees -0.00000; } || fail "chrony has not steered the system clock to the common time: $line"
+	counter h1 refclock_samples
+	expect counter -ge 10
+	counter h1 common_steps
+	expect counter -eq "$steps" "the common time does not follow the system clock"
+	kill $chronyd
+	wait $chronyd
+}
+
 daemons_end() {
 	stop_all
 	"$timelyctl" clock page "$work/h1.page" | grep -q 'timely-clockd is stopped' || fail "the page does not say that the daemon has ended"
@@ -416,4 +468,5 @@ daemons_end() {
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step nic_clock_step \
 	nic_lost_and_back killed_daemon reload_configuration hostile_packets lying_host \
-	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time daemons_end
+	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time chronyd_selects_common_time \
+	daemons_end
