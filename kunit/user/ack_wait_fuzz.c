@@ -26,6 +26,7 @@ static const char * const promises[PROMISES] = {
 	[UNKNOWN] = "timestamps in ms give no wait",
 };
 
+#define FUZZ_ROUND	"connections"
 #include "fuzz.h"
 
 static struct {
@@ -76,28 +77,16 @@ static void one_step(void)
 		promise(FOUND, found_us + 2 + 12 >= min(waited_us, TIMELY_ACK_WAIT_MAX_US));
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	start();
 	while (dice.left)
 		one_step();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	start();
 	for (u32 i = 0; i < STEPS; i++)
 		one_step();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "connections");
-}
-#endif

@@ -39,6 +39,7 @@ static const char * const promises[PROMISES] = {
 	[LIMITS] = "rates, credibility and bounds are within their limits",
 };
 
+#define FUZZ_ROUND	"networks"
 #include "fuzz.h"
 
 static struct {
@@ -324,19 +325,13 @@ static void hostile(void)
 	timely_loop_least_squares(edges, below(20), 8, &work, (s64 [HOSTS_MAX]) {});
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	graphs();
 	hostile();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	graphs();
 	hostile();
@@ -345,9 +340,3 @@ static void one_round(void)
 	honest();
 	dishonest();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "networks");
-}
-#endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Common parts of the fuzzers: random numbers, promises, and a main() that prints TAP. Include this
- * file after enum promise, which ends with PROMISES, and promises[], their descriptions.
+ * file after three definitions: enum promise, which ends with PROMISES; promises[], which describes
+ * each promise; FUZZ_ROUND, which describes a round.
  */
 #ifndef _KUNIT_USER_FUZZ_H
 #define _KUNIT_USER_FUZZ_H
@@ -59,27 +60,42 @@ static u32 below(u32 n)
 	return (u32)roll() % n;
 }
 
-#ifndef TIMELY_LIBFUZZER
-/* Run the KUnit suites, then @round as often as the first argument says, by default 1000 times. The
- * second argument is the seed. @what describes a round. Return: 0 if all cases pass and all
- * promises are kept, or else 1.
+/* The fuzzer defines what happens in a round, and what with the dice of one input of libFuzzer. */
+static void fuzz_round(void);
+static void fuzz_input(void);
+
+#ifdef TIMELY_LIBFUZZER
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	(void)fuzz_round;
+	dice.input = data;
+	dice.left = size;
+	fuzz_input();
+	return 0;
+}
+#else
+/* Run the KUnit suites, then as many rounds as the first argument says, by default 1000. The second
+ * argument is the seed. Return: 0 if all cases pass and all promises are kept, or else 1.
  */
-static int fuzz_main(int argc, char **argv, void (*round)(void), const char *what)
+int main(int argc, char **argv)
 {
 	u32 rounds = argc > 1 ? (u32)strtoul(argv[1], NULL, 0) : 1000;
 	u64 seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 20210412;
 	u32 number = 0, i;
 	bool good;
 
+	(void)fuzz_input;
 	/* Output must be visible when a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	printf("TAP version 13\n");
 	good = kunit_run(&number);
 
-	printf("# %u times %s, seed %llu\n", rounds, what, seed);
+	printf("# %u times %s, seed %llu\n", rounds, FUZZ_ROUND, seed);
 	dice.state = seed | 1ULL << 63;
 	for (i = 0; i < rounds; i++)
-		round();
+		fuzz_round();
 	for (i = 0; i < PROMISES; i++) {
 		/* A promise that was never tested counts as broken. */
 		bool kept = !fuzz_seen[i].broken && (fuzz_seen[i].tested || !rounds);

@@ -59,6 +59,7 @@ static const char * const promises[PROMISES] = {
 	[TAKEN_OUT] = "a stream that wants no pulls is not in the pull queue",
 };
 
+#define FUZZ_ROUND	"streams"
 #include "fuzz.h"
 
 /* What the network does to packets, each in 1024. */
@@ -681,7 +682,7 @@ static bool all_done(void)
 	return true;
 }
 
-static void one_round(void)
+static void fuzz_round(void)
 {
 	bool forged;
 	u32 i;
@@ -712,19 +713,7 @@ static void one_round(void)
 		free(take_event());
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
-	one_round();
-	return 0;
+	fuzz_round();
 }
-#else
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "streams");
-}
-#endif

@@ -39,6 +39,7 @@ static const char * const promises[PROMISES] = {
 	[COOKIE] = "a cookie is valid for its connection only",
 };
 
+#define FUZZ_ROUND	"packets"
 #include "fuzz.h"
 
 static struct {
@@ -252,29 +253,17 @@ static void one_step(void)
 	cookie();
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
 	struct timely_ndp_header got;
 
 	now.addresses.family = AF_INET;
-	decode(&got, data, (u32)size, &now.addresses);
-	dice.input = data;
-	dice.left = size;
+	decode(&got, dice.input, (u32)dice.left, &now.addresses);
 	one_step();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	for (u32 i = 0; i < STEPS; i++)
 		one_step();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "packets");
-}
-#endif

@@ -40,6 +40,7 @@ static const char * const promises[PROMISES] = {
 	[DIGEST] = "a digest depends on 16 bytes and the length, and is not 0",
 };
 
+#define FUZZ_ROUND	"OR-ACKs"
 #include "fuzz.h"
 
 static struct {
@@ -245,32 +246,20 @@ static void one_step(void)
 	digest();
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
 	struct timely_orack got;
 	u8 again[TIMELY_ORACK_BYTES];
 
-	if (decode(&got, data, (u32)size)) {
+	if (decode(&got, dice.input, (u32)dice.left)) {
 		timely_orack_encode(again, &got, &now.key);
-		promise(AGAIN, !memcmp(data, again, 28));
+		promise(AGAIN, !memcmp(dice.input, again, 28));
 	}
-	dice.input = data;
-	dice.left = size;
 	one_step();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	for (u32 i = 0; i < STEPS; i++)
 		one_step();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "OR-ACKs");
-}
-#endif

@@ -28,6 +28,7 @@ static const char * const promises[PROMISES] = {
 	[IGNORED] = "an ignored signal does not change the minimum round trip",
 };
 
+#define FUZZ_ROUND	"destinations"
 #include "fuzz.h"
 
 static struct {
@@ -116,28 +117,16 @@ static void one_step(void)
 	}
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	start();
 	while (dice.left)
 		one_step();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	start();
 	for (u32 i = 0; i < STEPS; i++)
 		one_step();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "destinations");
-}
-#endif

@@ -47,6 +47,7 @@ static const char * const promises[PROMISES] = {
 	[FLOOR_NEW] = "old values expire, whatever the clock does",
 };
 
+#define FUZZ_ROUND	"a flow with signals, a window"
 #include "fuzz.h"
 
 static struct {
@@ -377,28 +378,16 @@ static void one_floor(void)
 	floor_after_anything(&window);
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
-	if (size && data[0] & 1)
+	if (dice.left && dice.input[0] & 1)
 		one_floor();
 	else
-		one_flow((u32)(size / 32) + 1);
-	return 0;
+		one_flow((u32)(dice.left / 32) + 1);
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	one_flow(STEPS);
 	one_floor();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "a flow with signals, a window");
-}
-#endif

@@ -31,6 +31,7 @@ static const char * const promises[PROMISES] = {
 	[LIMITS] = "the tolerance is within its limits",
 };
 
+#define FUZZ_ROUND	"paths"
 #include "fuzz.h"
 
 static struct {
@@ -150,30 +151,18 @@ static void finish(void)
 		now.code.counts[TIMELY_PROBE_LOST] <= now.pair);
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	start();
 	while (dice.left)
 		one_step();
 	finish();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	start();
 	for (u32 i = 0; i < STEPS; i++)
 		one_step();
 	finish();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "paths");
-}
-#endif

@@ -39,6 +39,7 @@ static const char * const promises[PROMISES] = {
 	[LIMITS] = "drift and uncertainty are within their limits",
 };
 
+#define FUZZ_ROUND	"points and a pair of clocks"
 #include "fuzz.h"
 
 static struct timely_strip_work work;
@@ -291,28 +292,16 @@ static void hostile(void)
 	check_ring(&net.strip.rings[1]);
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	random_points();
 	hostile();
-	return 0;
 }
-#else
-static void one_round(void)
+
+static void fuzz_round(void)
 {
 	for (u32 i = 0; i < 8; i++)
 		random_points();
 	clocks();
 	hostile();
 }
-
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, one_round, "points and a pair of clocks");
-}
-#endif

@@ -38,6 +38,7 @@ static const char * const promises[PROMISES] = {
 	[SHARE] = "with both queues backlogged the header queue sends its ratio",
 };
 
+#define FUZZ_ROUND	"256 frames and a round robin"
 #include "fuzz.h"
 
 static struct {
@@ -248,27 +249,15 @@ static void one_round_robin(void)
 	promise(SHARE, packets - headers == packets / (now.cfg.ratio + 1));
 }
 
-static void round_of_steps(void)
+static void fuzz_round(void)
 {
 	for (int i = 0; i < STEPS; i++)
 		one_frame();
 	one_round_robin();
 }
 
-#ifdef TIMELY_LIBFUZZER
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
-
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+static void fuzz_input(void)
 {
-	dice.input = data;
-	dice.left = size;
 	one_frame();
 	one_round_robin();
-	return 0;
 }
-#else
-int main(int argc, char **argv)
-{
-	return fuzz_main(argc, argv, round_of_steps, "256 frames and a round robin");
-}
-#endif
