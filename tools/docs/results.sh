@@ -24,113 +24,78 @@ cd "$top"
 	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-requests ndp-permutation \
 	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
+# measure BENCH [ARGUMENT]...: run a bench of tools/lab/bench
+measure() {
+	bench=$1
+	shift
+	[ "${KEEP-}" ] || OUT=$PWD/$raw "tools/lab/bench/$bench.sh" "$@"
+}
+
+# keep FILE...: replace the results of this name by these files of the raw results
+keep() {
+	rm -rf "results/$name"
+	mkdir -p "results/$name"
+	for file; do
+		cp "$raw/$file" "results/$name/"
+	done
+}
+
 # Copy the first table of each section of table.md to a file, because documents quote these tables.
-keep_bench_packet() {
-	rm -rf results/bench-packet
-	mkdir -p results/bench-packet
-	cp "$1/table.md" "$1/cycles.svg" results/bench-packet/
+tables_of_sections() {
 	awk 'BEGIN { split("paced shuffled unpaced memory", name) }
 		/^## / { n++; tables = 0 }
 		/^\|/ && !inside { tables++ }
 		{ inside = /^\|/ }
-		inside && n && tables == 1 { print >("results/bench-packet/" name[n] ".md") }' "$1/table.md"
+		inside && n && tables == 1 { print >("results/bench-packet/" name[n] ".md") }' "$raw/table.md"
 }
 
-keep_bench_trim() {
-	mkdir -p results/bench-trim
-	cp "$1/table.md" results/bench-trim/
-	awk '/^\|/ { print; found = 1; next } found { exit }' "$1/table.md" >results/bench-trim/unpaced.md
-}
+first_table() { awk '/^\|/ { print; found = 1; next } found { exit }' "$raw/table.md"; }
 
-keep_bench_ack() {
-	mkdir -p results/bench-ack
-	for part in one many cold one-parts many-parts table; do
-		cp "$1/$part.md" results/bench-ack/
-	done
-}
-
-keep_bench_onramp() {
-	mkdir -p results/bench-onramp
-	for part in sender receiver single table; do
-		cp "$1/$part.md" results/bench-onramp/
-	done
-}
-
-keep_bench_cpu() {
-	mkdir -p results/bench-cpu
-	for part in sender receiver least parts counts table; do
-		cp "$1/$part.md" results/bench-cpu/
-	done
-}
-
-keep_bench_poll() {
-	mkdir -p results/bench-poll
-	cp "$1/polls.md" "$1/table.md" results/bench-poll/
-}
-
-keep_clock_sync() {
-	rm -rf results/clock-sync
-	mkdir -p results/clock-sync
-	for part in cells.json table.md peers.md hosts.md faults.md peers.svg; do
-		cp "$1/$part" results/clock-sync/
-	done
-}
-
-for scenario; do
-	raw=build/results/$scenario
-	if [ "$scenario" = bench-packet ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/bench.sh
-		keep_bench_packet "$raw"
-		continue
-	fi
-	if [ "$scenario" = bench-trim ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/bench.sh --qdiscs pfifo,red,trim --modes unpaced \
-			--flows 1,100,1000 --repeats 9
-		keep_bench_trim "$raw"
-		continue
-	fi
-	if [ "$scenario" = bench-ack ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/ack.sh
-		keep_bench_ack "$raw"
-		continue
-	fi
-	if [ "$scenario" = bench-onramp ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/onramp.sh
-		keep_bench_onramp "$raw"
-		continue
-	fi
-	if [ "$scenario" = bench-cpu ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/cpu.sh
-		keep_bench_cpu "$raw"
-		continue
-	fi
-	if [ "$scenario" = bench-poll ]; then
-		[ "${KEEP-}" ] || OUT=$PWD/$raw tools/lab/bench/poll.sh
-		keep_bench_poll "$raw"
-		continue
-	fi
-	if [ "$scenario" = clock-sync ]; then
-		tools/lab/simulator/clocks run --out "$raw"
-		keep_clock_sync "$raw"
-		continue
-	fi
-	if [ "$scenario" = ndp-sim ]; then
-		tools/lab/simulator/ndp run --out results/ndp-sim
-		continue
-	fi
+scenario() {
 	case ${RESUME-} in
-	all)	keep=--keep ;;
-	peers)	keep=--keep-peers ;;
-	*)	keep= ;;
+	all)	resume=--keep ;;
+	peers)	resume=--keep-peers ;;
+	*)	resume= ;;
 	esac
 	# shellcheck disable=SC2086 # no argument, or several
-	tools/lab/lab run "$scenario" $keep --out "$raw" ${LAB_ARGS-}
+	tools/lab/lab run "$name" $resume --out "$raw" ${LAB_ARGS-}
 	tools/lab/lab report "$raw"
-	rm -rf "results/$scenario"
-	mkdir -p "results/$scenario"
-	cp "$raw/summary.json" "$raw/table.md" "$raw"/*.svg "results/$scenario/"
-	for extra in events slowdown; do
-		[ ! -e "$raw/$extra.md" ] || cp "$raw/$extra.md" "results/$scenario/"
+	set -- summary.json table.md
+	for file in "$raw"/*.svg "$raw/events.md" "$raw/slowdown.md"; do
+		[ ! -e "$file" ] || set -- "$@" "${file##*/}"
 	done
+	keep "$@"
+}
+
+for name; do
+	raw=build/results/$name
+	case $name in
+	bench-packet)
+		measure bench
+		keep table.md cycles.svg
+		tables_of_sections ;;
+	bench-trim)
+		measure bench --qdiscs pfifo,red,trim --modes unpaced --flows 1,100,1000 --repeats 9
+		keep table.md
+		first_table >results/bench-trim/unpaced.md ;;
+	bench-ack)
+		measure ack
+		keep one.md many.md cold.md one-parts.md many-parts.md table.md ;;
+	bench-onramp)
+		measure onramp
+		keep sender.md receiver.md single.md table.md ;;
+	bench-cpu)
+		measure cpu
+		keep sender.md receiver.md least.md parts.md counts.md table.md ;;
+	bench-poll)
+		measure poll
+		keep polls.md table.md ;;
+	clock-sync)
+		tools/lab/simulator/clocks run --out "$raw"
+		keep cells.json table.md peers.md hosts.md faults.md peers.svg ;;
+	ndp-sim)
+		tools/lab/simulator/ndp run --out results/ndp-sim ;;
+	*)	scenario ;;
+	esac
 done
 tools/docs/make.sh
