@@ -1801,6 +1801,33 @@ static void pause__other_empty_packets(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
+/* The FIN of a packet with data has a sequence number, but is no byte of the data. An OR-ACK reports
+ * the first byte.
+ */
+static void record__data_with_a_fin(struct kunit *test)
+{
+	struct packet p = { .sk = bench_tcp(0), .hash = 1, .len = 1066, .seq = 5000 };
+	const struct timely_sent *sent;
+	struct tq_flow *f;
+
+	bench.q->config.onramp = 1;
+	p.flags = TCPHDR_ACK | TCPHDR_FIN;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	f = bench_flow(p.sk);
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	KUNIT_ASSERT_NOT_NULL(test, f->entry);
+	sent = timely_flow_onramp(f->entry)->sent;
+	KUNIT_EXPECT_EQ(test, sent->payload, 1000);
+	KUNIT_EXPECT_EQ(test, sent->end_seq, 6000);
+	EXPECT_DONE(test);
+	/* A congestion control asks for the end of the packet. */
+	p.sk = bench_recorded(test, 1, 1000000);
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_EQ(test, departed_ns(bench.entry[1], 6001), bench.now_ns);
+}
+
 /* Fragments have no ports, or not the whole datagram that the receiver sees. */
 static void record__no_departures_of_fragments(struct kunit *test)
 {
@@ -3176,6 +3203,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(pause__big_tcp),
 	KUNIT_CASE(pause__fin_stays_behind_its_data),
 	KUNIT_CASE(pause__other_empty_packets),
+	KUNIT_CASE(record__data_with_a_fin),
 	KUNIT_CASE(record__no_departures_of_fragments),
 	KUNIT_CASE(pause__is_apart_from_pacing),
 	KUNIT_CASE(pause__made_longer_and_shorter),

@@ -270,19 +270,22 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 		.bytes = qdisc_pkt_len(skb),
 	};
 	struct timely_onramp *onramp;
-	u32 payload = 0;
+	u32 payload = 0, fin = 0;
 
 	if (tq_cb(skb)->tcp) {
 		payload = tq_payload(skb);
 		if (!payload)
 			return;
-		departure.end_seq = ntohl(tcp_hdr(skb)->seq) + payload + tcp_hdr(skb)->fin;
+		fin = tcp_hdr(skb)->fin;
+		departure.end_seq = ntohl(tcp_hdr(skb)->seq) + payload;
 	} else {
 		departure.end_seq = tq_udp_digest(skb);
 	}
 	onramp = timely_flow_onramp(f->entry);
 	if (onramp)
 		timely_onramp_depart(onramp, &departure, payload);
+	/* For the congestion control the packet ends with the FIN; OR-ACKs are about bytes. */
+	departure.end_seq += fin;
 	/* RTTs are those of pacing segments, which end with their last sub-segment. A TCP
 	 * connection's packet that is UDP here is in a tunnel, and has no sequence number of the
 	 * connection.
