@@ -757,6 +757,8 @@ static void update_group(struct clockd *daemon, int64_t system_ns, uint64_t prob
 	daemon->started = true;
 	if (daemon->config->reference)
 		group_fix(daemon->group, probe_ns, system_ns, daemon->system_rate_q32);
+	else
+		group_release(daemon->group);
 }
 
 static void do_round(struct clockd *daemon, uint64_t now_ns)

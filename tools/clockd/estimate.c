@@ -235,6 +235,12 @@ void group_fix(struct group *group, uint64_t now_ns, int64_t correction_ns, int6
 	group->loop.time.rate_q32 = rate_q32;
 }
 
+/* Undo group_fix(): averaging moves the common time again. */
+void group_release(struct group *group)
+{
+	group->loop.fixed = false;
+}
+
 /* The common time minus the own probe clock. */
 struct reading group_read(const struct group *group, uint64_t now_ns)
 {

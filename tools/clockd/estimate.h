@@ -99,6 +99,7 @@ struct group *group_new(void);
 void group_free(struct group *group);
 void group_start(struct group *group, uint64_t now_ns, int64_t correction_ns, uint32_t scale);
 void group_fix(struct group *group, uint64_t now_ns, int64_t correction_ns, int64_t rate_q32);
+void group_release(struct group *group);
 enum round group_round(struct group *group, struct group_peer *peers, size_t count,
 		       uint64_t now_ns);
 struct reading group_read(const struct group *group, uint64_t now_ns);

@@ -255,6 +255,19 @@ reload_configuration() {
 	all_good $hosts
 }
 
+# A host that was a reference, and is none any more, averages its time again.
+former_reference() {
+	configuration h5 "reference yes"
+	reload h5
+	sleep 5
+	configuration h5
+	reload h5
+	sleep 40
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect common_spread -le 50
+}
+
 # reload HOST
 reload() {
 	read -r pid <"$work/$1.pid"
@@ -467,6 +480,6 @@ daemons_end() {
 }
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step nic_clock_step \
-	nic_lost_and_back killed_daemon reload_configuration hostile_packets lying_host \
+	nic_lost_and_back killed_daemon reload_configuration former_reference hostile_packets lying_host \
 	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time chronyd_selects_common_time \
 	daemons_end
