@@ -274,19 +274,23 @@ static void next__waits_for_a_pull_after_an_idle_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(bed), 1);
 }
 
+/* The first packet that has not arrived goes before the others, which go in the order of the NACKs. */
 static void next__retransmissions_first(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 4);
 
 	timely_ndp_sender_queue(&bed->s, 20, bed->now_ns);
 	send_all(bed);
+	answer(bed, TIMELY_NDP_NACK, 3, 0, 4);
 	answer(bed, TIMELY_NDP_NACK, 2, 0, 4);
 	answer(bed, TIMELY_NDP_NACK, 0, 0, 4);
-	answer(bed, TIMELY_NDP_PULL, 0, 3, 1);
-	KUNIT_EXPECT_TRUE(test, sends(bed));
-	KUNIT_EXPECT_EQ(test, bed->sent.seq, 2);
+	answer(bed, TIMELY_NDP_PULL, 0, 4, 0);
 	KUNIT_EXPECT_TRUE(test, sends(bed));
 	KUNIT_EXPECT_EQ(test, bed->sent.seq, 0);
+	KUNIT_EXPECT_TRUE(test, sends(bed));
+	KUNIT_EXPECT_EQ(test, bed->sent.seq, 3);
+	KUNIT_EXPECT_TRUE(test, sends(bed));
+	KUNIT_EXPECT_EQ(test, bed->sent.seq, 2);
 	KUNIT_EXPECT_TRUE(test, sends(bed));
 	KUNIT_EXPECT_EQ(test, bed->sent.seq, 4);
 	KUNIT_EXPECT_FALSE(test, sends(bed));

@@ -325,7 +325,8 @@ class Sender:
             self.free = 0
         seq = None
         if self.again and (self.free or self.pulled):
-            seq = self.again.pop(0)
+            seq = self.una if self.una in self.again else self.again[0]
+            self.again.remove(seq)
         again = seq is not None
         if again:
             self.tries[seq] += 1

@@ -92,7 +92,7 @@ int ndp_conn_prepare(struct sock *sk, gfp_t gfp)
 	ndp->slots = kmalloc_array(NDP_SPAN, sizeof(*ndp->slots) + 2 * sizeof(struct sk_buff *),
 				   gfp | __GFP_NOWARN | __GFP_ACCOUNT);
 	if (!ndp->slots) {
-		ndp_net_uncharge(sock_net(sk), NDP_CONN_BYTES);
+		ndp_net_add(sock_net(sk), -NDP_CONN_BYTES);
 		return -ENOMEM;
 	}
 	ndp->sent = (struct sk_buff **)(ndp->slots + NDP_SPAN);
@@ -100,59 +100,9 @@ int ndp_conn_prepare(struct sock *sk, gfp_t gfp)
 	memset(ndp->sent, 0, 2 * NDP_SPAN * sizeof(*ndp->sent));
 	timely_ndp_paths_init(&ndp->paths, ndp->path_memory, NDP_PATHS, get_random_u64() | 1);
 	timely_ndp_sender_init(&ndp->sender, &config, ndp->slots, &ndp->paths);
-	timely_ndp_receiver_init(&ndp->receiver, ndp->map, NDP_SPAN,
-				 clamp_t(u32, sk->sk_rcvbuf / ndp->truesize, 1, NDP_SPAN));
+	/* The first packet tells how many packets there is room for, see ndp_take_data(). */
+	timely_ndp_receiver_init(&ndp->receiver, ndp->map, NDP_SPAN, 1);
 	return 0;
-}
-
-/* Charges data that the program writes. Under ndp->lock. */
-static bool ndp_charge_sent(struct sock *sk, const struct sk_buff *skb)
-{
-	if (!ndp_net_charge(sock_net(sk), skb->truesize))
-		return false;
-	if (!sk_wmem_schedule(sk, skb->truesize)) {
-		ndp_net_uncharge(sock_net(sk), skb->truesize);
-		return false;
-	}
-	sk_wmem_queued_add(sk, skb->truesize);
-	sk_mem_charge(sk, skb->truesize);
-	return true;
-}
-
-static void ndp_free_sent(struct sock *sk, struct sk_buff *skb)
-{
-	__skb_unlink(skb, &sk->sk_write_queue);
-	sk_wmem_queued_add(sk, -(int)skb->truesize);
-	sk_mem_uncharge(sk, skb->truesize);
-	ndp_net_uncharge(sock_net(sk), skb->truesize);
-	consume_skb(skb);
-}
-
-/* Charges received data to the socket. Under ndp->lock. */
-static bool ndp_charge_received(struct sock *sk, struct sk_buff *skb)
-{
-	if (!ndp_net_charge(sock_net(sk), skb->truesize))
-		return false;
-	if (!sk_rmem_schedule(sk, skb, skb->truesize)) {
-		ndp_net_uncharge(sock_net(sk), skb->truesize);
-		return false;
-	}
-	skb_orphan(skb);
-	skb_set_owner_r(skb, sk);
-	return true;
-}
-
-static void ndp_free_received(struct sock *sk, struct sk_buff *skb)
-{
-	ndp_net_uncharge(sock_net(sk), skb->truesize);
-	kfree_skb(skb);
-}
-
-/* Undoes ndp_charge_received() for a packet that is not kept. */
-static void ndp_uncharge_received(struct sock *sk, struct ndp_packet *packet)
-{
-	ndp_net_uncharge(sock_net(sk), packet->skb->truesize);
-	skb_orphan(packet->skb);
 }
 
 /* Frees all data that was not sent or has not arrived, and received data out of order. */
@@ -188,7 +138,7 @@ void ndp_conn_free(struct sock *sk)
 	while ((skb = __skb_dequeue(&sk->sk_receive_queue)))
 		ndp_free_received(sk, skb);
 	if (ndp->slots)
-		ndp_net_uncharge(sock_net(sk), NDP_CONN_BYTES);
+		ndp_net_add(sock_net(sk), -NDP_CONN_BYTES);
 	kfree(ndp->slots);
 	ndp->slots = NULL;
 }
@@ -625,9 +575,10 @@ void ndp_conn_read(struct sock *sk, struct sk_buff *skb)
 	__skb_unlink(skb, &sk->sk_receive_queue);
 	ndp_free_received(sk, skb);
 	if (!ndp->ended) {
+		WRITE_ONCE(ndp->starved, false);
 		if (timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &header))
 			ndp_output_control(sk, &header, &turn.out);
-		ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+		ndp_pull_want(sk, ndp_memory_wanted(sk));
 	}
 	ndp_end(sk, &turn);
 }
@@ -638,9 +589,7 @@ static void ndp_add_fin(struct sock *sk, struct sk_buff *skb)
 	struct ndp_sock *ndp = ndp_sk(sk);
 
 	NDP_CB(skb)->sum = timely_ndp_sum(NULL, 0);
-	sk_wmem_queued_add(sk, skb->truesize);
-	sk_mem_charge(sk, skb->truesize);
-	atomic_long_add(skb->truesize, &ndp_net(sock_net(sk))->memory);
+	ndp_charge_fin(sk, skb);
 	__skb_queue_tail(&sk->sk_write_queue, skb);
 	if (!ndp->unsent)
 		ndp->unsent = skb;
@@ -823,8 +772,8 @@ static bool ndp_sum_right(struct sk_buff *skb, u32 header_bytes, u32 right)
  * ndp_conn_readable() - check whether programs that poll for input are told
  * @sk: the socket
  *
- * Return: true if SO_RCVLOWAT bytes can be read; or less, if the receive buffer is half full or the
- * namespace's memory is short, because more might not fit.
+ * Return: true if SO_RCVLOWAT bytes can be read; or less, if the receive buffer is half full or
+ * memory is short, because more might not fit.
  */
 bool ndp_conn_readable(const struct sock *sk)
 {
@@ -833,7 +782,7 @@ bool ndp_conn_readable(const struct sock *sk)
 	if (unread >= READ_ONCE(sk->sk_rcvlowat))
 		return true;
 	return unread && (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2 ||
-			  ndp_net_pressure(sock_net(sk)));
+			  ndp_memory_short(sk));
 }
 
 /* Moves packets that are in order to the program's queue. */
@@ -860,7 +809,6 @@ static void ndp_store(struct sock *sk, struct ndp_packet *packet, struct ndp_tur
 	struct ndp_sock *ndp = ndp_sk(sk);
 	struct sk_buff *skb = packet->skb;
 
-	ndp->truesize = max(ndp->truesize, skb->truesize);
 	if (!packet->header.length) {
 		ndp_free_received(sk, skb);
 	} else {
@@ -881,7 +829,7 @@ static enum timely_ndp_payload ndp_payload_state(struct sock *sk, struct ndp_pac
 		return TIMELY_NDP_PAYLOAD_CUT;
 	if (!ndp_sum_right(packet->skb, packet->header_bytes, packet->header.sum))
 		return TIMELY_NDP_PAYLOAD_BAD;
-	if (ndp_charge_received(sk, packet->skb))
+	if (ndp_charge_received(sk, packet->skb, packet->header.seq == ndp_sk(sk)->receiver.cum))
 		return TIMELY_NDP_PAYLOAD_WHOLE;
 	ndp_count(sock_net(sk), NDP_no_memory);
 	return TIMELY_NDP_PAYLOAD_BAD;
@@ -896,26 +844,28 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	u32 due;
 
 	ndp->peer_payload = max_t(u32, ndp->peer_payload, packet->header.length);
+	ndp->truesize = max3(ndp->truesize, packet->skb->truesize,
+			     (u32)SKB_TRUESIZE(packet->header.length));
 	/* There may be no memory for the packet, but data that the program was not told about. */
 	turn->readable |= payload == TIMELY_NDP_PAYLOAD_BAD && ndp_conn_readable(sk);
 	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);
 	verdict = timely_ndp_receiver_data(&ndp->receiver, &packet->header, payload, &answer);
 	if (verdict == TIMELY_NDP_RECEIVED) {
 		if (sock_flag(sk, SOCK_DEAD) && packet->header.length) {
-			ndp_uncharge_received(sk, packet);
+			ndp_uncharge_received(sk, packet->skb);
 			ndp_reset(sk, turn, 0);
 			return;
 		}
 		ndp_store(sk, packet, turn);
 	} else if (payload == TIMELY_NDP_PAYLOAD_WHOLE) {
-		ndp_uncharge_received(sk, packet);
+		ndp_uncharge_received(sk, packet->skb);
 	}
 	if (verdict == TIMELY_NDP_REFUSED)
 		return;
 	if (verdict == TIMELY_NDP_MISSED && packet->cut)
 		ndp_pull_again(ndp, packet->header.length);
 	/* A pull that is due goes with the answer and needs no packet of its own. */
-	due = ndp_pull_due(sk, timely_ndp_receiver_wanted(&ndp->receiver), turn->now_ns);
+	due = ndp_pull_due(sk, ndp_memory_wanted(sk), turn->now_ns);
 	if (due)
 		timely_ndp_receiver_grant(&ndp->receiver, due, &answer);
 	ndp_output_control(sk, &answer, &turn->out);
@@ -930,7 +880,7 @@ static void ndp_take_probe(struct sock *sk, const struct ndp_packet *packet,
 	if (!timely_ndp_receiver_probe(&ndp->receiver, &packet->header, &answer))
 		return;
 	ndp_output_control(sk, &answer, &turn->out);
-	ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+	ndp_pull_want(sk, ndp_memory_wanted(sk));
 }
 
 static void ndp_take_reset(struct sock *sk, struct ndp_turn *turn)
@@ -1055,7 +1005,7 @@ void ndp_conn_pull(struct sock *sk)
 		timely_ndp_receiver_pull(&ndp->receiver, 1, &header);
 		ndp_pull_done(ndp);
 		ndp_output_control(sk, &header, &turn.out);
-		ndp_pull_want(sk, timely_ndp_receiver_wanted(&ndp->receiver));
+		ndp_pull_want(sk, ndp_memory_wanted(sk));
 	}
 	ndp_end(sk, &turn);
 }

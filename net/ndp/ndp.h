@@ -8,6 +8,7 @@
  *	stream.c	calls of programs that send and receive data
  *	conn.c		a connection: feeds the engines (net/timely/engine/ndp_*.c), keeps the data
  *	child.c		connections that a peer opens
+ *	memory.c	limits of memory, and accounting of data to sockets
  *	input.c		received packets: decodes them and finds the connection
  *	output.c	builds packets and sends them in UDP
  *	pull.c		the pull queues of the interfaces
@@ -136,6 +137,8 @@ struct ndp_timer {
  * @unread: bytes in the program's queue that the program has not read
  * @reading: a call of the program waits for data, of any length
  * @truesize: most memory that a received packet took, bytes
+ * @starved: a packet was refused because there was no memory, and none was kept and the program has
+ *	read nothing since
  * @peer_payload: most payload that a packet of the peer had, bytes
  * @again: payload lengths of packets that arrived trimmed, in the order in which the peer sends
  *	them again, by number modulo NDP_AGAIN
@@ -179,6 +182,7 @@ struct ndp_sock {
 	atomic_t unread;
 	bool reading;
 	u32 truesize;
+	bool starved;
 	u32 peer_payload;
 	u16 again[NDP_AGAIN];
 	u8 again_first;
@@ -409,11 +413,11 @@ void ndp_net_exit(void);
 int ndp_net_open(struct net *net);
 __be16 ndp_net_port(u32 path);
 bool ndp_net_charge(struct net *net, long bytes);
-void ndp_net_uncharge(struct net *net, long bytes);
+void ndp_net_add(struct net *net, long bytes);
+bool ndp_net_beyond(const struct net *net, u32 eighths);
 u64 ndp_net_max_memory(void);
 u64 ndp_net_counter(const struct net *net, enum ndp_counter index);
 extern const char * const ndp_counter_names[];
-bool ndp_net_pressure(const struct net *net);
 
 /* socket.c */
 int ndp_socket_register(void);
@@ -449,6 +453,20 @@ void ndp_conn_info(struct sock *sk, struct ndp_info *info);
 void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet);
 void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet);
 void ndp_conn_pull(struct sock *sk);
+
+/* memory.c */
+extern atomic_long_t ndp_memory_allocated;
+extern long ndp_memory_limits[3];
+void ndp_memory_init(void);
+bool ndp_memory_short(const struct sock *sk);
+bool ndp_memory_may_queue(const struct sock *sk);
+bool ndp_charge_sent(struct sock *sk, const struct sk_buff *skb);
+void ndp_charge_fin(struct sock *sk, const struct sk_buff *skb);
+void ndp_free_sent(struct sock *sk, struct sk_buff *skb);
+bool ndp_charge_received(struct sock *sk, struct sk_buff *skb, bool next);
+void ndp_uncharge_received(struct sock *sk, struct sk_buff *skb);
+void ndp_free_received(struct sock *sk, struct sk_buff *skb);
+u32 ndp_memory_wanted(const struct sock *sk);
 
 /* child.c */
 void ndp_child_packet(struct net *net, struct ndp_packet *packet);

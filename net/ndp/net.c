@@ -76,7 +76,7 @@ u64 ndp_net_max_memory(void)
 }
 
 /**
- * ndp_net_charge() - count memory that a socket is about to use
+ * ndp_net_charge() - count memory that a socket is about to use, if the limit allows that
  * @net: network namespace
  * @bytes: the memory
  *
@@ -88,29 +88,31 @@ bool ndp_net_charge(struct net *net, long bytes)
 
 	if (atomic_long_add_return(bytes, &nn->memory) >> PAGE_SHIFT < ndp_max_memory())
 		return true;
-	ndp_net_uncharge(net, bytes);
+	ndp_net_add(net, -bytes);
 	return false;
 }
 
 /**
- * ndp_net_uncharge() - undo ndp_net_charge()
+ * ndp_net_add() - count memory without a check
  * @net: network namespace
- * @bytes: the memory
+ * @bytes: the memory; negative if it is not used any more
  */
-void ndp_net_uncharge(struct net *net, long bytes)
+void ndp_net_add(struct net *net, long bytes)
 {
-	atomic_long_sub(bytes, &ndp_net(net)->memory);
+	atomic_long_add(bytes, &ndp_net(net)->memory);
 }
 
 /**
- * ndp_net_pressure() - check whether a namespace's memory is short
+ * ndp_net_beyond() - check how much of a namespace's memory is in use
  * @net: network namespace
+ * @eighths: 1 to 8
  *
- * Return: true if more than half of the memory that the namespace may use is in use.
+ * Return: true if more memory is in use than this number of eighths of the limit.
  */
-bool ndp_net_pressure(const struct net *net)
+bool ndp_net_beyond(const struct net *net, u32 eighths)
 {
-	return atomic_long_read(&ndp_net(net)->memory) >> PAGE_SHIFT > ndp_max_memory() / 2;
+	return atomic_long_read(&ndp_net(net)->memory) >> PAGE_SHIFT >
+	       ndp_max_memory() / 8 * eighths;
 }
 
 /* ---- UDP sockets ---- */

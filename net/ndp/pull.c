@@ -266,8 +266,8 @@ void ndp_pull_detach(struct sock *sk)
  * @ndp: the connection, under the connection's lock
  * @payload: bytes of data that the packet had
  *
- * The peer sends trimmed packets again before others, in the order of the NACKs. So a pull for a
- * short one need not wait as long as for a full one.
+ * The peer sends trimmed packets again before others, in the order of the NACKs, except for the
+ * first missing one. So a pull for a short one need not wait as long as for a full one.
  */
 void ndp_pull_again(struct ndp_sock *ndp, u32 payload)
 {

@@ -525,9 +525,7 @@ static void ndp_unhash(struct sock *sk)
 
 /* ---- registration ---- */
 
-static atomic_long_t ndp_memory_allocated;
 static DEFINE_PER_CPU(int, ndp_memory_per_cpu_fw_alloc);
-static long ndp_mem_limits[3];
 static int ndp_rmem[3] = { PAGE_SIZE, NDP_RCVBUF, NDP_RCVBUF };
 static int ndp_wmem[3] = { PAGE_SIZE, NDP_SNDBUF, NDP_SNDBUF };
 
@@ -551,7 +549,7 @@ static int ndp_wmem[3] = { PAGE_SIZE, NDP_SNDBUF, NDP_SNDBUF };
 	.stream_memory_free	= ndp_stream_memory_free,		\
 	.memory_allocated	= &ndp_memory_allocated,		\
 	.per_cpu_fw_alloc	= &ndp_memory_per_cpu_fw_alloc,		\
-	.sysctl_mem		= ndp_mem_limits,			\
+	.sysctl_mem		= ndp_memory_limits,			\
 	.sysctl_rmem		= ndp_rmem,				\
 	.sysctl_wmem		= ndp_wmem,				\
 	.no_autobind		= true
@@ -671,13 +669,9 @@ static void ndp6_unregister(void)
  */
 int ndp_socket_register(void)
 {
-	unsigned long pages = totalram_pages();
 	int err;
 
-	/* All sockets together may use an eighth of the host's memory, as TCP's. */
-	ndp_mem_limits[0] = pages / 32;
-	ndp_mem_limits[1] = pages / 16;
-	ndp_mem_limits[2] = pages / 8;
+	ndp_memory_init();
 	err = proto_register(&ndp_prot, 1);
 	if (err)
 		return err;

@@ -25,11 +25,12 @@
  * @sk: the socket
  * @wake: not used
  *
- * Return: true if the send buffer is not full.
+ * Return: true if the send buffer is not full and there is memory.
  */
 bool ndp_stream_memory_free(const struct sock *sk, int wake)
 {
-	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf);
+	return READ_ONCE(sk->sk_wmem_queued) < READ_ONCE(sk->sk_sndbuf) &&
+	       ndp_memory_may_queue(sk);
 }
 
 /**

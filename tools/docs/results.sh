@@ -21,7 +21,7 @@ cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
-	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-requests ndp-permutation \
+	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
 	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
 # measure BENCH [ARGUMENT]...: run a bench of tools/lab/bench

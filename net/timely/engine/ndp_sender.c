@@ -10,7 +10,8 @@
  * losses both are the same.
  *
  * Retransmissions. A packet is sent again, before new ones, when it was trimmed (NACK), when a
- * switch returned it, or when it was lost. It waits for a pull. What is left of the initial window
+ * switch returned it, or when it was lost. It waits for a pull. The first packet that has not arrived
+ * goes before all others, so that the receiver keeps few packets out of order. What is left of the initial window
  * is for new packets only: to send again at once would repeat the overload that trimmed the packet.
  * Two exceptions keep the stream going while no pulls are expected: one packet after a timeout, and
  * a packet that is returned for the first time.
@@ -218,13 +219,23 @@ static void sender_pay(struct timely_ndp_sender *s)
 		s->pulled--;
 }
 
+/* The packet that is sent again first: the first one that has not arrived, because all others wait
+ * for it at the receiver; otherwise the one that waits longest.
+ */
+static u32 sender_again(const struct timely_ndp_sender *s)
+{
+	if (sender_slot(s, s->una)->state == TIMELY_NDP_SLOT_RESEND)
+		return s->una;
+	return sender_seq(s, s->resend_list.first);
+}
+
 /* Choose the packet to send, and pay for it. Return: false if none may be sent. */
 static bool sender_choose(struct timely_ndp_sender *s, u32 *seq)
 {
 	if (!s->resend_list.count)
 		s->free = 0;
 	if (s->resend_list.count && (s->free || s->pulled)) {
-		*seq = sender_seq(s, s->resend_list.first);
+		*seq = sender_again(s);
 		if (s->free)
 			s->free--;
 		else
