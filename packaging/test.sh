@@ -136,8 +136,11 @@ purge() {
 	nothing_is_left
 }
 
+# By the time of the last change of the inode: files of packages keep the time of the last commit as mtime. The
+# program man keeps formatted manuals.
 nothing_is_left() {
-	left=$(find /etc /lib/modules /run /usr /var -xdev \( -name '*timely*' -o -name '*_trim*' -o -name 'ndp*' \) -newer "$work/started")
+	left=$(find /etc /lib/modules /run /usr /var -xdev -path /var/cache/man -prune -o \
+		\( -name '*timely*' -o -name '*_trim*' -o -name 'ndp*' \) -cnewer "$work/started" -print)
 	[ -z "$left" ] || fail "left: $left"
 }
 
