@@ -1105,6 +1105,16 @@ completion() {
 	offers "link-rate hardware" timelyctl nic set eth0 ''
 	offers "on off" timelyctl nic set eth0 link-rate auto hardware ''
 	offers "auto 25gbit" timelyctl nic set eth0 link-rate ''
+	# Names of files are not run.
+	mkdir "$work/names"
+	# shellcheck disable=SC2016 # a name
+	: >"$work/names/"'a$(date>run)'
+	cd "$work/names" || exit 1
+	# shellcheck disable=SC2016 # a name, quoted
+	offers 'a\\$\\(date\\>run\\)' timelyctl record a
+	cd "$here" || exit 1
+	[ ! -e "$work/names/run" ]
+	result $? "completion: runs no names of files"
 }
 
 # The manual explains each check of doctor.
