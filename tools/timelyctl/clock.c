@@ -49,6 +49,35 @@ static const char *state_text(const char * const *names, size_t count, __u32 sta
 	return state < count ? names[state] : "?";
 }
 
+/* Time since the daemon wrote the page, ns. */
+static __u64 page_age_ns(const struct timely_clock_page *page)
+{
+	struct timespec now;
+	__u64 now_ns;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	now_ns = now.tv_sec * NS_PER_S + now.tv_nsec;
+	return now_ns > page->raw_ns ? now_ns - page->raw_ns : 0;
+}
+
+/* A daemon that publishes a time writes the page four times a second, unless it has been killed. */
+static bool is_dead(const struct timely_clock_page *page)
+{
+	return page->state == TIMELY_CLOCK_RUNNING && page_age_ns(page) > TIMELY_CLOCK_FRESH_NS;
+}
+
+bool clock_has_ended(const struct timely_clock_page *page)
+{
+	return page->state == TIMELY_CLOCK_STOPPED || is_dead(page);
+}
+
+static const char *daemon_state(const struct timely_clock_page *page)
+{
+	if (is_dead(page))
+		return "dead";
+	return state_text(daemon_states, ARRAY_SIZE(daemon_states), page->state);
+}
+
 static const char *peer_state(const struct timely_clock_peer *peer)
 {
 	return state_text(peer_states, ARRAY_SIZE(peer_states), peer->state);
@@ -133,11 +162,13 @@ static void print_time(const struct timely_clock_page *page, const struct timely
 static void print_page(const struct timely_clock_page *page, const struct timely_clock_time *now,
 		       int err)
 {
-	char address[INET6_ADDRSTRLEN];
+	char address[INET6_ADDRSTRLEN], age[64] = "", text[24];
 
-	tell_info("%s: timely-clockd is %s, probes are timestamped by %s, %u peers of %u members",
-		  clock_address_text(address, page->own),
-		  state_text(daemon_states, ARRAY_SIZE(daemon_states), page->state),
+	if (clock_has_ended(page))
+		snprintf(age, sizeof(age), " (all of this is %s old)",
+			 time_text(text, sizeof(text), page_age_ns(page)));
+	tell_info("%s: timely-clockd is %s%s, probes are timestamped by %s, %u peers of %u members",
+		  clock_address_text(address, page->own), daemon_state(page), age,
 		  page->nic[0] ? plain(page->nic) : "the kernel", page->peer_count, page->members);
 	print_time(page, now, err);
 	tell_info("%-24s %-8s %-8s %10s %8s %9s %8s %10s %9s %9s %7s", "peer", "state",
@@ -210,7 +241,8 @@ static void json_page(const struct timely_clock_page *page, const struct timely_
 
 	json_open(NULL, '{');
 	json_string("address", clock_address_text(address, page->own));
-	json_string("state", state_text(daemon_states, ARRAY_SIZE(daemon_states), page->state));
+	json_string("state", daemon_state(page));
+	json_unsigned("page_age_ns", page_age_ns(page));
 	json_string("nic", page->nic);
 	json_unsigned("members", page->members);
 	json_unsigned("probe_ns", page->probe_ns);
@@ -270,7 +302,8 @@ static int time_now(const struct timely_clock_page *page, struct timely_clock_ti
 			       now);
 }
 
-static int show(struct timely_clock *clock, const struct options *options, bool json)
+/* Show the page, and whether the daemon @ended. */
+static int show(struct timely_clock *clock, const struct options *options, bool json, bool *ended)
 {
 	struct timely_clock_time now = {};
 	struct timely_clock_page page;
@@ -278,12 +311,22 @@ static int show(struct timely_clock *clock, const struct options *options, bool 
 
 	if (err)
 		return tell_failed(options, err);
+	page.nic[sizeof(page.nic) - 1] = 0;
+	*ended = clock_has_ended(&page);
 	err = time_now(&page, &now);
 	if (json)
 		json_page(&page, &now, err);
 	else
 		print_page(&page, &now, err);
 	return STATUS_OK;
+}
+
+static int show_once(struct timely_clock *clock, const struct options *options, bool json)
+{
+	bool ended = false;
+	int status = show(clock, options, json, &ended);
+
+	return ended ? STATUS_FAILED : status;
 }
 
 static int show_now(struct timely_clock *clock, const struct options *options, bool json)
@@ -312,12 +355,13 @@ static int watch(struct timely_clock *clock, const struct options *options)
 {
 	const char *clear = isatty(STDOUT_FILENO) ? "\033[H\033[J" : "";
 	struct ending ending;
+	bool ended;
 	int status;
 
 	ending_begin(&ending, options->interval_ms, options->duration_s);
 	do {
 		fputs(clear, stdout);
-		status = show(clock, options, false);
+		status = show(clock, options, false, &ended);
 		fflush(stdout);
 	} while (!status && ending_wait(&ending));
 	return status;
@@ -356,6 +400,9 @@ static int record_page(FILE *file, struct timely_clock *clock, const struct opti
 
 	if (err)
 		return tell_failed(options, err);
+	/* What a daemon that has ended has left would look like measurements of now. */
+	if (clock_has_ended(&page))
+		page.peer_count = 0;
 	for (size_t i = 0; i < page.peer_count && i < TIMELY_CLOCK_PEERS; i++)
 		record_peer(file, &page.peers[i]);
 	if (!fflush(file))
@@ -453,7 +500,7 @@ int command_clock(char **words, int count, bool json)
 	else if (strcmp(verb, "now") == 0)
 		status = show_now(clock, &options, json);
 	else
-		status = show(clock, &options, json);
+		status = show_once(clock, &options, json);
 	timely_clock_close(clock);
 	return status;
 }

@@ -552,12 +552,9 @@ static void put_peer_states(const struct timely_clock_page *page)
 		       page->peers[i].state == TIMELY_CLOCK_PEER_GOOD);
 }
 
-static void put_clock(const struct timely_clock_page *page)
+/* What the daemon has measured. After its end that is not known any more. */
+static void put_times(const struct timely_clock_page *page)
 {
-	char name[64];
-
-	metric("timely_clock_running", "gauge", "Whether timely-clockd publishes a time: 1 or 0",
-	       page->state == TIMELY_CLOCK_RUNNING);
 	if (page->bound_ns != TIMELY_CLOCK_UNKNOWN_NS) {
 		start_metric("timely_clock_bound_seconds", "gauge", "Error of the common time");
 		sample_seconds("timely_clock_bound_seconds", "", page->bound_ns);
@@ -574,6 +571,17 @@ static void put_clock(const struct timely_clock_page *page)
 		       "Surplus of the loops through a peer", get_surplus, has_bound);
 	put_peer_times(page, "timely_clock_peer_system_offset_seconds",
 		       "A peer's system clock minus that of this host", get_system, has_system);
+}
+
+static void put_clock(const struct timely_clock_page *page)
+{
+	bool ended = clock_has_ended(page);
+	char name[64];
+
+	metric("timely_clock_running", "gauge", "Whether timely-clockd publishes a time: 1 or 0",
+	       page->state == TIMELY_CLOCK_RUNNING && !ended);
+	if (!ended)
+		put_times(page);
 	for (size_t i = 0; i < TIMELY_CLOCK_COUNTERS; i++) {
 		snprintf(name, sizeof(name), "timely_clock_%s_total",
 			 timely_clock_counter_names[i]);

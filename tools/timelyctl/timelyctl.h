@@ -636,6 +636,8 @@ int command_record(char **words, int count, bool json);
 
 /* Write an address of the clock page, where IPv4 addresses are ::ffff:a.b.c.d. */
 const char *clock_address_text(char *text, const __u8 *address);
+/* Has the daemon that wrote the page stopped or died? */
+bool clock_has_ended(const struct timely_clock_page *page);
 int command_clock(char **words, int count, bool json);
 
 /* ---- metrics.c ---- */

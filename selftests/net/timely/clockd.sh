@@ -135,11 +135,16 @@ metric() {
 	grep -qxF "$1" "$work/metrics" || fail "no metric $1: $(grep timely_clock "$work/metrics")"
 }
 
-metrics() {
+# read_metrics HOST: `timelyctl metrics` with the clock page of this host
+read_metrics() {
 	mkdir -p /run/timely-clockd
-	ln -s "$work/h1.page" /run/timely-clockd/clock
+	ln -s "$work/$1.page" /run/timely-clockd/clock
 	must "$timelyctl" metrics output "$work/metrics"
 	rm -r /run/timely-clockd
+}
+
+metrics() {
+	read_metrics h1
 	metric 'timely_clock_running 1'
 	metric 'timely_clock_peer_good{peer="10.7.2.2"} 1'
 	metric 'timely_clock_bad_tag_total 0'
@@ -228,6 +233,11 @@ killed_daemon() {
 	expect width -gt 1000000
 	says h1 'peer 10.7.2.3 does not answer'
 	all_good_without_h3
+	refused "$timelyctl" clock page "$work/h3.page"
+	read_metrics h3
+	metric 'timely_clock_running 0'
+	metric 'timely_clock_bad_tag_total 0'
+	! grep -E "timely_clock_(bound|peer_(good|bound|surplus|system))" "$work/metrics" || fail "metrics of a daemon that is dead"
 	start h3
 	sleep 15
 	# shellcheck disable=SC2086 # several words

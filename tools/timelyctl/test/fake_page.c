@@ -2,11 +2,12 @@
 /*
  * Writes a clock page as timely-clockd does, for tests of `timelyctl clock`:
  *
- *	fake_page FILE
+ *	fake_page FILE [AGE]
  *
- * The page is of this moment. One peer is good, one is silent.
+ * The page is of this moment, or AGE seconds old. One peer is good, one is silent.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -49,11 +50,12 @@ int main(int argc, char **argv)
 			  .system_bound_ns = TIMELY_CLOCK_UNKNOWN_NS },
 		},
 	};
-	FILE *file = argc == 2 ? fopen(argv[1], "w") : NULL;
+	FILE *file = argc > 1 ? fopen(argv[1], "w") : NULL;
+	uint64_t age_ns = argc > 2 ? atoi(argv[2]) * 1000000000ULL : 0;
 
 	if (!file)
 		return 2;
-	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW);
+	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW) - age_ns;
 	page.suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
 	return fwrite(&page, sizeof(page), 1, file) != 1 || fclose(file);
 }

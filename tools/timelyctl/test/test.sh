@@ -569,6 +569,7 @@ clock() {
 	page_json 'n["peers"][0]["offset_ns"] == 123456789012 and n["peers"][0]["half_width_ns"] == 500'
 	page_json 'n["peers"][1]["bound_ns"] is None and "offset_ns" not in n["peers"][1]'
 	page_json 'n["counters"]["bad_tag"] == 12 and n["probe_ns"] == 77 and n["system_offset_ns"] == -1500'
+	page_json 'n["state"] == "running" and n["page_age_ns"] < 3e9'
 	page_json 'n["latest_ns"] - n["earliest_ns"] >= 80000 and n["earliest_ns"] < n["time_ns"] < n["latest_ns"]' now
 	run "" clock record "$work/r.csv" interval 400 duration 1 page "$work/page"
 	ends 0 && quiet && grep -qE '^[0-9.]*,10.0.0.2,good,123456789012,-20000,35,-2500,900,12,30,8,2$' "$work/r.csv" &&
@@ -581,6 +582,16 @@ clock() {
 	result $? "timely-plot: the page has a row for each peer"
 	echo '1.5,10.0.0.2,good,1,1,-5,1,1,1,1,1,1' >>"$work/r.csv"
 	refuses "line [0-9]*: '-5' is no number of a recording"
+	rm -f "$work/r.csv"
+	# The daemon has been killed: its page stays, but is not written any more.
+	"$work/fake_page" "$work/page" 60
+	on_page 1 '^10.0.0.1: timely-clockd is dead \(all of this is 6[0-9] s old\), probes ' clock
+	on_page 1 '"state":"dead","page_age_ns":6[0-9]{10},' -j clock
+	on_page 0 '^earliest ' clock now
+	on_page 0 'timely-clockd is dead' clock watch interval 400 duration 1
+	run "" clock record "$work/r.csv" interval 400 duration 1 page "$work/page"
+	ends 0 && [ "$(wc -l <"$work/r.csv")" -eq 1 ]
+	result $? "clock record: nothing of a daemon that is dead"
 	rm -f "$work/r.csv"
 }
 
