@@ -1801,8 +1801,8 @@ static void pause__other_empty_packets(struct kunit *test)
 	EXPECT_DONE(test);
 }
 
-/* The FIN of a packet with data has a sequence number, but is no byte of the data. An OR-ACK reports
- * the first byte.
+/* The FIN of a packet with data has a sequence number, but is no byte of the data. An OR-ACK
+ * reports the first byte.
  */
 static void record__data_with_a_fin(struct kunit *test)
 {
