@@ -7,6 +7,7 @@
 #ifndef _TIMELY_COMPAT_MEMCG_H
 #define _TIMELY_COMPAT_MEMCG_H
 
+#include <linux/memcontrol.h>
 #include <linux/sched/mm.h>
 #include <net/sock.h>
 
@@ -23,6 +24,24 @@ static inline struct mem_cgroup *timely_charge_begin(const struct sock *sk)
 #ifdef CONFIG_MEMCG
 	/* The socket has a reference to its group. NULL: the group of the task is charged. */
 	return set_active_memcg(sk ? sk->sk_memcg : NULL);
+#else
+	return NULL;
+#endif
+}
+
+/**
+ * timely_memcg_get() - take a reference to a socket's group, for allocations without the socket
+ * @sk: a full socket
+ *
+ * Return: the group, to be released with mem_cgroup_put(), and to be charged by set_active_memcg();
+ * NULL if the socket has none.
+ */
+static inline struct mem_cgroup *timely_memcg_get(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	if (sk->sk_memcg)
+		css_get(&sk->sk_memcg->css);
+	return sk->sk_memcg;
 #else
 	return NULL;
 #endif

@@ -43,6 +43,7 @@ struct timely_peer_key {
  * @left: when the last flow to the peer ended, jiffies
  * @joined_ns: when the newest flow to the peer was added, CLOCK_MONOTONIC
  * @budget: budget of the network namespace that the peer is counted in while it is in the table
+ * @memcg: memory control group that is charged for the peer; NULL for none
  * @lock: guards @owd and @sync
  * @delay_ns: delay of the last signal of any flow to the peer; written without a lock
  * @error_ns: largest error of @delay_ns by the error of the clocks, ns; written without a lock
@@ -62,6 +63,7 @@ struct timely_peer {
 	unsigned long left;
 	u64 joined_ns;
 	struct timely_budget *budget;
+	struct mem_cgroup *memcg;
 	spinlock_t lock; /* of @owd and @sync */
 	u64 delay_ns;
 	u64 error_ns;
@@ -71,7 +73,7 @@ struct timely_peer {
 	struct rcu_head rcu;
 };
 
-struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *tuple);
+struct timely_peer *timely_peer_get(const struct sock *sk, const struct timely_tuple *tuple);
 void timely_peer_put(struct timely_peer *peer);
 void timely_peer_want_clock(struct timely_peer *peer);
 

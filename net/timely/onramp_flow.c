@@ -21,8 +21,6 @@
 #include <net/timely_tenant.h>
 #include <timely/engine/owd.h>
 
-#include <timely_memcg.h>
-
 #include "onramp.h"
 
 #include <trace/events/timely_onramp.h>
@@ -57,7 +55,6 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 		       const struct sock *sk)
 {
 	struct timely_onramp *onramp = timely_onramp_new(sk);
-	struct mem_cgroup *before;
 	bool there;
 
 	if (!onramp)
@@ -67,9 +64,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
 	timely_onramp_repair_init(onramp);
-	before = timely_charge_begin(sk);
-	onramp->peer = timely_peer_get(sock_net(sk), tuple);
-	timely_charge_end(before);
+	onramp->peer = timely_peer_get(sk, tuple);
 	spin_lock_bh(&flow->lock);
 	there = flow->onramp;
 	if (!there) {

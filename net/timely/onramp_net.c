@@ -163,7 +163,7 @@ static void onramp_key_free(struct rcu_head *rcu)
 int timely_onramp_key_set(struct net *net, u8 number, const struct timely_orack_key *key)
 {
 	struct onramp_net *on = onramp_net(net);
-	struct onramp_key *new = kmalloc(sizeof(*new), GFP_KERNEL), *old;
+	struct onramp_key *new = kmalloc(sizeof(*new), GFP_KERNEL_ACCOUNT), *old;
 
 	if (!new)
 		return -ENOMEM;
@@ -252,7 +252,7 @@ static int __net_init onramp_net_init(struct net *net)
 	struct onramp_net *on = onramp_net(net);
 
 	mutex_init(&on->lock);
-	on->counters = alloc_percpu(struct onramp_counters);
+	on->counters = alloc_percpu_gfp(struct onramp_counters, GFP_KERNEL_ACCOUNT);
 	return on->counters ? 0 : -ENOMEM;
 }
 

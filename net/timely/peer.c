@@ -7,7 +7,9 @@
  * The first flow to an address creates the peer. After the last flow, the peer is kept for a
  * minute, for new flows. A process that sends datagrams to many addresses can create any number of
  * peers. Therefore each network namespace has its own budget, lock and lists, and the memory is
- * charged to the sender's memory control group. When the budget is used up, a new peer replaces
+ * charged to the memory control group of the first sender. This includes the mapping of the
+ * receiver's clock, which is allocated when an OR-ACK arrives. When the budget is used up, a new
+ * peer replaces
  *
  *  - the peer without flows whose last flow ended first; or if all peers have flows,
  *  - a peer whose flows have had no signal for a second. These flows keep the peer's state, but
@@ -34,6 +36,8 @@
 #include <timely/engine/orack.h>
 
 #include <uapi/linux/timely.h>
+
+#include <timely_memcg.h>
 
 #include "walk.h"
 
@@ -102,6 +106,7 @@ static void peer_free(struct rcu_head *rcu)
 	struct timely_peer *peer = container_of(rcu, struct timely_peer, rcu);
 
 	kfree(peer->owd.clock);
+	mem_cgroup_put(peer->memcg);
 	kfree(peer);
 }
 
@@ -198,13 +203,16 @@ static bool peer_insert(struct timely_peers *peers, struct timely_peer *peer, u6
 
 /* ---- without timely_peers.lock ---- */
 
-static struct timely_peer *peer_alloc(const struct timely_peer_key *key)
+static struct timely_peer *peer_alloc(const struct timely_peer_key *key, const struct sock *sk)
 {
+	struct mem_cgroup *before = timely_charge_begin(sk);
 	struct timely_peer *peer = kzalloc(sizeof(*peer), GFP_ATOMIC | __GFP_ACCOUNT |
 							  __GFP_NOWARN);
 
+	timely_charge_end(before);
 	if (!peer)
 		return NULL;
+	peer->memcg = timely_memcg_get(sk);
 	peer->key = *key;
 	INIT_LIST_HEAD(&peer->list);
 	spin_lock_init(&peer->lock);
@@ -212,7 +220,8 @@ static struct timely_peer *peer_alloc(const struct timely_peer_key *key)
 	return peer;
 }
 
-static struct timely_peer *peer_get(struct timely_peers *peers, const struct timely_tuple *tuple)
+static struct timely_peer *peer_get(struct timely_peers *peers, const struct sock *sk,
+				    const struct timely_tuple *tuple)
 {
 	struct timely_peer_key key = { .peers = peers, .family = tuple->family };
 	struct timely_peer *peer, *new = NULL;
@@ -223,7 +232,7 @@ static struct timely_peer *peer_get(struct timely_peers *peers, const struct tim
 	peer = peer_find(&key);
 	if (!peer && peers->net) {
 		spin_unlock_bh(&peers->lock);
-		new = peer_alloc(&key);
+		new = peer_alloc(&key, sk);
 		spin_lock_bh(&peers->lock);
 		/* Another CPU may have created the peer while the lock was released. */
 		peer = peer_find(&key);
@@ -237,27 +246,29 @@ static struct timely_peer *peer_get(struct timely_peers *peers, const struct tim
 	else if (peers->net)
 		timely_onramp_count(peers->net, TIMELY_ONRAMP_peers_refused);
 	spin_unlock_bh(&peers->lock);
-	kfree(new);
+	if (new)
+		peer_free(&new->rcu);
 	return peer;
 }
 
 /**
  * timely_peer_get() - find or create the peer of a new flow
- * @net: the flow's network namespace
+ * @sk: the socket that sends the flow; a new peer counts against the budget of the socket's network
+ *	namespace, and its memory is charged to the socket's memory control group
  * @tuple: the flow's addresses; the destination address is the peer's
  *
  * Return: the peer, to be released with timely_peer_put(); NULL if the budget is used up and no
  * peer can be replaced, if there is no memory, or if the namespace has ended.
  */
-struct timely_peer *timely_peer_get(struct net *net, const struct timely_tuple *tuple)
+struct timely_peer *timely_peer_get(const struct sock *sk, const struct timely_tuple *tuple)
 {
 	struct timely_peer *peer = NULL;
 	struct timely_peers *peers;
 
 	rcu_read_lock();
-	peers = peers_of(net);
+	peers = peers_of(sock_net(sk));
 	if (peers)
-		peer = peer_get(peers, tuple);
+		peer = peer_get(peers, sk, tuple);
 	rcu_read_unlock();
 	return peer;
 }
@@ -298,14 +309,19 @@ void timely_peer_put(struct timely_peer *peer)
  *
  * Nothing happens if the peer has the mapping, if there is no memory, or if the peer was removed
  * from the table. Without the mapping, the relative delay is the excess of the RTT.
+ *
+ * The caller handles an OR-ACK in softirq, where nobody would be charged.
  */
 void timely_peer_want_clock(struct timely_peer *peer)
 {
 	struct timely_clock *clock;
+	struct mem_cgroup *before;
 
 	if (peer->owd.clock || READ_ONCE(peer->gone))
 		return;
+	before = set_active_memcg(peer->memcg);
 	clock = kmalloc(sizeof(*clock), GFP_ATOMIC | __GFP_ACCOUNT | __GFP_NOWARN);
+	timely_charge_end(before);
 	if (!clock)
 		return;
 	timely_clock_init(clock);

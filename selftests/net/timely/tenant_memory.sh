@@ -132,6 +132,55 @@ charged_to_the_sender() {
 	expect each -le 6500
 }
 
+# peers_charged OWD NET: set $charged to the bytes that sockets to 200 addresses of 10.9.NET.0/24,
+# which all answer with OR-ACKs, add to their control group
+peers_charged() {
+	h1_qdisc timely onramp 50us owd "$1"
+	cat >"$work/peers.py" <<-EOF
+		import socket, time
+		socks = []
+		for number in range(1, 201):
+		    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		    sock.connect((f"10.9.$2.{number}", 9))
+		    socks.append(sock)
+		for _ in range(3):
+		    for sock in socks:
+		        sock.send(bytes(1000))
+		    time.sleep(0.1)
+		time.sleep(3)
+	EOF
+	must mkdir "$cgroups/tenant"
+	within tenant ip netns exec h1 "$python" -I "$work/peers.py" >"$work/storm" 2>&1 &
+	sleep 2
+	charged=$(slab_of tenant)
+	wait $!
+	[ ! -s "$work/storm" ] || fail "$(cat "$work/storm")"
+	must rmdir "$cgroups/tenant"
+}
+
+# Also the mapping of a peer's clock, for relative delays, is charged to the sender, although an
+# OR-ACK causes its allocation.
+mappings_are_charged_to_the_sender() {
+	ctl h2 acker add any
+	must ip -n h2 route add local 10.9.0.0/16 dev lo
+	must ip -n h1 route add 10.9.0.0/16 via 10.7.2.2
+	ip netns exec h2 "$python" -I -c '
+import socket, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.bind(("", 9))
+time.sleep(15)' &
+	sleep 0.5
+	peers_charged absolute 0
+	without=$charged
+	peers_charged relative 1
+	wait
+	each=$(((charged - without) / 200))
+	say "a mapping of a peer's clock charges $each bytes"
+	expect each -ge 7000
+	expect each -le 12000
+	ctl h2 acker del any
+}
+
 # A control group with little memory limits the number of its sockets, and so of TIMELY's objects.
 contained_in_a_group() {
 	h1_qdisc timely onramp 50us owd relative
@@ -409,6 +458,6 @@ unload() {
 }
 
 run_cases hosts memory_comes_back memory_comes_back_with_onramp charged_to_the_sender \
-	contained_in_a_group a_full_budget_affects_only_its_namespace budgets_of_zero limits_are_checked \
+	mappings_are_charged_to_the_sender contained_in_a_group a_full_budget_affects_only_its_namespace budgets_of_zero limits_are_checked \
 	qdisc_goes_while_it_frees frees_in_a_class frees_under_mq unloaded_while_it_frees \
 	without_memory unload
