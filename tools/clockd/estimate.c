@@ -339,9 +339,23 @@ void group_report(const struct group *group, uint64_t now_ns, struct report *rep
 	report->scale = group->loop.time.scale;
 }
 
+/* Whether the offset by the common time is possible: both intervals of the offset overlap, and those
+ * of the drift. Peers that lie, or that have not noticed a step of their clock, fail.
+ */
+static bool plausible(const struct reading *measured, const struct timely_loop_offset *offset,
+		      uint64_t drift_error_ppb)
+{
+	int64_t apart_ns = difference((uint64_t)offset->offset_ns, (uint64_t)measured->offset_ns);
+	uint64_t apart_ppb = llabs(drift_to_ppb(offset->drift_q32 - measured->drift_q32));
+	int64_t error_ns = (int64_t)offset->bound_ns + measured->error_ns;
+
+	return apart_ns <= error_ns && apart_ns >= -error_ns &&
+	       apart_ppb <= drift_error_ppb + measured->drift_error_ppb;
+}
+
 /*
  * The peer's probe clock minus the own one: by the common time, which has smaller errors, or as
- * measured while the common time is not known.
+ * measured while the common time is not known or contradicts the measurement.
  */
 struct reading group_peer_offset(const struct group *group, const struct report *report,
 				 const struct reading *measured, uint64_t now_ns)
@@ -354,7 +368,8 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 		return reading;
 	peer = report_time(report, true);
 	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
-	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns)
+	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns ||
+	    !plausible(measured, &offset, (uint64_t)group->loop.time.growth_ppb + peer.growth_ppb))
 		return reading;
 	reading.offset_ns = offset.offset_ns;
 	reading.drift_q32 = offset.drift_q32;

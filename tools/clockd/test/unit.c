@@ -545,6 +545,41 @@ static void group_round__runs_on_while_a_port_is_busy(void)
 	estimate_free(estimate);
 }
 
+/* A peer says that its common time is @lie_ns later and @lie_q32 faster than it is. Returns the error
+ * of its offset, which is 90 ns as measured, ns.
+ */
+static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32)
+{
+	struct reading measured = {
+		.known = true, .offset_ns = OFFSET_NS + 90, .error_ns = 100, .drift_error_ppb = 50,
+	}, own, offset;
+	struct estimate *estimate = estimate_new();
+	struct group *group = group_new();
+	struct report report = { .bound_ns = 10, .growth_ppb = 5 };
+
+	group_start(group, now, 0, 5);
+	rounds_with_queue(group, estimate, 10, 0);
+	own = group_read(group, now);
+	EXPECT(own.known && own.error_ns < 50);
+	report.at_ns = now + OFFSET_NS;
+	report.correction_ns = own.offset_ns - OFFSET_NS + lie_ns;
+	report.rate_q32 = (int32_t)(own.drift_q32 + lie_q32);
+	offset = group_peer_offset(group, &report, &measured, now);
+	group_free(group);
+	estimate_free(estimate);
+	return offset.offset_ns - OFFSET_NS;
+}
+
+static void group_peer_offset__a_lie_is_noticed(void)
+{
+	now = 1000000000;
+	EXPECT(llabs(error_with_lie(0, 0)) <= 2);
+	EXPECT(error_with_lie(1000000, 0) == 90);
+	EXPECT(error_with_lie(-300, 0) == 90);
+	/* 10 ppm. */
+	EXPECT(error_with_lie(0, 42950) == 90);
+}
+
 /* ---- the clocks of this host ---- */
 
 /* The system clock is slewed by @ppm, and has shown 20 ms ago and now that it is 1 h ahead. Returns
@@ -822,6 +857,7 @@ int main(int argc, char **argv)
 	RUN(peer_take__both_find_each_other_after_a_start);
 	RUN(peer_take__survives_any_numbers);
 	RUN(group_round__runs_on_while_a_port_is_busy);
+	RUN(group_peer_offset__a_lie_is_noticed);
 	RUN(host_clock_from_system__follows_slewing);
 	RUN(config_read__members);
 	RUN(config_read__refuses);
