@@ -82,6 +82,7 @@
  * @round: number of rounds
  * @system_rate_q32: how much faster the system clock runs than the probe clock, Q32
  * @untimed_told: the log has that sent probes get no timestamps
+ * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
  */
@@ -117,6 +118,7 @@ struct clockd {
 	unsigned int round;
 	int64_t system_rate_q32;
 	bool untimed_told;
+	bool failed;
 };
 
 static const char *peer_text(const struct peer *peer)
@@ -879,8 +881,11 @@ static bool step(struct clockd *daemon)
 		{ .fd = daemon->resolver.pid ? daemon->resolver.fd : -1, .events = POLLIN },
 	};
 
-	if (ppoll(fds, ARRAY_LENGTH(fds), &timeout, NULL) < 0 && errno != EINTR)
+	if (ppoll(fds, ARRAY_LENGTH(fds), &timeout, NULL) < 0 && errno != EINTR) {
+		tell_err("waiting for events is not possible: %s", error_text(errno));
+		daemon->failed = true;
 		return false;
+	}
 	if (fds[0].revents && !take_signal(daemon))
 		return false;
 	if (daemon->joined)
@@ -933,6 +938,8 @@ int daemon_run(const char *path, struct config *config)
 		.path = path, .config = config, .wire.fd = -1, .clock.nic.fd = -1,
 		.group = group_new(), .signals = open_signals(), .page = page_open(config->page),
 	};
+	if (!daemon.group || daemon.signals < 0)
+		tell_err("no memory or file descriptor is left");
 	if (!daemon.group || daemon.signals < 0 || !daemon.page)
 		return EXIT_FAILURE;
 	refclock_open(&daemon.refclock, config);
@@ -949,5 +956,5 @@ int daemon_run(const char *path, struct config *config)
 	while (step(&daemon))
 		;
 	clean_up(&daemon);
-	return EXIT_SUCCESS;
+	return daemon.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

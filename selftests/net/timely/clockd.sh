@@ -313,6 +313,21 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 	all_good $hosts
 }
 
+# poll() fails if more files are given to it than a process may have open. The service manager starts a
+# daemon again only after a failure.
+daemon_that_cannot_wait() {
+	stop h5
+	start h5
+	sleep 1
+	read -r pid <"$work/h5.pid"
+	must prlimit --pid "$pid" --nofile=1:1
+	wait "$pid"
+	status=$?
+	expect status -eq 1 "exit status"
+	says h5 'waiting for events is not possible: Invalid argument'
+	start h5
+}
+
 lying_host() {
 	stop h5
 	configuration h5 "test-lie 40000"
@@ -490,6 +505,7 @@ daemons_end() {
 }
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step nic_clock_step \
-	nic_lost_and_back killed_daemon reload_configuration former_reference hostile_packets lying_host \
+	nic_lost_and_back killed_daemon reload_configuration former_reference hostile_packets \
+	daemon_that_cannot_wait lying_host \
 	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time chronyd_selects_common_time \
 	daemons_end
