@@ -27,6 +27,18 @@ bool address_is_ipv4(const struct address *address)
 	return memcmp(address->bytes, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
 }
 
+/* Whether the address names one host, and no interface has to be named with it. */
+bool address_of_one_host(const struct address *address)
+{
+	static const struct address unspecified;
+	const uint8_t *bytes = address->bytes;
+
+	if (address_is_ipv4(address))
+		return bytes[12] && bytes[12] < 224;
+	return memcmp(address, &unspecified, sizeof(unspecified)) != 0 && bytes[0] != 0xff &&
+	       !(bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80);
+}
+
 /* Write an address to ADDRESS_TEXT bytes. */
 const char *address_text(char *text, const struct address *address)
 {

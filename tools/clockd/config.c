@@ -51,6 +51,10 @@ static void add_member(struct source *source, struct config *config, const struc
 {
 	int family = address_is_ipv4(address) ? AF_INET : AF_INET6;
 
+	if (!address_of_one_host(address)) {
+		line_err(source, "a member is an unspecified, link-local, multicast or broadcast address: give addresses of hosts");
+		return;
+	}
 	if (!config->family)
 		config->family = family;
 	if (config->family != family)
@@ -253,9 +257,9 @@ static void take_key(struct source *source, struct config *config, char **words)
 
 static void take_own(struct source *source, struct config *config, const char *text)
 {
-	config->has_own = address_parse(text, &config->own);
+	config->has_own = address_parse(text, &config->own) && address_of_one_host(&config->own);
 	if (!config->has_own)
-		line_err(source, "own: \"%s\" is no address", text);
+		line_err(source, "own: \"%s\" is no address of a host", text);
 }
 
 static void take_members_file(struct source *source, struct config *config, const char *path);
@@ -355,6 +359,7 @@ static void take_file(struct source *source, struct config *config, const char *
 		source->wrong = true;
 		return;
 	}
+	errno = 0;
 	while (fgets(line, sizeof(line), file)) {
 		source->line++;
 		if (!strchr(line, '\n') && !feof(file)) {
@@ -362,6 +367,11 @@ static void take_file(struct source *source, struct config *config, const char *
 			break;
 		}
 		take(source, config, line);
+		errno = 0;
+	}
+	if (ferror(file)) {
+		tell_err("cannot read \"%s\": %s", path, error_text(errno));
+		source->wrong = true;
 	}
 	fclose(file);
 }
@@ -384,6 +394,10 @@ static void check(struct source *source, const struct config *config)
 			 source->path);
 	else if (!config->members.count && !config->name_count)
 		tell_err("%s: there are no members: add lines such as: member 10.0.0.0/24",
+			 source->path);
+	else if (config->has_own && config->members.count &&
+		 config->family != (address_is_ipv4(&config->own) ? AF_INET : AF_INET6))
+		tell_err("%s: own and the members are not of one kind: use IPv4 or IPv6 for all hosts",
 			 source->path);
 	else if (config->reference && (config->sock[0] || config->shm >= 0))
 		tell_err("%s: with \"reference yes\" the common time is this host's system clock, so chrony and ntpd cannot follow it here: remove chrony and ntp-shm, or reference",

@@ -681,6 +681,10 @@ static void config_read__refuses(void)
 		"own 10.0.0.x\nmember a", "member a\nclock averyveryverylongname",
 		"member a\nmembers-file /nonexistent", "member a\nreference yes\nntp-shm 2",
 		"member a\nntp-shm -1", "member a\nkey 1",
+		"own fd00::1\nmember 10.0.0.1", "own 10.0.0.1\nmember fd00::1", "member 0.0.0.0",
+		"member 239.1.1.1", "member 255.255.255.255",
+		"member fe80::1", "member ff02::1", "member ::", "own fe80::1\nmember a",
+		"member 10.0.0.1\nmembers-file /",
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
