@@ -7,8 +7,9 @@
  *	TIMELY_CMD_COMMON_TIME_SET	the common time, by which tcp_timely starts base-RTT
  *					probes, see tcp_timely(7)
  *
- * The module may be loaded at any time, so the netlink family is looked up again while there is
- * none.
+ * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is looked
+ * up again every ten seconds: a module that is loaded again has another family, and to requests of the
+ * former family the kernel gives the same answer as the module to an offset that no flow needs, -ENOENT.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,7 +26,7 @@
 
 /* How long the module may use an offset or common time that is not replaced, ms. */
 #define VALID_MS	5000
-/* Interval between attempts to find the module, ns. */
+/* Interval at which the module is looked up, ns. */
 #define RETRY_NS	(10 * NS_PER_S)
 /* Largest drift and growth that the module accepts, ppb. */
 #define DRIFT_MAX_PPB	1000000
@@ -112,7 +113,7 @@ static uint16_t find_family(int fd)
 /* Whether the module is there. */
 static bool onramp_ready(struct onramp *onramp, uint64_t now_ns)
 {
-	if (onramp->family || (onramp->tried_ns && now_ns - onramp->tried_ns < RETRY_NS))
+	if (onramp->tried_ns && now_ns - onramp->tried_ns < RETRY_NS)
 		return onramp->family;
 	onramp->tried_ns = now_ns;
 	if (onramp->fd < 0)

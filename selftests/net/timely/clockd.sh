@@ -391,6 +391,16 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
 	in_ns h1 "$timelyctl" -j onramp peers >"$work/peers"
 	grep -q '"to":"10.7.2.2".*"clock":null' "$work/peers" || fail "the offset remains: $(cat "$work/peers")"
 	start h2
+	# The module is loaded again: it has another netlink family, and its flow gets the offset, too.
+	must in_ns h1 tc qdisc del dev eth0 root
+	must rmmod sch_timely timely
+	must insmod "$modules/timely.ko"
+	must insmod "$modules/sch_timely.ko"
+	must in_ns h1 tc qdisc replace dev eth0 root timely onramp 50us owd absolute
+	sleep 15
+	in_ns h1 "$timelyctl" -j onramp peers >"$work/peers"
+	grep -qE '"to":"10.7.2.2".*"clock":.*"valid":true' "$work/peers" ||
+		fail "no offset after the module was loaded again: $(cat "$work/peers")"
 	kill $flow
 	wait $flow 2>/dev/null
 	must in_ns h1 tc qdisc del dev eth0 root
