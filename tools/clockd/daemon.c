@@ -78,9 +78,11 @@
  * @nic_lost: the NIC whose clock was used is gone: it is used again when it is back
  * @report: the clocks of this host, for the peers
  * @before: system clock minus probe clock in the last rounds, and when that was by the probe clock,
- *	0: not known
+ *	0: not known; and by how much that differed from what @system_rate_q32 predicted, ns
  * @round: number of rounds
  * @system_rate_q32: how much faster the system clock runs than the probe clock, Q32
+ * @unsteady_ns: error of the system clock until the next round, because of a change of its rate or
+ *	an unnoticed step, ns
  * @untimed_told: the log has that sent probes get no timestamps
  * @failed: the daemon ends because of an error
  *
@@ -114,9 +116,11 @@ struct clockd {
 	struct {
 		int64_t offset_ns;
 		uint64_t at_ns;
+		uint64_t bend_ns;
 	} before[RATE_ROUNDS];
 	unsigned int round;
 	int64_t system_rate_q32;
+	uint64_t unsteady_ns;
 	bool untimed_told;
 	bool failed;
 };
@@ -487,6 +491,34 @@ static bool system_minus_probe(struct clockd *daemon, int64_t *offset_ns, uint64
 	return map.known;
 }
 
+/* By how much the system clock differs from what its rate says since the last round. */
+static uint64_t bend_of(const struct clockd *daemon, int64_t system_ns, uint64_t probe_ns,
+			unsigned int last)
+{
+	int64_t elapsed = difference(probe_ns, daemon->before[last].at_ns);
+
+	if (!daemon->before[last].at_ns || elapsed <= 0 || elapsed >= 10 * (int64_t)NS_PER_S)
+		return 0;
+	return llabs(system_ns - daemon->before[last].offset_ns -
+		     (elapsed * daemon->system_rate_q32 >> 32));
+}
+
+/* The rate is the mean of two seconds. After a step that is too small to be noticed, and while chrony
+ * begins or ends to slew, it is wrong, and the largest bend of these two seconds shows by how much. A
+ * report is used for about as long as two rounds take.
+ */
+static void update_steadiness(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns,
+			      unsigned int now)
+{
+	unsigned int last = (now + RATE_ROUNDS - 1) % RATE_ROUNDS;
+
+	daemon->before[now].bend_ns = bend_of(daemon, system_ns, probe_ns, last);
+	daemon->unsteady_ns = 0;
+	for (size_t i = 0; i < RATE_ROUNDS; i++)
+		if (2 * daemon->before[i].bend_ns > daemon->unsteady_ns)
+			daemon->unsteady_ns = 2 * daemon->before[i].bend_ns;
+}
+
 static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns)
 {
 	unsigned int now = daemon->round++ % RATE_ROUNDS, oldest = now;
@@ -501,6 +533,7 @@ static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe
 	if (daemon->before[oldest].at_ns && elapsed > 0 && elapsed < 10 * (int64_t)NS_PER_S &&
 	    llabs(change) < elapsed / 10)
 		daemon->system_rate_q32 = change * (1LL << 32) / elapsed;
+	update_steadiness(daemon, system_ns, probe_ns, now);
 	daemon->before[now].offset_ns = system_ns;
 	daemon->before[now].at_ns = probe_ns;
 }
@@ -583,7 +616,7 @@ static void announce(struct peer *peer, enum timely_clock_peer_state state)
 /* The peer's system clock minus the own one, from its last report. */
 static void fill_system_offset(struct timely_clock_peer *to, const struct report *report,
 			       const struct reading *offset, int64_t system_ns, uint64_t probe_ns,
-			       uint32_t error_ns, int64_t own_rate_q32)
+			       uint64_t error_ns, int64_t own_rate_q32)
 {
 	uint64_t peer_probe_ns = probe_ns + offset->offset_ns;
 	int64_t age = difference(peer_probe_ns, report->at_ns);
@@ -621,8 +654,8 @@ static void fill_peer(struct timely_clock_peer *to, struct clockd *daemon, struc
 	}
 	if (measured.known && report &&
 	    system_minus_probe(daemon, &system_ns, &probe_ns, &error_ns))
-		fill_system_offset(to, report, &offset, system_ns, probe_ns, error_ns,
-				   daemon->system_rate_q32);
+		fill_system_offset(to, report, &offset, system_ns, probe_ns,
+				   error_ns + daemon->unsteady_ns, daemon->system_rate_q32);
 	peer->growth_ppb = (uint64_t)measured.drift_error_ppb + measured.wander_ppb_s;
 	to->surplus_ns = peer->round.surplus_ns;
 	to->loops = measured.known && report;
@@ -766,16 +799,19 @@ static void update_group(struct clockd *daemon, int64_t system_ns, uint64_t prob
 static void do_round(struct clockd *daemon, uint64_t now_ns)
 {
 	struct report *report = &daemon->report;
-	uint64_t probe_ns;
+	uint64_t probe_ns, error_ns;
+	uint32_t reading_error_ns;
 	int64_t system_ns;
 
-	if (!system_minus_probe(daemon, &system_ns, &probe_ns, &report->system_error_ns))
+	if (!system_minus_probe(daemon, &system_ns, &probe_ns, &reading_error_ns))
 		return;
 	update_rate(daemon, system_ns, probe_ns);
 	update_group(daemon, system_ns, probe_ns);
 	solve_peers(daemon, probe_ns, now_ns);
 	average(daemon, probe_ns);
+	error_ns = reading_error_ns + daemon->unsteady_ns;
 	report->at_ns = probe_ns;
+	report->system_error_ns = error_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)error_ns;
 	report->system_ns = probe_ns + system_ns + daemon->config->test_clock_ns;
 	report->system_rate_q32 = (int32_t)daemon->system_rate_q32;
 	group_report(daemon->group, probe_ns, report);

@@ -14,6 +14,7 @@ error_max	largest error of an offset between two NICs' clocks, ns
 bound_max	largest bound of these offsets, ns
 beyond		number of offsets whose error is larger than their bound
 system_max	largest difference of two hosts' system clocks, ns, which is 0 in truth
+system_bound_max	largest bound of these differences, ns
 system_beyond	number of these that are larger than their bound
 common_spread	largest difference between two hosts' common times, ns
 times		number of hosts that know the common time
@@ -75,6 +76,7 @@ def main():
             "bound_max": max((bound for _, bound in known), default=-1),
             "beyond": sum(off > bound for off, bound in known),
             "system_max": max((off for off, _ in system), default=-1),
+            "system_bound_max": max((bound for _, bound in system), default=-1),
             "system_beyond": sum(off > bound for off, bound in system),
             "common_spread": max(times) - min(times) if times else 0,
             "times": len(times)}.items():
