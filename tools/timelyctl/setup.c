@@ -416,9 +416,11 @@ static int set_up(struct setup *setup)
 		err = save_first(setup, &setup->device[i]);
 		err = err ? err : set_up_device(setup, &setup->device[i]);
 	}
+	err = err ? err : finish(setup);
+	/* undo() does not restore this: it is the last change. */
 	if (!err && setup->congctl && has_other_congctl(congctl, sizeof(congctl)))
 		err = set_congctl(setup, "timely");
-	if (err || finish(setup)) {
+	if (err) {
 		undo(setup);
 		return STATUS_FAILED;
 	}
