@@ -15,6 +15,7 @@ CELLS = [{"cc": "timely", "seed": 1, "goodput_gbit": 9.5, "rtt_us": {"p99": 61.2
          {"cc": "timely", "seed": 2, "goodput_gbit": 9.7, "rtt_us": {"p99": 59.0}, "drops": 0},
          {"cc": "timely", "seed": 3, "goodput_gbit": 9.6, "rtt_us": {"p99": 60.0}, "drops": 4},
          {"cc": "cubic", "seed": 1, "goodput_gbit": 9.9, "rtt_us": {"count": 0}, "drops": 1234}]
+UNFINISHED = [{"cc": "bbr", "seed": 1, "drops": 0}, {"cc": "bbr", "seed": 2}]
 COLUMNS = [("Gb/s", "goodput_gbit"), ("p99", "rtt_us.p99"), ("drops", "drops"), ("none", "jain")]
 
 
@@ -87,7 +88,8 @@ class Verify(unittest.TestCase):
         """The lines of TAP for expectations of the cells above; the last line is an error."""
         with tempfile.TemporaryDirectory() as out:
             with open(os.path.join(out, "summary.json"), "w", encoding="ascii") as file:
-                json.dump({"scenario": {"expect": expect}, "cells": CELLS, "failed": failed}, file)
+                json.dump({"scenario": {"expect": expect}, "cells": CELLS + UNFINISHED,
+                           "failed": failed}, file)
             text = io.StringIO()
             with contextlib.redirect_stdout(text):
                 try:
@@ -115,6 +117,8 @@ class Verify(unittest.TestCase):
         """A figure that is not there is a failure."""
         self.assertEqual(self.tap([{"cc": "cubic", "figure": "jain", "min": 0}])[2],
                          "not ok 1 - cubic, seed 1: jain = None, expected 0 to inf")
+        self.assertEqual(self.tap([{"cc": "bbr", "figure": "drops", "median": True, "max": 0}])[2],
+                         "not ok 1 - bbr, median: drops = None, expected -inf to 0")
 
     def test_nothing_expected(self) -> None:
         """A run with failed cells, or without any expectation, does not pass."""

@@ -11,13 +11,16 @@ from .store import load_summary
 
 
 def expectations(summary: Figures) -> Iterator[tuple[Table, str, Any]]:
-    """Each [[expect]] with the seeds and the value found: of each seed, or the seeds' median."""
+    """Each [[expect]] with the seeds and the value found: of each seed, or the seeds' median.
+
+    A figure that a seed lacks is None, and so is the median of these seeds.
+    """
     for expect in summary["scenario"].get("expect", []):
         found = [(f"seed {fig['seed']}", pick(fig, expect["figure"]))
                  for fig in summary["cells"] if fig["cc"] == expect["cc"]]
-        values = [value for _, value in found if value is not None]
+        values = [value for _, value in found]
         if expect.get("median") and found:
-            found = [("median", statistics.median(values) if values else None)]
+            found = [("median", None if None in values else statistics.median(values))]
         yield from ((expect, seeds, value) for seeds, value in found)
 
 
