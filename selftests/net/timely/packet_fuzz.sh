@@ -180,10 +180,4 @@ oracks_with_the_key() {
 	expect kinds -ge 6
 }
 
-unload() {
-	hosts_down
-	unload_timely
-	! grep -q '^timely_' /proc/slabinfo || fail "a slab cache is left"
-}
-
-run_cases hosts data_passes data_by_a_tap no_rules oracks_without_the_key oracks_with_the_key unload
+run_cases hosts data_passes data_by_a_tap no_rules oracks_without_the_key oracks_with_the_key
