@@ -44,12 +44,12 @@ kernel_before() {
 	[ "$newest" = "$1" ]
 }
 
-# Prints standard input as diagnostics.
-say_lines() {
+# Prints standard input as diagnostics. In a subshell: the results of a case may have any name, also "line".
+say_lines() (
 	while IFS= read -r line; do
 		say "$line"
 	done
-}
+)
 
 need_tools() {
 	for tool; do
