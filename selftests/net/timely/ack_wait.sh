@@ -53,7 +53,7 @@ look_at_waits() {
 		[ "$shown" -le "$longest" ] || longest=$shown
 		sleep 0.02
 	done
-	wait
+	wait $! || fail "the transfers failed"
 }
 
 milliseconds_do_not_tell() {
@@ -82,7 +82,7 @@ flows_shows_the_state() {
 	where=$in_h1
 	ctl 0 -j flows
 	json 'len(all) == 1 and "acks-timed" in n["states"]'
-	wait
+	wait $! || fail "the transfer failed"
 }
 
 run_cases hosts milliseconds_do_not_tell microseconds_tell flows_shows_the_state

@@ -194,7 +194,7 @@ assert {str(f["source_port"]) for f in flows} == set(open(sys.argv[2]).read().sp
 	json 'all == []'
 	where=
 	exec 8>&-
-	wait $sender
+	wait $sender || fail "onramp_genl.py: $(cat "$work/errors")"
 	must tc -n h1 qdisc change dev eth0 root timely onramp off
 	where=$in_h1
 	ctl 0 -j onramp flows

@@ -126,7 +126,7 @@ probing() {
 	} &
 	sampler=$!
 	traffic <"$work/plan"
-	wait $sampler
+	wait $sampler || fail "the sampling failed"
 	read -r probing <"$work/probing"
 }
 

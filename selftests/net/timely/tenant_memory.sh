@@ -111,10 +111,10 @@ within() {
 charged_under() {
 	h1_qdisc "$@"
 	must mkdir "$cgroups/tenant"
-	within tenant ip netns exec h1 "$modules/many_sockets" udp $nobody 5000 5000 3000 >"$work/storm" &
+	within tenant ip netns exec h1 "$modules/many_sockets" udp $nobody 5000 5000 3000 >"$work/storm" 2>&1 &
 	sleep 1
 	charged=$(slab_of tenant)
-	wait
+	wait $! || fail "many_sockets: $(cat "$work/storm")"
 	sleep 10
 	left=$(slab_of tenant)
 	must rmdir "$cgroups/tenant"
