@@ -91,6 +91,8 @@ requests() {
 		expect repairs -ge 20
 		expect timeouts -eq 0
 		expect malformed -eq 0
+		expect refused -eq 0
+		expect limited -eq 0
 		expect worst_us -le 400
 	done
 }

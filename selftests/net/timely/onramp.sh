@@ -223,6 +223,7 @@ udp_is_paused() {
 			result(arrived=len(got), drops=qdiscs("mid", "to2")[0xffffffff]["drops"],
 			       rate=len(got) * 1442 * 8 * S // span // 1000, pauses=stats()["onramp_pauses"])
 		END
+		expect arrived -eq $((20000 - drops))
 		case $how in
 		*onramp*)
 			expect drops -le $((drops_before / 20))

@@ -264,6 +264,9 @@ repeated_pauses_do_not_stop_a_flow() {
 		              name + "_pauses": sum(gap > 1 * MS for gap in gaps)})
 		result(all_ns=stats()["onramp_paused_ns"], pauses=stats()["onramp_pauses"])
 	END
+	expect pauses -ge 16
+	expect all_ns -le $((pauses * 2000000)) "pauses were longer than pause_max"
+	expect all_ns -ge $((pauses * 1000000))
 	for kind in udp4 udp6 tcp4 tcp6; do
 		expect ${kind}_bytes -eq 40000
 		# A pause, and the interval of 300 us between two of the test's packets.

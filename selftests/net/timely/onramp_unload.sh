@@ -97,6 +97,7 @@ qdiscs_replaced_with_or_acks_unread() {
 		echo "result(left=stats()['qlen'])"
 	} >"$work/rounds"
 	paused <"$work/rounds"
+	expect left -eq 0
 	hosts_down
 	unload_timely
 }

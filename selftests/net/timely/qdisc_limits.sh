@@ -191,7 +191,7 @@ idle_flows_are_freed() {
 		    most = max(most, stats()["flows"])
 		late, got = stats(), sink.take(5, 1)
 		say("of 10000 flows at most", most, "existed,", late["gc_flows"], "were freed")
-		result(early=early["flows"], most=most, flows=late["flows"], gone=late["gc_flows"], arrived=len(got),
+		result(early=early["flows"], most=most, gone=late["gc_flows"], arrived=len(got),
 		       drops=late["drops"], errors=late["allocation_errors"])
 	EOF
 	expect early -ge 500

@@ -179,6 +179,7 @@ nothing_is_sent_twice() {
 	expect probes -eq 0
 	expect again -eq 0
 	expect bytes -eq 14000
+	expect packets -ge 10 "packets are not larger than 1500 bytes"
 }
 
 # BIG TCP over IPv6: packets of more than 64 KB.

@@ -227,7 +227,7 @@ below_classful_qdiscs() {
 			    time.sleep(0.001)
 			got, whole, trimmed = arrivals(receiver)
 			q = trim()
-			result(left=q["left"], trimmed=len(trimmed), whole=len(whole), lost=q["dropped_trim_packets"],
+			result(left=q["left"], trimmed=len(trimmed), lost=q["dropped_trim_packets"],
 			       all=len(got) + q["dropped_trim_packets"])
 		EOF
 		expect left -eq 0 "$parent"
