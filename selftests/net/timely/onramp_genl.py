@@ -25,7 +25,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from timelyctl_genl import ACK, DUMP, ERROR, REQUEST, Family, attr  # noqa: E402
+from timelyctl_genl import ACK, DUMP, REQUEST, Family, attr  # noqa: E402
 
 ONRAMP_GET, ONRAMP_SET, KEY_SET, KEY_DEL, FLOW_GET = 4, 5, 6, 7, 8
 PORT, UNAUTHENTICATED, KEY, SECRET, USED = 21, 22, 23, 24, 25
@@ -225,14 +225,7 @@ def fuzz(seed, count, right):
         message = any_message(rng, family)
         sent = family.seq
         family.sock.send(message)
-        errors = []
-        while True:
-            try:
-                errors += [struct.unpack_from("=i", payload)[0]
-                           for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
-                           if kind == ERROR and seq == sent]
-            except BlockingIOError:
-                break
+        errors = family.errors_of(sent)
         after = state(listener)
         refused += any(errors)
         changed += after != before

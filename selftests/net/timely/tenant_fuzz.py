@@ -26,7 +26,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from timelyctl_genl import (  # noqa: E402
-    ACK, DUMP, ERROR, REQUEST, Family, any_message as any_nic_message, attr, netlink_socket, u32)
+    ACK, DUMP, REQUEST, Family, any_message as any_nic_message, attr, netlink_socket, u32)
 
 RTM_NEWQDISC, TCA_KIND, TCA_OPTIONS, TC_H_ROOT, OWD_RTT = 36, 1, 2, 0xFFFFFFFF, 2
 CREATE, REPLACE = 0x400, 0x100
@@ -97,17 +97,6 @@ def any_message(rng, family, number):
     return bytes(message)
 
 
-def answers_to(family, sent):
-    errors = []
-    while True:
-        try:
-            errors += [struct.unpack_from("=i", payload)[0]
-                       for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
-                       if kind == ERROR and seq == sent]
-        except BlockingIOError:
-            return errors
-
-
 def acker(seed, count, right):
     rng = random.Random(int(seed))
     family, listener, number = Acker(), Acker(), uapi_attributes("TIMELY_A_")
@@ -118,7 +107,7 @@ def acker(seed, count, right):
         message = any_message(rng, family, number)
         sent = family.seq
         family.sock.send(message)
-        errors = answers_to(family, sent)
+        errors = family.errors_of(sent)
         after = listener.state()
         refused += any(errors)
         changed += after != before
@@ -139,7 +128,7 @@ def nic(seed, count, index):
         message = any_nic_message(rng, family, int(index))
         sent = family.seq
         family.sock.send(message)
-        refused += any(answers_to(family, sent))
+        refused += any(family.errors_of(sent))
         error, _, answers = listener.ask(1, b"", REQUEST | DUMP)
         assert not error and not answers, (at, message, error, answers)
     print(f"# {count} messages, {refused} refused, seed {seed}")

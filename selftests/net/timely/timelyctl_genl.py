@@ -117,6 +117,17 @@ class Family:
                 words = attrs(tail).get(1, b"\0") if flags & TLVS else b"\0"
                 return error, words[:-1].decode(), answers
 
+    def errors_of(self, sent):
+        """The errnos, negative or 0, in the answers to the request with this sequence number."""
+        errors = []
+        while True:
+            try:
+                errors += [struct.unpack_from("=i", payload)[0]
+                           for kind, _, seq, payload in self.receive(socket.MSG_DONTWAIT)
+                           if kind == ERROR and seq == sent]
+            except BlockingIOError:
+                return errors
+
     def state(self, device):
         """(LINK_OVERRIDE_KBPS, NIC_USE) of a device"""
         error, words, answers = self.ask(NIC_GET, which(device))
@@ -256,14 +267,7 @@ def fuzz(seed, count, index, right):
         message = any_message(rng, family, int(index))
         sent = family.seq
         family.sock.send(message)
-        errors = []
-        while True:
-            try:
-                errors += [struct.unpack_from("=i", payload)[0]
-                           for kind, _, seq, payload in family.receive(socket.MSG_DONTWAIT)
-                           if kind == ERROR and seq == sent]
-            except BlockingIOError:
-                break
+        errors = family.errors_of(sent)
         after = family.state(index)
         refused += any(errors)
         changed += after != before
