@@ -503,9 +503,9 @@ static uint64_t bend_of(const struct clockd *daemon, int64_t system_ns, uint64_t
 		     (elapsed * daemon->system_rate_q32 >> 32));
 }
 
-/* The rate is the mean of two seconds. After a step that is too small to be noticed, and while chrony
- * begins or ends to slew, it is wrong, and the largest bend of these two seconds shows by how much. A
- * report is used for about as long as two rounds take.
+/* The rate is the mean of two seconds. After a step that is too small to be noticed, and while
+ * chrony begins or ends to slew, it is wrong, and the largest bend of these two seconds shows by
+ * how much. A report is used for about as long as two rounds take.
  */
 static void update_steadiness(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns,
 			      unsigned int now)

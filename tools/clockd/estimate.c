@@ -339,8 +339,8 @@ void group_report(const struct group *group, uint64_t now_ns, struct report *rep
 	report->scale = group->loop.time.scale;
 }
 
-/* Whether the offset by the common time is possible: both intervals of the offset overlap, and those
- * of the drift. Peers that lie, or that have not noticed a step of their clock, fail.
+/* Whether the offset by the common time is possible: both intervals of the offset overlap, and
+ * those of the drift. Peers that lie, or that have not noticed a step of their clock, fail.
  */
 static bool plausible(const struct reading *measured, const struct timely_loop_offset *offset,
 		      uint64_t drift_error_ppb)

@@ -7,9 +7,10 @@
  *	TIMELY_CMD_COMMON_TIME_SET	the common time, by which tcp_timely starts base-RTT
  *					probes, see tcp_timely(7)
  *
- * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is looked
- * up again every ten seconds: a module that is loaded again has another family, and to requests of the
- * former family the kernel gives the same answer as the module to an offset that no flow needs, -ENOENT.
+ * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is
+ * looked up again every ten seconds: a module that is loaded again has another family, and to
+ * requests of the former family the kernel gives the same answer as the module to an offset that no
+ * flow needs, -ENOENT.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -356,8 +356,8 @@ static void undo(struct setup *setup)
 }
 
 /*
- * Save what a teardown restores. What an earlier setup has saved is kept while its qdiscs, or a part
- * of them, are in force: otherwise a teardown would restore the qdisc timely.
+ * Save what a teardown restores. What an earlier setup has saved is kept while its qdiscs, or a
+ * part of them, are in force: otherwise a teardown would restore the qdisc timely.
  */
 static int save_first(struct setup *setup, struct device *device)
 {

@@ -10,11 +10,11 @@
  * losses both are the same.
  *
  * Retransmissions. A packet is sent again, before new ones, when it was trimmed (NACK), when a
- * switch returned it, or when it was lost. It waits for a pull. The first packet that has not arrived
- * goes before all others, so that the receiver keeps few packets out of order. What is left of the initial window
- * is for new packets only: to send again at once would repeat the overload that trimmed the packet.
- * Two exceptions keep the stream going while no pulls are expected: one packet after a timeout, and
- * a packet that is returned for the first time.
+ * switch returned it, or when it was lost. It waits for a pull. The first packet that has not
+ * arrived goes before all others, so that the receiver keeps few packets out of order. What is left
+ * of the initial window is for new packets only: to send again at once would repeat the overload
+ * that trimmed the packet. Two exceptions keep the stream going while no pulls are expected: one
+ * packet after a timeout, and a packet that is returned for the first time.
  *
  * Losses are rare where switches trim, and the timeout is then the only sign of a loss: packets may
  * overtake each other, so a gap means nothing. Where packets are lost and none is ever trimmed, the

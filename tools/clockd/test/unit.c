@@ -545,8 +545,8 @@ static void group_round__runs_on_while_a_port_is_busy(void)
 	estimate_free(estimate);
 }
 
-/* A peer says that its common time is @lie_ns later and @lie_q32 faster than it is. Returns the error
- * of its offset, which is 90 ns as measured, ns.
+/* A peer says that its common time is @lie_ns later and @lie_q32 faster than it is. Returns the
+ * error of its offset, which is 90 ns as measured, ns.
  */
 static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32)
 {
