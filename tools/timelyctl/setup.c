@@ -327,6 +327,19 @@ static int set_up_device(struct setup *setup, struct device *device)
 	return err;
 }
 
+/* Was a setup or teardown killed, and are these qdiscs its work? Others are an administrator's. */
+static bool is_half_way(const struct device *device)
+{
+	for (size_t i = 0; i < device->now.count; i++) {
+		const struct node *node = &device->now.node[i];
+
+		if (node->handle && !is_timely(node) && strcmp(node->kind, "mq") != 0 &&
+		    !tree_has_kind(&device->before, node->kind))
+			return false;
+	}
+	return device->unfinished;
+}
+
 /* The state file becomes what it was when the program started. */
 static void undo_state(struct setup *setup, struct device *device)
 {
@@ -361,7 +374,7 @@ static void undo(struct setup *setup)
  */
 static int save_first(struct setup *setup, struct device *device)
 {
-	bool in_force = device->unfinished ||
+	bool in_force = is_half_way(device) ||
 			(device->former && tree_has_kind(&device->now, "timely"));
 	char congctl[sizeof(device->congctl)];
 	bool other = has_other_congctl(congctl, sizeof(congctl));
@@ -486,7 +499,7 @@ static int tear_down_device(struct setup *setup, struct device *device)
 			  ", because its qdisc timely was not installed by timelyctl setup" : "");
 		return 0;
 	}
-	if (has_timely || device->unfinished) {
+	if (has_timely || is_half_way(device)) {
 		err = restore_before(setup, device);
 		if (err)
 			return err;

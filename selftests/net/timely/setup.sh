@@ -486,6 +486,14 @@ interrupted_commands() {
 	ctl 0 teardown four
 	expect_restored four
 	no_state
+	# What an administrator does then is not overwritten.
+	interrupt KILL setup four
+	qdisc four handle 7: codel limit 88
+	before four
+	ctl 0 teardown four
+	says 'changed after the setup: they stay'
+	expect_restored four
+	no_state
 	no_qdisc four
 }
 
