@@ -296,7 +296,8 @@ static bool take_value(struct source *source, struct config *config, char **word
 	else if (strcmp(name, "tcp-timely") == 0)
 		config->tcp_timely = take_switch(source, name, words[1]);
 	else if (strcmp(name, "test-lie") == 0)
-		config->test_lie_ns = take_number(source, name, words[1], 0, 1000000000);
+		config->test_lie_ns = take_number(source, name, words[1], -1000000000,
+						  1000000000);
 	else if (strcmp(name, "test-clock") == 0)
 		config->test_clock_ns = take_number(source, name, words[1], -TEST_CLOCK_MAX_NS,
 						    TEST_CLOCK_MAX_NS);

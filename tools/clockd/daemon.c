@@ -42,6 +42,9 @@
 #define UNTIMED_PROBES		200
 /* Probes after which the log shows that a peer does not answer: about eight seconds. */
 #define SILENT_PROBES		12
+/* Lines about a peer that the log gets in this time, ns. */
+#define TELL_LINES		10
+#define TELL_NS			(600 * NS_PER_S)
 /* Smallest change of the common time that the log shows, ns. */
 #define LOGGED_JUMP_NS		1000
 /* Packets that are taken before deadlines are looked at again. */
@@ -140,6 +143,23 @@ static const char *seconds_text(int64_t ns)
 	snprintf(text, sizeof(text), "%c%lld.%09lld s", ns < 0 ? '-' : '+',
 		 llabs(ns) / (long long)NS_PER_S, llabs(ns) % (long long)NS_PER_S);
 	return text;
+}
+
+/* Whether the log may have one more line about a peer: a member that lies could fill the log. */
+static bool may_tell(struct peer *peer)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (now_ns - peer->told_ns >= TELL_NS) {
+		peer->told_ns = now_ns;
+		peer->told = 0;
+	}
+	if (peer->told < TELL_LINES)
+		return ++peer->told;
+	if (peer->told++ == TELL_LINES)
+		tell_notice("peer %s: its state changes often: the log gets no more of this for up to %llu minutes; timelyctl clock shows the state",
+			    peer_text(peer), TELL_NS / (60 * NS_PER_S));
+	return false;
 }
 
 /* ---- sessions: the probe clock ---- */
@@ -556,8 +576,9 @@ static void solve_peers(struct clockd *daemon, uint64_t probe_ns, uint64_t now_n
 		if (solved != SOLVED_OVERLAP)
 			continue;
 		peer->counters[TIMELY_CLOCK_OVERLAPS]++;
-		tell_warn("peer %s: its timestamps contradict those of the last seconds, as after a step of a clock or a sudden change of its drift: its estimate starts again",
-			  peer_text(peer));
+		if (may_tell(peer))
+			tell_warn("peer %s: its timestamps contradict those of the last seconds, as after a step of a clock or a sudden change of its drift: its estimate starts again",
+				  peer_text(peer));
 	}
 }
 
@@ -599,6 +620,11 @@ static void announce(struct peer *peer, enum timely_clock_peer_state state)
 					 peer->counters[TIMELY_CLOCK_SENT] < SILENT_PROBES))
 		return;
 	if (state == TIMELY_CLOCK_PEER_EXCLUDED)
+		peer->counters[TIMELY_CLOCK_EXCLUDED]++;
+	peer->announced = state;
+	if (state == TIMELY_CLOCK_PEER_LEARNING || !may_tell(peer))
+		return;
+	if (state == TIMELY_CLOCK_PEER_EXCLUDED)
 		tell_warn("peer %s is excluded: its clock contradicts those of the other peers by %s: does it lie, or is its path asymmetric?",
 			  peer_text(peer), seconds_text(peer->round.surplus_ns));
 	else if (state == TIMELY_CLOCK_PEER_GOOD)
@@ -606,9 +632,6 @@ static void announce(struct peer *peer, enum timely_clock_peer_state state)
 	else if (state == TIMELY_CLOCK_PEER_SILENT)
 		tell_notice("peer %s does not answer: is timely-clockd running there, with the same members, degree, port and key?",
 			    peer_text(peer));
-	if (state == TIMELY_CLOCK_PEER_EXCLUDED)
-		peer->counters[TIMELY_CLOCK_EXCLUDED]++;
-	peer->announced = state;
 }
 
 /* ---- the clock page ---- */

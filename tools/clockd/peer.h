@@ -62,6 +62,8 @@ struct exchanged {
  * @estimate: the estimate of the peer's clock
  * @round: results of the last round of averaging
  * @announced: state that the log has
+ * @told_ns: since when @told counts
+ * @told: lines about this peer in the log since @told_ns
  * @given: On-Ramp has an offset of this peer
  * @growth_ppb: growth of the bound of the peer's offset, ppb
  * @counters: counters of this peer, TIMELY_CLOCK_SENT to TIMELY_CLOCK_PEER_RESTARTS
@@ -92,6 +94,8 @@ struct peer {
 	struct estimate *estimate;
 	struct group_peer round;
 	enum timely_clock_peer_state announced;
+	uint64_t told_ns;
+	unsigned int told;
 	bool given;
 	uint64_t growth_ppb;
 	uint64_t counters[TIMELY_CLOCK_COUNTERS];
