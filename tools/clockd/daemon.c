@@ -170,6 +170,8 @@ static void clear_peers(struct clockd *daemon)
 	page_begin(daemon->page);
 	daemon->page->state = TIMELY_CLOCK_STARTING;
 	daemon->page->peer_count = 0;
+	/* give_offsets() must not give them to On-Ramp as new ones. */
+	memset(daemon->page->peers, 0, sizeof(daemon->page->peers));
 	page_end(daemon->page);
 }
 
