@@ -492,7 +492,7 @@ static struct sk_buff *bench_packet(struct kunit *test, const struct packet *p)
 		skb->destructor = bench_wfree;
 		bench.charged++;
 	}
-	skb_set_delivery_time(skb, p->tstamp, TIMELY_TSTAMP_MONOTONIC);
+	timely_set_tstamp_ns(skb, p->tstamp);
 #ifdef HAVE_SKB_TSTAMP_TYPE
 	if (p->real || p->tai)
 		skb->tstamp_type = p->real ? SKB_CLOCK_REALTIME : SKB_CLOCK_TAI;

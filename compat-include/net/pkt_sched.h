@@ -29,21 +29,12 @@ static inline void timely_set_pkt_segs(struct sk_buff *skb, u32 segs)
 #endif
 }
 
-/* Since Linux 6.11 a packet's timestamp has a type: the clock that it is of. */
-#ifdef HAVE_SKB_TSTAMP_TYPE
-#define TIMELY_TSTAMP_MONOTONIC	SKB_CLOCK_MONOTONIC
-#else
-#define TIMELY_TSTAMP_MONOTONIC	true
-#endif
-
-/* Timestamps of CLOCK_REALTIME up to this time, 30 years after 1970, are of CLOCK_MONOTONIC: BPF
- * programs may set a timestamp without its type, and CLOCK_REALTIME is type 0.
- */
-#define TIMELY_TSTAMP_UNTYPED_NS	(30LL * 365 * 24 * 3600 * NSEC_PER_SEC)
-
 /* Get a packet's timestamp, which is not 0, as CLOCK_MONOTONIC, in ns. fq converts timestamps in
  * this way since Linux 7.3. Before Linux 6.11 the clock of a timestamp is not known, and the
  * timestamp is returned as it is.
+ *
+ * BPF programs may set a time of CLOCK_MONOTONIC without its type, and type 0 is CLOCK_REALTIME:
+ * a time of this type is taken for CLOCK_MONOTONIC up to 30 years after 1970.
  */
 static inline s64 timely_tstamp_ns(const struct sk_buff *skb)
 {
@@ -51,16 +42,20 @@ static inline s64 timely_tstamp_ns(const struct sk_buff *skb)
 	if (unlikely(skb->tstamp_type == SKB_CLOCK_TAI))
 		return skb->tstamp - ktime_mono_to_any(0, TK_OFFS_TAI);
 	if (unlikely(skb->tstamp_type == SKB_CLOCK_REALTIME &&
-		     skb->tstamp > TIMELY_TSTAMP_UNTYPED_NS))
+		     skb->tstamp > 30LL * 365 * 24 * 3600 * NSEC_PER_SEC))
 		return skb->tstamp - ktime_mono_to_real(0);
 #endif
 	return skb->tstamp;
 }
 
-/* Set a packet's timestamp to a time of CLOCK_MONOTONIC that is not 0, ns. */
+/* Set a packet's timestamp to a time of CLOCK_MONOTONIC, ns, or to 0 for none. */
 static inline void timely_set_tstamp_ns(struct sk_buff *skb, u64 time_ns)
 {
-	skb_set_delivery_time(skb, time_ns, TIMELY_TSTAMP_MONOTONIC);
+#ifdef HAVE_SKB_TSTAMP_TYPE
+	skb_set_delivery_time(skb, time_ns, SKB_CLOCK_MONOTONIC);
+#else
+	skb_set_delivery_time(skb, time_ns, true);
+#endif
 }
 
 /* Drop a packet. Since Linux 7.1 a qdisc gives the reason, which the tracepoint of freed packets
