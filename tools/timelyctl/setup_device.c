@@ -118,8 +118,8 @@ int set_congctl(const struct setup *setup, const char *value)
 /* ---- the state file of a device ---- */
 
 /*
- * Write the state file. While the qdiscs are changed it has the line "unfinished": if the program is
- * killed, the next one must not take a part of the change for the work of an administrator.
+ * Write the state file. While the qdiscs are changed it has the line "unfinished": if the program
+ * is killed, the next one must not take a part of the change for the work of an administrator.
  */
 int save(struct setup *setup, struct device *device, bool unfinished)
 {
