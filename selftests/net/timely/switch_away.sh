@@ -75,6 +75,31 @@ install_modules() {
 	says "needs root"
 }
 
+# in_session COMMAND: timely-switch in a session of its own, whose number is in $work/session, with the programs of
+# $work/bin
+in_session() {
+	# shellcheck disable=SC2016 # for the inner shell
+	PATH=$work/bin:$PATH setsid -w sh -c 'echo $$ >"$1"; exec "$2" "$3"' sh "$work/session" \
+		"$here/../../../packaging/timely-switch" "$1"
+}
+
+# Only one timely-switch runs at a time: here it waits for nsenter.
+another_one_runs() {
+	lock=/run/timely-switch.lock
+	chmod 644 $lock
+	must mkdir -p "$work/bin"
+	printf '#!/bin/sh\nsleep 1000\n' >"$work/bin/nsenter"
+	chmod +x "$work/bin/nsenter"
+	in_session status >"$work/other" 2>&1 &
+	sleep 1
+	[ "$(stat -c %a $lock)" = 600 ] || fail "other users can open the lock"
+	run 1 back
+	says "process $(cat "$work/session") (.*timely-switch status *) has held $lock for 60 seconds"
+	kill -KILL "-$(cat "$work/session")"
+	wait || :
+	run 0 back
+}
+
 # Everything of which the modules can be part, with options that tc's text rounds.
 configure() {
 	must modprobe tcp_timely
@@ -266,5 +291,5 @@ finish() {
 	rm -f /run/timely-switch
 }
 
-run_cases unsupported_kernel install_modules configure reports_sockets away_and_back changed_between \
+run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back changed_between \
 	reload_under_traffic reload_refused reload_would_lose_settings finish
