@@ -182,6 +182,54 @@ away_and_back() {
 	says "nothing to restore"
 }
 
+# killed WHEN TEXT: away is killed before or after its first change whose words have TEXT, and back restores all. Changes
+# are made by nsenter, which kills the session of timely-switch.
+killed() {
+	must mkdir -p "$work/bin"
+	cat >"$work/bin/nsenter" <<-EOF
+		#!/bin/sh
+		kill_now() { kill -KILL "-\$(cat "$work/session")"; }
+		case \$* in
+		*'$2'*)
+			[ $1 = after ] || kill_now
+			$(command -v nsenter) "\$@"
+			kill_now ;;
+		esac
+		exec $(command -v nsenter) "\$@"
+	EOF
+	chmod +x "$work/bin/nsenter"
+	in_session away >"$work/out" 2>&1
+	[ $? -eq 137 ] || {
+		say_lines <"$work/out"
+		fail "away was not killed $1 $2"
+	}
+	run 0 back
+	says_not .
+	settings >"$work/after"
+	diff "$work/before" "$work/after" >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "killed $1 $2: back did not restore these settings"
+	}
+}
+
+killed_half_way() {
+	# The kernel has made this mq: away replaces it.
+	must ip -n mid link add ifb3 numtxqueues 2 type ifb
+	must ip -n mid link set ifb3 up
+	settings >"$work/before"
+	killed after ' ipv4/tcp_congestion_control '
+	killed after 'dev ifb3 root mq'
+	killed before 'dev ifb3 parent'
+	killed after 'dev eth0 root fq'
+	killed after '-6 route change'
+	# Nothing is changed without a record.
+	must mkdir /run/timely-switch
+	run 1 away
+	says "/run/timely-switch cannot be written"
+	must rmdir /run/timely-switch
+	settings | diff "$work/before" - >"$work/diff" || fail "changed without a record"
+}
+
 # What was changed between away and back remains as it is.
 changed_between() {
 	run 0 away
@@ -291,5 +339,5 @@ finish() {
 	rm -f /run/timely-switch
 }
 
-run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back changed_between \
-	reload_under_traffic reload_refused reload_would_lose_settings finish
+run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back \
+	killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings finish
