@@ -124,6 +124,7 @@ configure() {
 		via 10.7.1.1
 	must ip -n h1 -6 route add fd09::/16 via fd07:1::1 congctl timely
 	must ip -n h1 route add 10.11.0.0/16 via 10.7.1.1 congctl cubic
+	must ip netns add "a name"
 	unshare -n sleep 100000 &
 	echo $! >"$work/sleep"
 	settings >"$work/before"
@@ -140,6 +141,7 @@ reports_sockets() {
 		says "namespace h1: the default congestion control is timely"
 		says "^timely-switch: the default qdisc is timely"
 		says "namespace of process $(cat "$work/sleep") (sleep): the default congestion control is timely"
+		says "namespace a name: the default congestion control is timely"
 		says "namespace h1: qdisc timely of eth0: root"
 		says "namespace mid: qdisc timely of ifb1: :3"
 		says "namespace h1: route: .*10.9.0.0/16"
@@ -336,6 +338,7 @@ reload_would_lose_settings() {
 finish() {
 	run 0 away
 	kill "$(cat "$work/sleep")"
+	must ip netns del "a name"
 	rm -f /run/timely-switch
 }
 
