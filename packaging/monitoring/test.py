@@ -9,7 +9,6 @@ import http.server
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -23,6 +22,8 @@ WORK = sys.argv[1]
 RULES = f"{HERE}/timely.rules.yml"
 FILES = [f"{WORK}/{number}.prom" for number in (1, 2, 3, 4)]
 WAIT_S = 100
+# test.sh makes a network namespace in which nobody else uses the port.
+ADDRESS = "127.0.0.1:9090"
 # The guest has no NIC with hardware timestamps, and node_exporter writes its own metrics.
 ABSENT = re.compile(r"timely_nic_|node_")
 
@@ -94,12 +95,6 @@ class Metrics(http.server.BaseHTTPRequestHandler):
         pass
 
 
-def free_port():
-    """A TCP port that nobody uses at present."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
-
-
 class Prometheus:
     """A server that reads the metrics every second, and loads the rules."""
 
@@ -111,12 +106,11 @@ class Prometheus:
                        "rule_files": [RULES],
                        "scrape_configs": [{"job_name": "node", "static_configs": [
                            {"targets": [f"127.0.0.1:{self.metrics.server_port}"]}]}]}, file)
-        port = free_port()
-        self.url = f"http://127.0.0.1:{port}/api/v1/"
+        self.url = f"http://{ADDRESS}/api/v1/"
         with open(f"{WORK}/prometheus.log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 ["prometheus", f"--config.file={WORK}/prometheus.yml",
-                 f"--storage.tsdb.path={WORK}/tsdb", f"--web.listen-address=127.0.0.1:{port}"],
+                 f"--storage.tsdb.path={WORK}/tsdb", f"--web.listen-address={ADDRESS}"],
                 stdout=log, stderr=subprocess.STDOUT)
 
     def close(self):
