@@ -10,15 +10,14 @@ one section of a document; its results come from one or more scenarios.
     reproductions.py missing [FIGURE...]    print those scenarios that have no results
     reproductions.py page NAME              print the document Documentation/NAME.md
 """
-import functools
-import json
 import os
 import statistics
 import sys
 import tomllib
 
+from recorded import TOP, summary_path, values
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-TOP = os.path.realpath(os.path.join(HERE, "../.."))
 COMMON = """
 `make reproductions` runs what is missing in [results/](../results/README.md) and writes this page; `make reproductions
 FIGURES="table1 loss"` runs these figures again, and a wrong name prints all names. All figures are of commit 2366433 or
@@ -72,20 +71,6 @@ def scenarios(figures):
     return list(dict.fromkeys(name for fig in figures for name in fig["scenarios"]))
 
 
-def summary_path(scenario):
-    return os.path.join(TOP, "results", scenario, "summary.json")
-
-
-@functools.cache
-def cells(scenario):
-    """The figures of all cells of a scenario; empty if there are no results."""
-    try:
-        with open(summary_path(scenario), encoding="ascii") as file:
-            return json.load(file)["cells"]
-    except FileNotFoundError:
-        return []
-
-
 def number(value):
     if isinstance(value, int) or value >= 100 or value == 0:
         return f"{value:.0f}"
@@ -94,17 +79,10 @@ def number(value):
 
 def entry(where, path):
     """Text of a figure: median (min..max) over the seeds. where: "SCENARIO:CC", path: "rtt_us.p99"."""
-    scenario, _, cc = where.partition(":")
-    values = []
-    for cell in cells(scenario):
-        value = cell if cell["cc"] == cc else None
-        for key in path.split("."):
-            value = value.get(key) if value else None
-        if value is not None:
-            values.append(value)
-    if not values:
+    found = values(where, path)
+    if not found:
         return "-"
-    texts = [number(f(values)) for f in (statistics.median, min, max)]
+    texts = [number(f(found)) for f in (statistics.median, min, max)]
     return texts[0] if texts[1] == texts[2] else "{} ({}..{})".format(*texts)
 
 

@@ -9,8 +9,6 @@ control (peer), from verdicts.toml and results/.
 All verdicts are computed from medians over the seeds. Figures that differ by at most the share
 TOLERANCE count as even.
 """
-import functools
-import json
 import os
 import re
 import statistics
@@ -18,8 +16,9 @@ import sys
 import tomllib
 from collections.abc import Callable
 
+from recorded import values
+
 HERE = os.path.dirname(os.path.realpath(__file__))
-TOP = os.path.realpath(os.path.join(HERE, "../.."))
 TOLERANCE = 0.02
 INTRO = """# Verdicts
 
@@ -52,26 +51,12 @@ The losses have these causes:
 """
 
 
-@functools.cache
-def cells(scenario: str) -> list[dict]:
-    """All cells of a scenario's results."""
-    with open(os.path.join(TOP, "results", scenario, "summary.json"), encoding="ascii") as file:
-        return json.load(file)["cells"]
-
-
 def median(where: str, path: str) -> float:
     """The median over the seeds of a figure. where: "SCENARIO:CC", path: "rtt_us.p99"."""
-    scenario, _, cc = where.partition(":")
-    values = []
-    for cell in cells(scenario):
-        value = cell if cell["cc"] == cc else None
-        for key in path.split("."):
-            value = value.get(key) if value else None
-        if value is not None:
-            values.append(value)
-    if not values:
-        sys.exit(f"verdicts: results/{scenario}/summary.json has no figure {path} of {cc}")
-    return statistics.median(values)
+    found = values(where, path)
+    if not found:
+        sys.exit(f"verdicts: results/ has no figure {path} of {where}")
+    return statistics.median(found)
 
 
 def text(value: float, row: dict) -> str:
