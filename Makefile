@@ -129,7 +129,7 @@ distclean:
 	-@test ! -e $(KDIR)/Makefile || $(MAKE) clean
 
 lint: setup
-	@tools/check.sh full kernel-base style-c style-sh style-python kernel-doc spelling spdx
+	@tools/check.sh full style-c style-sh style-python kernel-doc spelling spdx
 
 help:
 	@echo 'Modules, for the running kernel or KDIR=...:'
