@@ -96,7 +96,7 @@ configure() {
 	o=$work/$1
 	mkdir -p "$o"
 	cp "$kernel/.config" "$o"
-	for option in NET_TIMELY TCP_CONG_TIMELY NET_SCH_TIMELY TIMELY_ACKER; do
+	for option in NET_TIMELY TCP_CONG_TIMELY NET_SCH_TIMELY NET_SCH_TRIM TIMELY_ACKER; do
 		echo "CONFIG_$option=$2"
 	done >>"$o/.config"
 	echo CONFIG_TIMELY_KUNIT_TEST=m >>"$o/.config"
