@@ -101,15 +101,17 @@ calls_are_refused() {
 		made = []
 		def create():
 		    made.append(ndp_socket("h1"))
+		# kvmalloc() finds other memory for the records of the namespace.
 		refused, failed = nth(create, lambda: None)
 		result(socket=refused, socket_failed=failed)
 		client = ndp_socket("h1")
 		refused, failed = nth(lambda: client.connect((V4, PORT)), None)
-		result(connect=refused, connect_failed=failed)
+		result(connect=refused)
 		client.send(b"x")
 		result(works=wait(accept(listener)) > 0)
 	EOF
 	expect socket_failed -ge 1
+	expect socket -eq 0
 	expect connect -ge 1
 	expect works -eq 1
 }
@@ -130,7 +132,7 @@ everything_arrives() {
 		            raise
 		        time.sleep(0.001)
 		Flow.send = send
-		same, us = move(flows)
+		same, _ = move(flows)
 		clients = []
 		for _ in range(50):
 		    with contextlib.suppress(OSError):
@@ -139,7 +141,7 @@ everything_arrives() {
 		        clients.append(client)
 		accepted = sum(wait(accept(listener)) > 0 for _ in clients)
 		put("probability", 0)
-		result(same=same, us=us, without=stat("h1")["no_memory"] + stat("h2")["no_memory"],
+		result(same=same, without=stat("h1")["no_memory"] + stat("h2")["no_memory"],
 		       some=len(clients), accepted=accepted)
 	EOF
 	expect same -eq 1
