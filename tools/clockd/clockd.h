@@ -326,6 +326,7 @@ void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *pa
 struct timely_clock_page *page_open(const char *path);
 void page_begin(struct timely_clock_page *page);
 void page_end(struct timely_clock_page *page);
+void page_write(struct timely_clock_page *page, const struct timely_clock_page *contents);
 
 /* ---- daemon.c ---- */
 

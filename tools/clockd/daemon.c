@@ -728,9 +728,10 @@ static void fill_counters(struct timely_clock_page *page, const struct clockd *d
 
 static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns)
 {
-	struct timely_clock_page *page = daemon->page;
+	static struct timely_clock_page next;
+	struct timely_clock_page *page = &next;
 
-	page_begin(page);
+	*page = *daemon->page;
 	fill_line(page, daemon);
 	page->state = page->common_ns ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
 	memcpy(page->own, daemon->own.bytes, sizeof(page->own));
@@ -742,7 +743,7 @@ static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		fill_peer(&page->peers[i], daemon, &daemon->peers[i], probe_ns, now_ns);
 	fill_counters(page, daemon);
-	page_end(page);
+	page_write(daemon->page, page);
 	/* Readers must not wait for the log. */
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		announce(&daemon->peers[i], page->peers[i].state);

@@ -6,7 +6,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <sys/mman.h>
@@ -48,6 +50,9 @@ struct timely_clock_page *page_open(const char *path)
 	page->version = TIMELY_CLOCK_VERSION;
 	page->bytes = sizeof(*page);
 	page->state = TIMELY_CLOCK_STARTING;
+	/* The line of the daemon before remains, unless it is of another boot. */
+	if (page->raw_ns > clock_ns(CLOCK_MONOTONIC_RAW))
+		page->common_ns = 0;
 	page_end(page);
 	return page;
 }
@@ -62,4 +67,16 @@ void page_begin(struct timely_clock_page *page)
 void page_end(struct timely_clock_page *page)
 {
 	__atomic_store_n(&page->sequence, page->sequence + 1, __ATOMIC_RELEASE);
+}
+
+/* Replace the contents, apart from magic, version, size and sequence. Readers wait meanwhile, so the
+ * contents are computed before.
+ */
+void page_write(struct timely_clock_page *page, const struct timely_clock_page *contents)
+{
+	size_t from = offsetof(struct timely_clock_page, state);
+
+	page_begin(page);
+	memcpy((char *)page + from, (const char *)contents + from, sizeof(*page) - from);
+	page_end(page);
 }

@@ -24,8 +24,16 @@
 #define NS_PER_S	1000000000ULL
 /* Difference of CLOCK_BOOTTIME and CLOCK_MONOTONIC that reading them in turn can cause, ns. */
 #define SUSPEND_NS	10000000ULL
-/* Attempts to copy the page while the daemon writes it. A write takes a microsecond. */
-#define ATTEMPTS	10000
+/* Attempts to copy the page while the daemon writes it, which takes a microsecond. If the daemon was
+ * interrupted meanwhile, further attempts follow at intervals of PAUSE_NS, for 100 ms.
+ */
+#define ATTEMPTS	1000
+#define PAUSES		500
+#define PAUSE_NS	200000
+/* CLOCK_MONOTONIC_RAW may differ by this between processors, ns. A page of the future is of another
+ * boot.
+ */
+#define FUTURE_NS	1000000
 
 /**
  * struct timely_clock - a handle
@@ -149,9 +157,13 @@ void timely_clock_close(struct timely_clock *clock)
 
 static int page_copy(const struct timely_clock_page *from, struct timely_clock_page *to)
 {
-	for (int i = 0; i < ATTEMPTS; i++) {
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+
+	for (int i = 0; i < ATTEMPTS + PAUSES; i++) {
 		uint32_t before = __atomic_load_n(&from->sequence, __ATOMIC_ACQUIRE);
 
+		if (i >= ATTEMPTS)
+			nanosleep(&pause, NULL);
 		if (before & 1)
 			continue;
 		memcpy(to, from, sizeof(*to));
@@ -193,7 +205,7 @@ int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint6
 
 	if (!page->common_ns || page->bound_ns == TIMELY_CLOCK_UNKNOWN_NS)
 		return -ENODATA;
-	if (age > TIMELY_CLOCK_EXPIRE_NS || slept > (int64_t)SUSPEND_NS ||
+	if (page->raw_ns > raw_ns + FUTURE_NS || age > TIMELY_CLOCK_EXPIRE_NS || slept > (int64_t)SUSPEND_NS ||
 	    slept < -(int64_t)SUSPEND_NS)
 		return -ESTALE;
 	bound = page->bound_ns + page->growth_ppb * (age / 1000) / 1000000;

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -790,8 +791,39 @@ static void timely_clock_at__grows_and_expires(void)
 	EXPECT(time.latest_ns - time.time_ns == 100 + 13 * 50 + 10 * 200000);
 	EXPECT(timely_clock_at(&page, 5000 + 2000 * NS_PER_S, 7, &time) == -ESTALE);
 	EXPECT(timely_clock_at(&page, 5000 + NS_PER_S, 7 + NS_PER_S, &time) == -ESTALE);
+	/* A page of another boot, on a file system that outlives boots. */
+	page.raw_ns = 500 * NS_PER_S;
+	EXPECT(timely_clock_at(&page, 499 * NS_PER_S, 7, &time) == -ESTALE);
+	EXPECT(!timely_clock_at(&page, 500 * NS_PER_S - 1000, 7, &time) && !time.age_ns);
 	page.bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
 	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
+}
+
+/* A daemon that is interrupted for 10 ms while it writes: the alarm is its next time on a processor. */
+static struct timely_clock_page *slow_page;
+
+static void go_on(int signal)
+{
+	(void)signal;
+	page_end(slow_page);
+}
+
+static void timely_clock_read__waits_for_the_daemon(void)
+{
+	struct itimerval timer = { .it_value.tv_usec = 10000 };
+	const char *path = strdup(path_of("slow"));
+	struct timely_clock_page copy;
+	struct timely_clock *clock;
+
+	slow_page = page_open(path);
+	EXPECT(slow_page && !timely_clock_open(&clock, path));
+	signal(SIGALRM, go_on);
+	page_begin(slow_page);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	EXPECT(!timely_clock_read(clock, &copy));
+	timely_clock_close(clock);
+	munmap(slow_page, sizeof(*slow_page));
+	free((void *)path);
 }
 
 static void page_open__is_read_by_programs(void)
@@ -808,6 +840,16 @@ static void page_open__is_read_by_programs(void)
 	page = page_open(path);
 	EXPECT(page && !timely_clock_open(&clock, path));
 	EXPECT(!timely_clock_read(clock, &copy) && copy.state == TIMELY_CLOCK_STARTING);
+	/* The next daemon keeps the line of the one before, but not that of another boot. */
+	page->common_ns = 5;
+	page->raw_ns = 1;
+	munmap(page, sizeof(*page));
+	page = page_open(path);
+	EXPECT(page && page->common_ns == 5);
+	page->raw_ns = UINT64_MAX;
+	munmap(page, sizeof(*page));
+	page = page_open(path);
+	EXPECT(page && !page->common_ns);
 	/* A daemon that dies while it writes. */
 	page_begin(page);
 	EXPECT(timely_clock_read(clock, &copy) == -EAGAIN);
@@ -869,6 +911,7 @@ int main(int argc, char **argv)
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
+	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__is_read_by_programs);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
