@@ -60,6 +60,8 @@
 #include <timely/engine/clock.h>
 #include <timely/engine/orack.h>
 
+#include <timely_skb.h>
+
 #include "timely_acker.h"
 
 /* Depth of a peer's token bucket: maximum number of OR-ACKs that the peer may get at once. */
@@ -388,8 +390,11 @@ static bool acker_is_whole(const struct sk_buff *skb, const struct acker_packet 
 	u32 bytes = packet->bytes - (ipv4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr));
 	__wsum sum;
 
-	/* A driver has checked the sum, or the sender of a virtual device has not computed it. */
-	if (skb->ip_summed == CHECKSUM_UNNECESSARY || skb->ip_summed == CHECKSUM_PARTIAL)
+	/* A driver has checked the sum, or the sender of a virtual device has not computed it. The
+	 * sum of a payload in the memory of a device cannot be computed.
+	 */
+	if (skb->ip_summed == CHECKSUM_UNNECESSARY || skb->ip_summed == CHECKSUM_PARTIAL ||
+	    !timely_frags_readable(skb))
 		return true;
 	sum = skb_checksum(skb, packet->segment, bytes, 0);
 	if (ipv4)
