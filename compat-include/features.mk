@@ -32,6 +32,7 @@ ccflags-y += $(call have,HAVE_PROTO_IOCTL_KARG,net/sock.h,int [*]karg)
 ccflags-y += $(call have,HAVE_RECVMSG_ADDR_LEN,net/sock.h,int flags. int [*]addr_len)
 ccflags-y += $(call have,HAVE_UDP_TUNNEL_IPCB_FLAGS,net/udp_tunnel.h,u16 ipcb_flags)
 ccflags-y += $(call have,HAVE_UDP_TUNNEL_SOCK,net/udp_tunnel.h,udp_tunnel_sock_release.struct sock [*]sk)
+ccflags-y += $(call have,HAVE_UDP_ENCAP_ERR_PAYLOAD,linux/udp.h,[(][*]encap_err_rcv[)].*int err)
 ccflags-y += $(call have,HAVE_HRTIMER_SETUP,linux/hrtimer.h,hrtimer_setup)
 
 # For the test NIC only, drivers/net/hwnic.

@@ -85,18 +85,31 @@ static inline int timely_ioctl_put(unsigned long arg, int value)
 #define timely_setup_udp_tunnel(net, sock, config) setup_udp_tunnel_sock(net, sock, config)
 #endif
 
+/* Declares a function encap_err_rcv of a UDP socket. Its arguments that no kernel lacks are sk and
+ * skb. Since Linux 6.2 there are four more instead of an offset.
+ */
+#ifdef HAVE_UDP_ENCAP_ERR_PAYLOAD
+#define TIMELY_UDP_ENCAP_ERROR(name)						\
+	void name(struct sock *sk, struct sk_buff *skb, int err, __be16 port, u32 info, u8 *payload)
+#else
+#define TIMELY_UDP_ENCAP_ERROR(name) \
+	void name(struct sock *sk, struct sk_buff *skb, unsigned int udp_offset)
+#endif
+
 /* Since Linux 6.16 the last argument are flags of the packet's control block. */
 #ifdef HAVE_UDP_TUNNEL_IPCB_FLAGS
-#define timely_udp_xmit4(rt, sk, skb, saddr, daddr, tos, ttl, sport, dport)	\
-	udp_tunnel_xmit_skb(rt, sk, skb, saddr, daddr, tos, ttl, 0, sport, dport, false, true, 0)
-#define timely_udp_xmit6(dst, sk, skb, saddr, daddr, tos, ttl, sport, dport)	\
-	udp_tunnel6_xmit_skb(dst, sk, skb, NULL, saddr, daddr, tos, ttl, 0, sport, dport, true, 0)
+#define timely_udp_xmit4(rt, sk, skb, saddr, daddr, tos, ttl, df, sport, dport)	\
+	udp_tunnel_xmit_skb(rt, sk, skb, saddr, daddr, tos, ttl, df, sport, dport, false, true, 0)
+#define timely_udp_xmit6(dst, sk, skb, saddr, daddr, tos, ttl, nocheck, sport, dport)	\
+	udp_tunnel6_xmit_skb(dst, sk, skb, NULL, saddr, daddr, tos, ttl, 0, sport, dport, nocheck, \
+			     0)
 #else
-#define timely_udp_xmit4(rt, sk, skb, saddr, daddr, tos, ttl, sport, dport)	\
-	udp_tunnel_xmit_skb(rt, sk, skb, saddr, daddr, tos, ttl, 0, sport, dport, false, true)
-#define timely_udp_xmit6(dst, sk, skb, saddr, daddr, tos, ttl, sport, dport)	\
+#define timely_udp_xmit4(rt, sk, skb, saddr, daddr, tos, ttl, df, sport, dport)	\
+	udp_tunnel_xmit_skb(rt, sk, skb, saddr, daddr, tos, ttl, df, sport, dport, false, true)
+#define timely_udp_xmit6(dst, sk, skb, saddr, daddr, tos, ttl, nocheck, sport, dport)	\
 	udp_tunnel6_xmit_skb(dst, sk, skb, NULL, (struct in6_addr *)(saddr),	\
-			     (struct in6_addr *)(daddr), tos, ttl, 0, sport, dport, true)
+			     (struct in6_addr *)(daddr), tos, ttl, 0, sport, dport, \
+			     nocheck)
 #endif
 
 /* The route of IPv4 or IPv6 that a cached route is a part of: functions of the kernel since Linux

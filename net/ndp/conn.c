@@ -386,17 +386,25 @@ static void ndp_end(struct sock *sk, struct ndp_turn *turn)
 
 /* ---- timer ---- */
 
+/* A host without NDP drops DATA over IPv6 without a word, but not a PROBE, see output.c. */
+static void ndp_ask_host(struct ndp_sock *ndp, u64 now_ns)
+{
+	if (!ndp->sender.answered && ndp->sender.used && !ipv6_addr_v4mapped(&ndp->key.local))
+		timely_ndp_sender_probe(&ndp->sender, now_ns);
+}
+
 static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 
 	if (turn->now_ns >= ndp_dead_ns(sk)) {
 		ndp_count(sock_net(sk), NDP_timeouts);
-		ndp_reset(sk, turn, ETIMEDOUT);
+		ndp_reset(sk, turn, READ_ONCE(sk->sk_err_soft) ?: ETIMEDOUT);
 	} else if (ndp->orphan_ns && turn->now_ns >= ndp->orphan_ns) {
 		ndp_reset(sk, turn, 0);
 	} else {
 		timely_ndp_sender_timeout(&ndp->sender, turn->now_ns);
+		ndp_ask_host(ndp, turn->now_ns);
 		if (turn->now_ns >= ndp_probe_ns(sk)) {
 			ndp->probed_ns = turn->now_ns;
 			timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
@@ -835,6 +843,17 @@ static enum timely_ndp_payload ndp_payload_state(struct sock *sk, struct ndp_pac
 	return TIMELY_NDP_PAYLOAD_BAD;
 }
 
+/* Notes the payload of full packets, which changes with the MTU of the path. */
+static void ndp_note_length(struct ndp_sock *ndp, u32 length)
+{
+	ndp->peer_longest = max(ndp->peer_longest, length);
+	ndp->peer_payload = max(ndp->peer_payload, length);
+	if (++ndp->peer_packets % NDP_RECENT)
+		return;
+	ndp->peer_payload = ndp->peer_longest;
+	ndp->peer_longest = 0;
+}
+
 static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
 {
 	enum timely_ndp_payload payload = ndp_payload_state(sk, packet);
@@ -843,7 +862,7 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	enum timely_ndp_verdict verdict;
 	u32 due;
 
-	ndp->peer_payload = max_t(u32, ndp->peer_payload, packet->header.length);
+	ndp_note_length(ndp, packet->header.length);
 	ndp->truesize = max3(ndp->truesize, packet->skb->truesize,
 			     (u32)SKB_TRUESIZE(packet->header.length));
 	/* There may be no memory for the packet, but data that the program was not told about. */
@@ -893,6 +912,20 @@ static void ndp_take_reset(struct sock *sk, struct ndp_turn *turn)
 	ndp_finish(sk, turn, refused ? ECONNREFUSED : ECONNRESET);
 }
 
+/* Sends a packet again as if a switch had returned it, although none has. */
+static void ndp_came_back(struct ndp_sock *ndp, const struct timely_ndp_header *header, u64 now_ns)
+{
+	struct timely_ndp_sender *s = &ndp->sender;
+	struct timely_ndp_sender_stats stats = s->stats;
+	bool trims = s->trims, graceful = s->graceful;
+
+	timely_ndp_sender_returned(s, header, now_ns);
+	s->trims = trims;
+	s->graceful = graceful;
+	s->stats.returned = stats.returned;
+	s->stats.returned_at_once = stats.returned_at_once;
+}
+
 /* The listener wants a proof of this host's address. Packets get the cookie from now on. For the
  * engine those that were sent without it are returned packets: one is sent again at once, and the
  * listener pulls the others. But no switch has returned them.
@@ -911,11 +944,8 @@ static void ndp_take_cookie(struct sock *sk, const struct ndp_packet *packet,
 		const struct timely_ndp_slot *slot = &ndp->slots[seq % NDP_SPAN];
 		struct timely_ndp_header header = { .seq = seq, .tries = slot->tries };
 
-		timely_ndp_sender_returned(&ndp->sender, &header, turn->now_ns);
+		ndp_came_back(ndp, &header, turn->now_ns);
 	}
-	ndp->sender.trims = false;
-	ndp->sender.stats.returned = 0;
-	ndp->sender.stats.returned_at_once = 0;
 	if (ndp_opening(ndp))
 		timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
 }
@@ -961,6 +991,7 @@ void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet)
 	ndp_begin(sk, &turn);
 	if (ndp->started && !ndp->ended) {
 		ndp->heard_ns = turn.now_ns;
+		WRITE_ONCE(sk->sk_err_soft, 0);
 		ndp_pull_attach(sk, packet->skb);
 		trace_ndp_received(sock_net(sk), &ndp->key, &packet->header, packet->cut);
 		ndp_take(sk, packet, &turn);
@@ -1006,6 +1037,69 @@ void ndp_conn_pull(struct sock *sk)
 		ndp_pull_done(ndp);
 		ndp_output_control(sk, &header, &turn.out);
 		ndp_pull_want(sk, ndp_memory_wanted(sk));
+	}
+	ndp_end(sk, &turn);
+}
+
+/* Whether a packet with this header is in flight. */
+static bool ndp_in_flight(const struct ndp_sock *ndp, const struct timely_ndp_header *header)
+{
+	const struct timely_ndp_sender *s = &ndp->sender;
+
+	if (!ndp->started || ndp->ended)
+		return false;
+	if (header->type == TIMELY_NDP_PROBE)
+		return header->credits == s->used;
+	return header->type == TIMELY_NDP_DATA && header->seq - s->una < s->next - s->una &&
+	       ndp->slots[header->seq % NDP_SPAN].state != TIMELY_NDP_SLOT_ACKED;
+}
+
+/**
+ * ndp_conn_in_flight() - check whether a packet may be in flight
+ * @sk: the socket
+ * @header: header of the packet
+ *
+ * Return: true if the connection has sent such a packet, which has not arrived as far as known.
+ */
+bool ndp_conn_in_flight(struct sock *sk, const struct timely_ndp_header *header)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	bool found;
+
+	spin_lock_bh(&ndp->lock);
+	found = ndp_in_flight(ndp, header);
+	spin_unlock_bh(&ndp->lock);
+	return found;
+}
+
+/**
+ * ndp_conn_error() - ICMP has reported an error for a packet of this connection
+ * @sk: the socket
+ * @header: header of the packet
+ * @err: the error, positive
+ *
+ * EMSGSIZE: the packet was too long for the path. New packets are shorter, as the MTU of the route
+ * has become smaller; this one is sent again in fragments. Other errors end a connection whose peer
+ * has never answered. Otherwise the error only becomes the reason of a timeout, as with TCP.
+ *
+ * Context: softirq, RCU read lock.
+ */
+void ndp_conn_error(struct sock *sk, const struct timely_ndp_header *header, int err)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	if (!ndp_in_flight(ndp, header)) {
+		/* The packet has arrived meanwhile. */
+	} else if (err == EMSGSIZE) {
+		if (header->type == TIMELY_NDP_DATA)
+			ndp_came_back(ndp, header, turn.now_ns);
+	} else if (ndp->key.initiator && !ndp->sender.answered) {
+		ndp->reset = true;
+		ndp_finish(sk, &turn, err);
+	} else {
+		WRITE_ONCE(sk->sk_err_soft, err);
 	}
 	ndp_end(sk, &turn);
 }

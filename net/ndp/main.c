@@ -11,16 +11,23 @@
  */
 
 #include <linux/module.h>
+#include <net/udp_tunnel.h>
 #include <uapi/linux/timely_version.h>
 
 #include "ndp.h"
 
 static int __init ndp_load(void)
 {
+	const struct udp_tunnel_sock_cfg tunnel = {
+		.encap_type = 1,
+		.encap_rcv = ndp_input,
+		.encap_err_lookup = ndp_icmp_lookup,
+		.encap_err_rcv = ndp_icmp_error,
+	};
 	int err;
 
 	ndp_table_init();
-	err = ndp_net_init(ndp_input);
+	err = ndp_net_init(&tunnel);
 	if (err)
 		return err;
 	err = ndp_pull_register(ndp_conn_pull);

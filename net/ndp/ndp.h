@@ -14,6 +14,7 @@
  *	pull.c		the pull queues of the interfaces
  *	table.c		ports and connections
  *	timer.c		timers that hold a reference to what they belong to
+ *	icmp.c		ICMP errors about sent packets
  *	netlink.c	shows sockets, pull queues and counters
  *	trace.c		trace events (include/trace/events/ndp.h)
  *
@@ -42,6 +43,7 @@
 #include <timely/engine/ndp_wire.h>
 
 struct ndp_info;
+struct udp_tunnel_sock_cfg;
 struct ndp_pull_queue;
 struct ndp_queue;
 
@@ -64,6 +66,9 @@ struct ndp_queue;
 /* Default sizes of the socket's buffers, bytes. */
 #define NDP_SNDBUF	(1 << 20)
 #define NDP_RCVBUF	(2 << 20)
+
+/* The longest of so many packets of a peer is a full packet of its path. */
+#define NDP_RECENT	64
 
 /* Lengths of trimmed packets that a connection remembers for its pulls; a power of two. */
 #define NDP_AGAIN	64
@@ -139,7 +144,9 @@ struct ndp_timer {
  * @truesize: most memory that a received packet took, bytes
  * @starved: a packet was refused because there was no memory, and none was kept and the program has
  *	read nothing since
- * @peer_payload: most payload that a packet of the peer had, bytes
+ * @peer_payload: most payload that a packet of the peer had lately, bytes
+ * @peer_longest: the same since the last multiple of NDP_RECENT packets
+ * @peer_packets: packets of the peer with data
  * @again: payload lengths of packets that arrived trimmed, in the order in which the peer sends
  *	them again, by number modulo NDP_AGAIN
  * @again_first: number of the first length in @again that was not pulled
@@ -184,6 +191,8 @@ struct ndp_sock {
 	u32 truesize;
 	bool starved;
 	u32 peer_payload;
+	u32 peer_longest;
+	u32 peer_packets;
 	u16 again[NDP_AGAIN];
 	u8 again_first;
 	u8 again_end;
@@ -287,6 +296,8 @@ struct ndp_packet {
 	X(bad_cookie, "first packets with a wrong cookie")			\
 	X(untagged, "packets without a tag, which net.ndp.authentication requires") \
 	X(bad_tag, "packets with a wrong tag: forged, or made with another key") \
+	X(errors, "ICMP errors about packets in flight")			\
+	X(bad_errors, "ICMP errors that quote no packet in flight: late or forged") \
 	X(unknown, "packets of connections that do not exist")			\
 	X(late, "packets of connections that have ended lately")		\
 	X(no_memory, "packets or connections for which there was no memory")	\
@@ -408,7 +419,7 @@ struct ndp_place {
 };
 
 /* net.c */
-int ndp_net_init(int (*input)(struct sock *udp, struct sk_buff *skb));
+int ndp_net_init(const struct udp_tunnel_sock_cfg *tunnel);
 void ndp_net_exit(void);
 int ndp_net_open(struct net *net);
 __be16 ndp_net_port(u32 path);
@@ -453,6 +464,8 @@ void ndp_conn_info(struct sock *sk, struct ndp_info *info);
 void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet);
 void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet);
 void ndp_conn_pull(struct sock *sk);
+bool ndp_conn_in_flight(struct sock *sk, const struct timely_ndp_header *header);
+void ndp_conn_error(struct sock *sk, const struct timely_ndp_header *header, int err);
 
 /* memory.c */
 extern atomic_long_t ndp_memory_allocated;
@@ -474,7 +487,12 @@ void ndp_child_packet(struct net *net, struct ndp_packet *packet);
 /* input.c */
 int ndp_input(struct sock *udp, struct sk_buff *skb);
 
+/* icmp.c */
+int ndp_icmp_lookup(struct sock *udp, struct sk_buff *skb);
+TIMELY_UDP_ENCAP_ERROR(ndp_icmp_error);
+
 /* output.c */
+void ndp_addresses(const struct ndp_key *key, struct timely_ndp_addresses *addresses);
 void ndp_output_control(struct sock *sk, struct timely_ndp_header *header,
 			struct sk_buff_head *out);
 void ndp_output_data(struct sock *sk, struct timely_ndp_header *header, struct sk_buff *data,

@@ -117,16 +117,12 @@ bool ndp_net_beyond(const struct net *net, u32 eighths)
 
 /* ---- UDP sockets ---- */
 
-/* Receives packets; see ndp_net_init(). */
-static int (*ndp_net_input)(struct sock *udp, struct sk_buff *skb) __ro_after_init;
+/* The functions of the UDP sockets; see ndp_net_init(). */
+static struct udp_tunnel_sock_cfg ndp_net_tunnel __ro_after_init;
 
 static int ndp_open_socket(struct net *net, int family, u32 path, struct socket **result)
 {
-	struct udp_tunnel_sock_cfg tunnel = {
-		.sk_user_data = ndp_net(net),
-		.encap_type = 1,
-		.encap_rcv = ndp_net_input,
-	};
+	struct udp_tunnel_sock_cfg tunnel = ndp_net_tunnel;
 	struct udp_port_cfg config = {
 		.family = family,
 		.local_udp_port = ndp_net_port(path),
@@ -134,6 +130,7 @@ static int ndp_open_socket(struct net *net, int family, u32 path, struct socket 
 	};
 	int err = udp_sock_create(net, &config, result);
 
+	tunnel.sk_user_data = ndp_net(net);
 	if (!err)
 		timely_setup_udp_tunnel(net, *result, &tunnel);
 	return err;
@@ -399,13 +396,13 @@ static struct pernet_operations ndp_net_ops = {
 
 /**
  * ndp_net_init() - initialise the state of all network namespaces when the module is loaded
- * @input: receives packets; the function encap_rcv of the UDP sockets
+ * @tunnel: the functions of the UDP sockets, which receive packets and ICMP errors
  *
  * Return: 0; -EINVAL if the parameter port is out of its range; -ENOMEM.
  */
-int __init ndp_net_init(int (*input)(struct sock *udp, struct sk_buff *skb))
+int __init ndp_net_init(const struct udp_tunnel_sock_cfg *tunnel)
 {
-	ndp_net_input = input;
+	ndp_net_tunnel = *tunnel;
 	if (!port || port > U16_MAX - NDP_PATHS + 1) {
 		pr_err("ndp: port=%u refused: allowed are 1 to 65520\n", port);
 		return -EINVAL;

@@ -3,9 +3,12 @@
  * Building packets, and sending them in UDP.
  *
  * The UDP checksum is 0, because a switch may trim the packet; the header and the payload have
- * checksums of their own. The destination port of UDP is NDP's; the source port selects the path.
- * Packets may be fragmented (DF is not set), so a route whose MTU has become smaller than that of
- * packets already cut still works, though not well.
+ * checksums of their own. Only PROBEs over IPv6 have a UDP checksum: without it, a host without NDP
+ * does not say that the port is unreachable. The destination port of UDP is NDP's; the source port selects the path.
+ *
+ * Packets of IPv4 have the flag DF, so that a router whose next link has a smaller MTU says so (path
+ * MTU discovery). Packets that were cut before are longer than the MTU then. They are sent in
+ * fragments.
  */
 
 #include <linux/skbuff.h>
@@ -27,18 +30,24 @@
  * struct ndp_out_cb - what a packet has in its control block until it is sent
  * @source: source port of UDP
  * @dscp: DSCP
+ * @sum: the packet gets a checksum of UDP over IPv6
  */
 struct ndp_out_cb {
 	__be16 source;
 	u8 dscp;
+	bool sum;
 };
 
 #define NDP_OUT_CB(skb)	((struct ndp_out_cb *)(skb)->cb)
 
 /* ---- building ---- */
 
-/* The addresses for the checksum of the header, which does not depend on their order. */
-static void ndp_addresses(const struct ndp_key *key, struct timely_ndp_addresses *addresses)
+/**
+ * ndp_addresses() - the addresses for the checksum of the header, which does not depend on their order
+ * @key: identity of the connection
+ * @addresses: set
+ */
+void ndp_addresses(const struct ndp_key *key, struct timely_ndp_addresses *addresses)
 {
 	memset(addresses, 0, sizeof(*addresses));
 	if (ipv6_addr_v4mapped(&key->local)) {
@@ -86,6 +95,7 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 										 header->path);
 	NDP_OUT_CB(skb)->dscp = header->type == TIMELY_NDP_DATA ? READ_ONCE(nn->data_dscp) :
 								  READ_ONCE(nn->control_dscp);
+	NDP_OUT_CB(skb)->sum = header->type == TIMELY_NDP_PROBE;
 }
 
 /* Completes a packet of a socket and appends the packet to the queue. The packet counts as the
@@ -243,6 +253,14 @@ struct dst_entry *ndp_output_route(struct sock *sk)
 
 /* ---- sending ---- */
 
+/* The flag DF for a packet without headers of UDP and IPv4. */
+static __be16 ndp_df(struct sock *sk, struct dst_entry *dst, const struct sk_buff *skb)
+{
+	bool fits = skb->len + sizeof(struct udphdr) + sizeof(struct iphdr) <= dst_mtu(dst);
+
+	return fits && ip_dont_fragment(sk, dst) ? htons(IP_DF) : 0;
+}
+
 /* Sends a packet by a route, whose reference is passed on. */
 static void ndp_xmit(struct net *net, struct sock *sk, const struct ndp_key *key,
 		     struct dst_entry *dst, struct sk_buff *skb)
@@ -255,11 +273,11 @@ static void ndp_xmit(struct net *net, struct sock *sk, const struct ndp_key *key
 	if (ipv6_addr_v4mapped(&key->local))
 		timely_udp_xmit4(timely_rtable(dst), sk, skb, ndp_v4(&key->local),
 				 ndp_v4(&key->peer), cb.dscp << 2, ip4_dst_hoplimit(dst),
-				 cb.source, ndp_net_port(0));
+				 ndp_df(sk, dst, skb), cb.source, ndp_net_port(0));
 #if IS_ENABLED(CONFIG_IPV6)
 	else
 		timely_udp_xmit6(dst, sk, skb, &key->local, &key->peer, cb.dscp << 2,
-				 ip6_dst_hoplimit(dst), cb.source, ndp_net_port(0));
+				 ip6_dst_hoplimit(dst), !cb.sum, cb.source, ndp_net_port(0));
 #endif
 }
 

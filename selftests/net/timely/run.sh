@@ -36,7 +36,7 @@ qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segme
 	trim trim_fuzz setup examples"
 onramp="acker acker_trim onramp_ctl onramp onramp_forged onramp_host onramp_options onramp_offset onramp_raw
 	onramp_unload doctor_onramp packet_fuzz"
-ndp="ndp ndp_show ndp_trace ndp_loss ndp_memory ndp_trim ndp_auth ndp_programs ndp_fuzz"
+ndp="ndp ndp_show ndp_trace ndp_loss ndp_memory ndp_path ndp_trim ndp_auth ndp_programs ndp_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
 nic="hwnic hw_trim doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock clockd"
