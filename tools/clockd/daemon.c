@@ -322,6 +322,21 @@ static void regain_nic(struct clockd *daemon)
 	leave(daemon);
 }
 
+/* Choose the NIC again if the own address is on another NIC now: this one gets no probes any more. */
+static void follow_address(struct clockd *daemon)
+{
+	char name[IFNAMSIZ];
+
+	if (!daemon->joined || !host_clock_is_nic(&daemon->clock) ||
+	    strcmp(daemon->config->clock, "auto") != 0 ||
+	    address_interface(&daemon->own, name) || strcmp(name, daemon->clock.nic.name) == 0)
+		return;
+	daemon->past[TIMELY_CLOCK_NIC_CHANGES]++;
+	tell_notice("the address of this host is on %s now, and no longer on %s: the probe clock is chosen again",
+		    name, daemon->clock.nic.name);
+	leave(daemon);
+}
+
 /* The list of members, or this host's address, may have changed. */
 static void update_members(struct clockd *daemon)
 {
@@ -346,6 +361,7 @@ static void update_members(struct clockd *daemon)
 		changed = true;
 	}
 	regain_nic(daemon);
+	follow_address(daemon);
 	if (!daemon->joined)
 		join(daemon);
 	if (changed)

@@ -85,11 +85,13 @@ static int nic_enable(struct nic *nic)
 void nic_close(struct nic *nic)
 {
 	struct hwtstamp_config config = { .rx_filter = nic->rx_filter, .tx_type = nic->tx_type };
+	char name[IFNAMSIZ];
 
 	if (nic->fd >= 0)
 		close(nic->fd);
-	if (nic->changed)
-		device_ioctl(nic->name, SIOCSHWTSTAMP, &config);
+	/* The NIC may have another name now, and another NIC its name. */
+	if (nic->changed && if_indextoname(nic->ifindex, name))
+		device_ioctl(name, SIOCSHWTSTAMP, &config);
 	nic->changed = false;
 	nic->fd = -1;
 }

@@ -244,6 +244,71 @@ nic_lost_and_back() {
 	expect error_max -le 50
 }
 
+# second_nic NAME: give h2 a second test NIC, eth1, that is connected to NAME in mid
+second_nic() {
+	cable h2 eth1 mid "$1"
+	must in_ns mid ethtool -C "$1" rx-usecs 0 rx-frames 1
+	must ip -n mid link set "$1" master br0 up
+	knob h2 eth1 phc_drift_ppb "$(drift_of h2)"
+}
+
+# rx_filter DEVICE: set $filter to the packets of h2 that get hardware timestamps: 0 for none, 1 for all
+rx_filter() {
+	filter=$(in_ns h2 "$python" -I -c 'import ctypes, fcntl, socket, struct, sys
+config = ctypes.create_string_buffer(12)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    fcntl.ioctl(sock, 0x89b1, struct.pack("16sP16x", sys.argv[1].encode(), ctypes.addressof(config)))
+print(struct.unpack("iii", config)[2])' "$1")
+}
+
+# h2's address moves to a NIC with another name, while the former NIC stays.
+address_moves() {
+	second_nic h2b
+	must ip -n h2 address del 10.7.2.2/24 dev eth0
+	address h2 eth1 2
+	sleep 15
+	says h2 'is on eth1 now, and no longer on eth0'
+	in_ns h2 "$timelyctl" clock page "$work/h2.page" | grep -q 'timestamped by eth1' || fail "h2 does not use eth1"
+	rx_filter eth0
+	expect filter -eq 0 "timestamps of the former NIC"
+	must ip -n h2 link del eth0
+	must ip -n h2 link set eth1 down
+	must ip -n h2 link set eth1 name eth0
+	address_again
+}
+
+# Another NIC gets the name of h2's NIC. What is restored is the configuration of the former NIC, not that
+# of the other, which had timestamps before the daemon used it.
+nic_replaced() {
+	second_nic h2c
+	timestamps h2 eth1 all
+	must ip -n h2 -batch - <<-EOF
+		address del 10.7.2.2/24 dev eth0
+		link set eth0 down
+		link set eth0 name old0
+		link set eth1 name eth0
+	EOF
+	address_again
+	rx_filter old0
+	expect filter -eq 0 "timestamps of the former NIC"
+	stop h2
+	rx_filter eth0
+	expect filter -eq 1 "timestamps that were on before the daemon"
+	must ip -n h2 link del old0
+	start h2
+}
+
+# h2's eth0 is up and has its address, which the daemon notices.
+address_again() {
+	must ip -n h2 address replace 10.7.2.2/24 dev eth0
+	must ip -n h2 address replace fd07:2::2/64 dev eth0 nodad
+	must ip -n h2 link set eth0 up
+	sleep 25
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	expect error_max -le 50
+}
+
 killed_daemon() {
 	stop h3 KILL
 	sleep 1
@@ -552,7 +617,8 @@ daemons_end() {
 }
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step \
-	small_system_clock_step nic_clock_step nic_lost_and_back killed_daemon \
-	reload_configuration former_reference hostile_packets daemon_that_cannot_wait lying_host \
-	impossible_lies kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time \
+	small_system_clock_step nic_clock_step nic_lost_and_back address_moves nic_replaced \
+	killed_daemon reload_configuration former_reference hostile_packets \
+	daemon_that_cannot_wait lying_host impossible_lies \
+	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time \
 	chronyd_selects_common_time daemons_end
