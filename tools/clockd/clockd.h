@@ -127,7 +127,7 @@ struct resolver {
 int resolver_start(struct resolver *resolver, const struct config *config);
 /* Returns true when the process has ended and @found is up to date. */
 bool resolver_read(struct resolver *resolver);
-void resolver_stop(struct resolver *resolver);
+void resolver_stop(struct resolver *resolver, bool keep);
 
 /* ---- nic.c: a NIC's timestamps and its clock ---- */
 

@@ -389,7 +389,8 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 		return;
 	}
 	memcpy(config->page, daemon->config->page, sizeof(config->page));
-	resolver_stop(&daemon->resolver);
+	/* Names that are still in the list keep their addresses until they are resolved again. */
+	resolver_stop(&daemon->resolver, config->name_count);
 	refclock_close(&daemon->refclock);
 	if (config->port != daemon->config->port ||
 	    strcmp(config->clock, daemon->config->clock) != 0)
@@ -996,7 +997,7 @@ static void clean_up(struct clockd *daemon)
 	page_begin(daemon->page);
 	daemon->page->state = TIMELY_CLOCK_STOPPED;
 	page_end(daemon->page);
-	resolver_stop(&daemon->resolver);
+	resolver_stop(&daemon->resolver, false);
 	refclock_close(&daemon->refclock);
 	onramp_close(&daemon->onramp);
 	for (size_t i = 0; i < daemon->peer_count; i++)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "clockd.h"
@@ -36,6 +37,22 @@ static void resolve_name(const struct config *config, const char *name, int fd)
 	freeaddrinfo(list);
 }
 
+/*
+ * In the child process: keep the pipe only, as file 3. A name server may take minutes, and a daemon that
+ * is started again meanwhile needs the UDP port. End with the daemon.
+ */
+static void leave_daemon(int *fd)
+{
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (*fd != 3)
+		*fd = dup2(*fd, 3);
+	close_range(4, ~0U, 0);
+}
+
 int resolver_start(struct resolver *resolver, const struct config *config)
 {
 	int ends[2], err;
@@ -44,7 +61,7 @@ int resolver_start(struct resolver *resolver, const struct config *config)
 		return -errno;
 	resolver->pid = fork();
 	if (!resolver->pid) {
-		close(ends[0]);
+		leave_daemon(&ends[1]);
 		for (size_t i = 0; i < config->name_count; i++)
 			resolve_name(config, config->names[i], ends[1]);
 		_exit(0);
@@ -83,7 +100,8 @@ bool resolver_read(struct resolver *resolver)
 	return true;
 }
 
-void resolver_stop(struct resolver *resolver)
+/* @keep: the addresses found so far stay, until those of the next process are known */
+void resolver_stop(struct resolver *resolver, bool keep)
 {
 	if (resolver->pid) {
 		kill(resolver->pid, SIGKILL);
@@ -91,6 +109,7 @@ void resolver_stop(struct resolver *resolver)
 		close(resolver->fd);
 		resolver->pid = 0;
 	}
-	members_free(&resolver->found);
+	if (!keep)
+		members_free(&resolver->found);
 	members_free(&resolver->next);
 }

@@ -353,6 +353,32 @@ reload_configuration() {
 	all_good $hosts
 }
 
+# Members by name. A reload does not lose them while they are resolved again.
+names() {
+	printf '127.0.0.1 localhost\n' >"$work/hosts"
+	for number in 1 2 3 4 5; do echo "10.7.2.$number clock$number" >>"$work/hosts"; done
+	must mount --bind "$work/hosts" /etc/hosts
+	configuration h4
+	sed -i "s/^member .*/member clock1\nmember clock2\nmember clock3\nmember clock4\nmember clock5/" "$work/h4.conf"
+	# Processes in a network namespace have their own view of mounts, as it was when they started.
+	stop h4
+	start h4
+	sleep 15
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	counter h1 peer_restarts
+	restarts=$counter
+	reload h4
+	sleep 5
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	counter h1 peer_restarts
+	expect counter -eq "$restarts" "h4 has left at its reload"
+	configuration h4
+	reload h4
+	must umount /etc/hosts
+}
+
 # A host that was a reference, and is none any more, averages its time again.
 former_reference() {
 	configuration h5 "reference yes"
@@ -618,7 +644,7 @@ daemons_end() {
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step \
 	small_system_clock_step nic_clock_step nic_lost_and_back address_moves nic_replaced \
-	killed_daemon reload_configuration former_reference hostile_packets \
+	killed_daemon reload_configuration names former_reference hostile_packets \
 	daemon_that_cannot_wait lying_host impossible_lies \
 	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time \
 	chronyd_selects_common_time daemons_end
