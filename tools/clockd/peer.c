@@ -26,7 +26,7 @@
 
 #include "peer.h"
 
-/* Age at which a nonce that the peer has returned is replaced, ns. */
+/* Age at which a nonce is replaced, ns. */
 #define NONCE_NS	1000000000ULL
 /* Longest time until a peer that was silent gets an answer, ns: not each message at once. */
 #define ANSWER_NS	100000000ULL
@@ -79,12 +79,11 @@ bool peer_heard(const struct peer *peer, uint64_t now_ns)
 
 static void peer_renew_nonce(struct peer *peer, uint64_t random, uint64_t now_ns)
 {
-	if (!peer->nonce_used || now_ns - peer->nonce_ns < NONCE_NS)
+	if (now_ns - peer->nonce_ns < NONCE_NS)
 		return;
 	peer->nonce_before = peer->nonce;
 	peer->nonce = random;
 	peer->nonce_ns = now_ns;
-	peer->nonce_used = false;
 }
 
 /*
@@ -261,8 +260,6 @@ static bool prove(struct peer *peer, const struct message *message, bool known, 
 {
 	if (!recent || !message->session || message->session == peer->former)
 		return false;
-	if (message->echo == peer->nonce)
-		peer->nonce_used = true;
 	if (!known)
 		start_session(peer, message->session);
 	return true;

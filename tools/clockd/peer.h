@@ -47,7 +47,6 @@ struct exchanged {
  * @nonce: nonce that the peer must return
  * @nonce_before: the nonce before
  * @nonce_ns: when @nonce was chosen
- * @nonce_used: the peer has returned @nonce
  * @window: sequence numbers received in this session
  * @seq: sequence number of the next probe
  * @sent: the last probes sent
@@ -79,7 +78,6 @@ struct peer {
 	uint64_t nonce;
 	uint64_t nonce_before;
 	uint64_t nonce_ns;
-	bool nonce_used;
 	struct window window;
 	uint32_t seq;
 	struct exchanged sent[PEER_PROBES];

@@ -435,6 +435,26 @@ static void peer_take__refuses_an_earlier_nonce(void)
 	end_exchange();
 }
 
+/* A message that somebody holds back, together with all later ones, is not accepted hours later. */
+static void peer_take__refuses_an_old_nonce(void)
+{
+	struct message held;
+
+	begin_exchange();
+	exchange(20, 0);
+	held = next_probe(0);
+	next_probe(0);
+	for (unsigned int i = 0; i < 100; i++) {
+		now += 8000000000;
+		next_probe(1);
+	}
+	EXPECT(peer_take(&hosts[1].peer, &held, 1, now) == TIMELY_CLOCK_UNPROVEN);
+	EXPECT(!peer_heard(&hosts[1].peer, now));
+	exchange(200, 0);
+	EXPECT(estimate_read(hosts[1].peer.estimate, probe_clock(1, now)).known);
+	end_exchange();
+}
+
 static void peer_take__both_find_each_other_after_a_start(void)
 {
 	struct address other = host(0);
@@ -900,6 +920,7 @@ int main(int argc, char **argv)
 	RUN(peer_take__refuses_an_earlier_session);
 	RUN(peer_take__answers_a_peer_that_was_silent);
 	RUN(peer_take__refuses_an_earlier_nonce);
+	RUN(peer_take__refuses_an_old_nonce);
 	RUN(peer_take__both_find_each_other_after_a_start);
 	RUN(peer_take__survives_any_numbers);
 	RUN(group_round__runs_on_while_a_port_is_busy);
