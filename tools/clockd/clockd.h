@@ -38,6 +38,8 @@ uint64_t service_watchdog_ns(void);
 /* Keep only CAP_NET_ADMIN, if @admin, and no way to get more. */
 int drop_capabilities(bool admin);
 uint64_t clock_ns(clockid_t id);
+/* Read the clock @id, and the clock @other minus it. Returns the error of the difference, ns. */
+uint32_t clock_difference(clockid_t id, clockid_t other, uint64_t *at_ns, int64_t *offset_ns);
 uint64_t random_number(void);
 const char *error_text(int err);
 
@@ -221,8 +223,6 @@ void host_clock_close(struct host_clock *clock);
 void host_clock_refresh(struct host_clock *clock);
 unsigned int host_clock_tick(struct host_clock *clock);
 bool host_clock_is_nic(const struct host_clock *clock);
-/* The probe clock now, ns; 0: not known yet. */
-uint64_t host_clock_now(const struct host_clock *clock);
 /* The probe clock minus CLOCK_MONOTONIC_RAW at a time of the latter. */
 struct reading host_clock_map(const struct host_clock *clock, uint64_t raw_ns);
 /* The probe clock at a timestamp of the kernel (CLOCK_REALTIME); 0: it cannot be converted. */

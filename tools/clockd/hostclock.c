@@ -25,8 +25,6 @@
 /* The NIC's clock is read at each tick; its line is over these readings. */
 #define MAP_POINTS		256
 #define MAP_WINDOW_NS		8000000000ULL
-/* Attempts to read two clocks without an interruption between. */
-#define READINGS		4
 /* A change of CLOCK_REALTIME against CLOCK_MONOTONIC_RAW between two ticks that slewing cannot
  * cause: 0.1 s per second is the most that chrony slews by default, and a tick is 0.25 s.
  */
@@ -47,26 +45,17 @@ bool host_clock_is_nic(const struct host_clock *clock)
 /* Read CLOCK_REALTIME minus CLOCK_MONOTONIC_RAW. */
 static void read_system(struct host_clock *clock)
 {
-	uint64_t best = UINT64_MAX;
-
-	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = clock_ns(CLOCK_MONOTONIC_RAW);
-		uint64_t real = clock_ns(CLOCK_REALTIME);
-		uint64_t width = clock_ns(CLOCK_MONOTONIC_RAW) - before;
-
-		if (width >= best)
-			continue;
-		best = width;
-		clock->system_raw_ns = before + width / 2;
-		clock->system_ns = difference(real, clock->system_raw_ns);
-		clock->system_error_ns = width / 2 > UINT32_MAX / 2 ? UINT32_MAX / 2 :
-					 width / 2 + 1;
-	}
+	clock->system_error_ns = clock_difference(CLOCK_MONOTONIC_RAW, CLOCK_REALTIME,
+						  &clock->system_raw_ns, &clock->system_ns);
 }
 
 static uint64_t read_suspended(void)
 {
-	return clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	uint64_t at_ns;
+	int64_t suspended_ns;
+
+	clock_difference(CLOCK_MONOTONIC, CLOCK_BOOTTIME, &at_ns, &suspended_ns);
+	return suspended_ns;
 }
 
 /* ---- the clock of a NIC ---- */
@@ -229,14 +218,6 @@ struct reading host_clock_map(const struct host_clock *clock, uint64_t raw_ns)
 	if (host_clock_is_nic(clock))
 		return line_read(clock->map, raw_ns);
 	return (struct reading){ .known = true };
-}
-
-uint64_t host_clock_now(const struct host_clock *clock)
-{
-	uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
-	struct reading map = host_clock_map(clock, raw_ns);
-
-	return map.known ? raw_ns + map.offset_ns : 0;
 }
 
 uint64_t host_clock_from_system(const struct host_clock *clock, uint64_t real_ns)

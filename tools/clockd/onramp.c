@@ -135,30 +135,41 @@ void onramp_close(struct onramp *onramp)
 	onramp->fd = -1;
 }
 
+/* A bound that may be unknown, and an error on top of that. */
+static uint64_t bound_sum(uint64_t bound_ns, uint32_t error_ns)
+{
+	return bound_ns > BOUND_MAX_NS ? bound_ns : bound_ns + error_ns;
+}
+
 /* A growth that the module accepts. */
 static uint32_t growth_max(uint64_t growth_ppb)
 {
 	return growth_ppb > DRIFT_MAX_PPB ? DRIFT_MAX_PPB : (uint32_t)growth_ppb;
 }
 
-static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer, uint64_t now_ns,
+static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer,
 					   uint64_t growth_ppb)
 {
-	struct timely_peer_clock clock = { .at_ns = now_ns };
+	struct timely_peer_clock clock = {};
+	uint64_t at_ns, bound_ns;
 	struct address address;
+	int64_t system_ns;
 	bool ipv4;
 
+	bound_ns = bound_sum(peer->system_bound_ns,
+			     clock_difference(CLOCK_MONOTONIC, CLOCK_REALTIME, &at_ns, &system_ns));
+	clock.at_ns = at_ns;
 	memcpy(address.bytes, peer->address, sizeof(address.bytes));
 	ipv4 = address_is_ipv4(&address);
 	clock.family = ipv4 ? AF_INET : AF_INET6;
 	memcpy(clock.address, address.bytes + (ipv4 ? 12 : 0), ipv4 ? 4 : 16);
-	if (peer->state != TIMELY_CLOCK_PEER_GOOD || peer->system_bound_ns > BOUND_MAX_NS ||
+	if (peer->state != TIMELY_CLOCK_PEER_GOOD || bound_ns > BOUND_MAX_NS ||
 	    peer->system_drift_ppb > DRIFT_MAX_PPB || peer->system_drift_ppb < -DRIFT_MAX_PPB)
 		return clock;
 	clock.valid_ms = VALID_MS;
-	clock.offset_ns = peer->system_offset_ns + clock_ns(CLOCK_REALTIME) - now_ns;
+	clock.offset_ns = peer->system_offset_ns + system_ns;
 	clock.drift_ppb = (int32_t)peer->system_drift_ppb;
-	clock.bound_ns = (uint32_t)peer->system_bound_ns;
+	clock.bound_ns = (uint32_t)bound_ns;
 	clock.growth_ppb = growth_max(growth_ppb);
 	return clock;
 }
@@ -186,10 +197,9 @@ static bool set(struct onramp *onramp, uint8_t command, uint16_t attr, const voi
 bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uint64_t growth_ppb,
 		bool before)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	struct timely_peer_clock clock = peer_clock(peer, now_ns, growth_ppb);
+	struct timely_peer_clock clock = peer_clock(peer, growth_ppb);
 
-	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, now_ns))
+	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, clock.at_ns))
 		return false;
 	return set(onramp, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock, sizeof(clock)) &&
 	       clock.valid_ms;
@@ -198,17 +208,20 @@ bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uin
 void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,
 		       int64_t drift_ppb)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	uint64_t at_ns, bound_ns;
 	struct timely_common_time time = {
-		.offset_ns = page->system_offset_ns + clock_ns(CLOCK_REALTIME) - now_ns,
-		.at_ns = now_ns,
 		.valid_ms = VALID_MS,
 		.drift_ppb = (int32_t)drift_ppb,
-		.bound_ns = (uint32_t)page->bound_ns,
 		.growth_ppb = growth_max(page->growth_ppb),
 	};
+	int64_t system_ns;
 
-	if (page->bound_ns <= BOUND_MAX_NS && llabs(drift_ppb) <= DRIFT_MAX_PPB &&
-	    onramp_ready(onramp, now_ns))
+	bound_ns = bound_sum(page->bound_ns,
+			     clock_difference(CLOCK_MONOTONIC, CLOCK_REALTIME, &at_ns, &system_ns));
+	time.at_ns = at_ns;
+	time.offset_ns = page->system_offset_ns + system_ns;
+	time.bound_ns = (uint32_t)bound_ns;
+	if (bound_ns <= BOUND_MAX_NS && llabs(drift_ppb) <= DRIFT_MAX_PPB &&
+	    onramp_ready(onramp, at_ns))
 		set(onramp, TIMELY_CMD_COMMON_TIME_SET, TIMELY_A_COMMON_TIME, &time, sizeof(time));
 }

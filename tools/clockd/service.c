@@ -108,6 +108,26 @@ uint64_t clock_ns(clockid_t id)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+/* Readings of two clocks, of which the fastest is used. */
+#define READINGS	4
+
+uint32_t clock_difference(clockid_t id, clockid_t other, uint64_t *at_ns, int64_t *offset_ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before = clock_ns(id), there = clock_ns(other);
+		uint64_t width = clock_ns(id) - before;
+
+		if (width >= best)
+			continue;
+		best = width;
+		*at_ns = before + width / 2;
+		*offset_ns = difference(there, *at_ns);
+	}
+	return best / 2 > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)(best / 2 + 1);
+}
+
 /* A random number other than 0. */
 uint64_t random_number(void)
 {

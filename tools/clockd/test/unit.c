@@ -603,6 +603,19 @@ static void group_peer_offset__a_lie_is_noticed(void)
 
 /* ---- the clocks of this host ---- */
 
+static void clock_difference__has_its_error(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		uint64_t before = clock_ns(CLOCK_MONOTONIC), at_ns;
+		int64_t offset_ns;
+		uint32_t error_ns = clock_difference(CLOCK_MONOTONIC, CLOCK_MONOTONIC, &at_ns,
+						     &offset_ns);
+
+		EXPECT(error_ns && llabs(offset_ns) <= error_ns);
+		EXPECT(at_ns >= before && at_ns <= clock_ns(CLOCK_MONOTONIC));
+	}
+}
+
 /* The system clock is slewed by @ppm, and has shown 20 ms ago and now that it is 1 h ahead. Returns
  * the largest error of a converted timestamp of this time, ns.
  */
@@ -925,6 +938,7 @@ int main(int argc, char **argv)
 	RUN(peer_take__survives_any_numbers);
 	RUN(group_round__runs_on_while_a_port_is_busy);
 	RUN(group_peer_offset__a_lie_is_noticed);
+	RUN(clock_difference__has_its_error);
 	RUN(host_clock_from_system__follows_slewing);
 	RUN(config_read__members);
 	RUN(config_read__refuses);
