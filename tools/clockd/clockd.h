@@ -33,8 +33,6 @@ enum level { LEVEL_ERROR = 3, LEVEL_WARNING = 4, LEVEL_NOTICE = 5, LEVEL_INFO = 
 
 /* A message to the service manager, such as "READY=1"; nothing without one. */
 [[gnu::format(printf, 1, 2)]] void service_info(const char *format, ...);
-/* Interval at which the service manager expects WATCHDOG=1, ns; 0 for none. */
-uint64_t service_watchdog_ns(void);
 /* Keep only CAP_NET_ADMIN, if @admin, and no way to get more. */
 int drop_capabilities(bool admin);
 uint64_t clock_ns(clockid_t id);

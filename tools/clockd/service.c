@@ -46,7 +46,9 @@ void service_info(const char *format, ...)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	static bool told;
 	char text[512];
+	bool failed;
 	size_t length;
 	va_list args;
 	int fd;
@@ -64,19 +66,13 @@ void service_info(const char *format, ...)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return;
-	if (sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
-		   offsetof(struct sockaddr_un, sun_path) + length) < 0)
+	failed = sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
+			offsetof(struct sockaddr_un, sun_path) + length) < 0;
+	/* Once: this function is called each second. */
+	if (failed && !told)
 		tell_warn("cannot notify the service manager: %s", error_text(errno));
+	told = failed;
 	close(fd);
-}
-
-uint64_t service_watchdog_ns(void)
-{
-	const char *text = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
-
-	if (!text || (pid && atoi(pid) != getpid()))
-		return 0;
-	return strtoull(text, NULL, 10) * 1000 / 2;
 }
 
 /* ---- privileges ---- */
