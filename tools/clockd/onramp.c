@@ -8,9 +8,8 @@
  *					probes, see tcp_timely(7)
  *
  * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is
- * looked up again every ten seconds: a module that is loaded again has another family, and to
- * requests of the former family the kernel gives the same answer as the module to an offset that no
- * flow needs, -ENOENT.
+ * looked up again every ten seconds: a module that is loaded again has another family. The kernel
+ * answers requests to the former family by -ENOENT, as the module does if no flow needs an offset.
  */
 #define _GNU_SOURCE
 #include <errno.h>

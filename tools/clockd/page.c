@@ -69,8 +69,8 @@ void page_end(struct timely_clock_page *page)
 	__atomic_store_n(&page->sequence, page->sequence + 1, __ATOMIC_RELEASE);
 }
 
-/* Replace the contents, apart from magic, version, size and sequence. Readers wait meanwhile, so the
- * contents are computed before.
+/* Replace the contents, apart from magic, version, size and sequence. Readers wait meanwhile, so
+ * the contents are computed before.
  */
 void page_write(struct timely_clock_page *page, const struct timely_clock_page *contents)
 {

@@ -38,8 +38,8 @@ static void resolve_name(const struct config *config, const char *name, int fd)
 }
 
 /*
- * In the child process: keep the pipe only, as file 3. A name server may take minutes, and a daemon that
- * is started again meanwhile needs the UDP port. End with the daemon.
+ * In the child process: keep the pipe only, as file 3. A name server may take minutes, and a daemon
+ * that is started again meanwhile needs the UDP port. End with the daemon.
  */
 static void leave_daemon(int *fd)
 {

@@ -24,8 +24,8 @@
 #define NS_PER_S	1000000000ULL
 /* Difference of CLOCK_BOOTTIME and CLOCK_MONOTONIC that reading them in turn can cause, ns. */
 #define SUSPEND_NS	10000000ULL
-/* Attempts to copy the page while the daemon writes it, which takes a microsecond. If the daemon was
- * interrupted meanwhile, further attempts follow at intervals of PAUSE_NS, for 100 ms.
+/* Attempts to copy the page while the daemon writes it, which takes a microsecond. If the daemon
+ * was interrupted meanwhile, further attempts follow at intervals of PAUSE_NS, for 100 ms.
  */
 #define ATTEMPTS	1000
 #define PAUSES		500
@@ -205,8 +205,8 @@ int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint6
 
 	if (!page->common_ns || page->bound_ns == TIMELY_CLOCK_UNKNOWN_NS)
 		return -ENODATA;
-	if (page->raw_ns > raw_ns + FUTURE_NS || age > TIMELY_CLOCK_EXPIRE_NS || slept > (int64_t)SUSPEND_NS ||
-	    slept < -(int64_t)SUSPEND_NS)
+	if (page->raw_ns > raw_ns + FUTURE_NS || age > TIMELY_CLOCK_EXPIRE_NS ||
+	    slept > (int64_t)SUSPEND_NS || slept < -(int64_t)SUSPEND_NS)
 		return -ESTALE;
 	bound = page->bound_ns + page->growth_ppb * (age / 1000) / 1000000;
 	if (age > TIMELY_CLOCK_FRESH_NS)

@@ -229,7 +229,8 @@ int timely_clock_read(struct timely_clock *clock, struct timely_clock_page *page
  * @now: set to the time
  *
  * Return: 0; -ENODATA: the daemon has no estimate yet; -ESTALE: the page is older than
- * TIMELY_CLOCK_EXPIRE_NS or from another boot, or the host was suspended since; or an error of timely_clock_read().
+ * TIMELY_CLOCK_EXPIRE_NS or from another boot, or the host was suspended since; or an error of
+ * timely_clock_read().
  */
 int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now);
 

@@ -832,7 +832,7 @@ static void timely_clock_at__grows_and_expires(void)
 	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
 }
 
-/* A daemon that is interrupted for 10 ms while it writes: the alarm is its next time on a processor. */
+/* A daemon that is interrupted for 10 ms while it writes: the alarm is when it goes on. */
 static struct timely_clock_page *slow_page;
 
 static void go_on(int signal)
