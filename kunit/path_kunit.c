@@ -23,8 +23,9 @@ static struct path_set bench_set;
 static void report(u64 net, u64 path, u64 now_ns)
 {
 	u64 key = net << 32 | path;
-	struct path_entry *entry = path_find(&bench_set, key) ?: path_add(&bench_set, key, net);
+	struct path_entry *entry = path_find(&bench_set, key);
 
+	entry = entry ?: path_add(&bench_set, key, net, now_ns);
 	entry->reported_ns = now_ns;
 }
 
@@ -50,7 +51,7 @@ static void path_add__replaces_the_oldest(struct kunit *test)
 	report(A, 1000, 101 * US);
 	KUNIT_EXPECT_TRUE(test, is_there(A, 0));
 	KUNIT_EXPECT_FALSE(test, is_there(A, 1));
-	KUNIT_EXPECT_EQ(test, path_count(&bench_set, A), PATH_WAYS);
+	KUNIT_EXPECT_EQ(test, path_count(&bench_set, A, 0), PATH_WAYS);
 }
 
 /* A tenant with any number of paths replaces none of a namespace that has fewer. */
@@ -64,14 +65,27 @@ static void path_add__a_tenant_replaces_its_own(struct kunit *test)
 		report(B, i, (3 + i) * US);
 	KUNIT_EXPECT_TRUE(test, is_there(A, 0));
 	KUNIT_EXPECT_TRUE(test, is_there(A, 1));
-	KUNIT_EXPECT_EQ(test, path_count(&bench_set, B), PATH_WAYS - 2);
+	KUNIT_EXPECT_EQ(test, path_count(&bench_set, B, 0), PATH_WAYS - 2);
 	/* The other namespace gets its half of the set back. */
 	for (i = 2; i < 1000; i++)
 		report(A, i, (3 + i) * US);
-	KUNIT_EXPECT_EQ(test, path_count(&bench_set, A), PATH_WAYS / 2);
-	KUNIT_EXPECT_EQ(test, path_count(&bench_set, B), PATH_WAYS / 2);
+	KUNIT_EXPECT_EQ(test, path_count(&bench_set, A, 0), PATH_WAYS / 2);
+	KUNIT_EXPECT_EQ(test, path_count(&bench_set, B, 0), PATH_WAYS / 2);
 	KUNIT_EXPECT_TRUE(test, is_there(A, 999));
 	KUNIT_EXPECT_TRUE(test, is_there(B, 999));
+}
+
+/* Paths of namespaces that are gone, or silent, keep no entry from others. */
+static void path_add__replaces_the_expired(struct kunit *test)
+{
+	u64 now_ns = PATH_AGE_NS + 10 * US;
+	u32 i;
+
+	for (i = 0; i < PATH_WAYS; i++)
+		report(10 + i, 0, (1 + i) * US);
+	for (i = 0; i < PATH_WAYS; i++)
+		report(A, i, now_ns + i);
+	KUNIT_EXPECT_EQ(test, path_count(&bench_set, A, now_ns), PATH_WAYS);
 }
 
 /* If each path is of another namespace, the oldest goes. */
@@ -92,6 +106,7 @@ static void path_add__of_many_namespaces(struct kunit *test)
 static struct kunit_case path_cases[] = {
 	KUNIT_CASE(path_add__replaces_the_oldest),
 	KUNIT_CASE(path_add__a_tenant_replaces_its_own),
+	KUNIT_CASE(path_add__replaces_the_expired),
 	KUNIT_CASE(path_add__of_many_namespaces),
 	{}
 };

@@ -16,9 +16,10 @@
  * A path is identified by a keyed 64-bit hash of the peer's address, the network namespace and the
  * device. The table has a fixed size, so that nobody can make it grow: the hash selects one of
  * PATH_SETS sets, and the path has one of the PATH_WAYS entries of the set. A new path replaces an
- * entry of the network namespace that has the most entries in the set, so that a tenant with many
- * connections, for example to addresses of its loopback device, replaces its own paths and not
- * those of others. A connection on a path without an entry starts with what it measures itself.
+ * entry without recent reports. If the set has none, it replaces one of the network namespace that
+ * has the most entries in the set, so that a tenant with many connections, for example to addresses
+ * of its loopback device, replaces its own paths and not those of others. A connection on a path
+ * without an entry starts with what it measures itself.
  *
  * Connections report only what they measured, never what they read here. Otherwise a value would
  * never expire, and a path that has become longer would keep its old base RTT.
@@ -42,6 +43,11 @@
 /* The table has 2048 entries and takes 256 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
+
+/* The base RTT of a path without a report for this long, 4.3 s, has expired: any namespace may have
+ * the entry.
+ */
+#define PATH_AGE_NS	(2ULL * TIMELY_PROBE_RTT_APART_LONGER * TIMELY_BASE_HALF_NS)
 
 /**
  * struct path_entry - a path
@@ -103,29 +109,35 @@ static struct path_entry *path_find(struct path_set *set, u64 key)
 	return NULL;
 }
 
-/* Return: number of the set's entries of the network namespace @net. */
-static u32 path_count(const struct path_set *set, u64 net)
+static bool path_is_used(const struct path_entry *entry, u64 now_ns)
+{
+	return entry->reported_ns && (s64)(now_ns - entry->reported_ns) < (s64)PATH_AGE_NS;
+}
+
+/* Return: number of the set's used entries of the network namespace @net. */
+static u32 path_count(const struct path_set *set, u64 net, u64 now_ns)
 {
 	const struct path_entry *entry;
 	u32 count = 0;
 
 	for (entry = set->ways; entry < set->ways + PATH_WAYS; entry++)
-		count += entry->reported_ns && entry->net == net;
+		count += entry->net == net && path_is_used(entry, now_ns);
 	return count;
 }
 
-/* Return: the entry that a new path of the network namespace @net replaces: an unused one; or, of
- * the namespace with the most entries, counting the new one, the entry with the oldest last report.
+/* Return: the entry that a new path of the network namespace @net replaces: one that is not used,
+ * or else one of the namespace with the most entries, counting the new one. Of several such
+ * entries, the one with the oldest last report.
  */
-static struct path_entry *path_replaced(struct path_set *set, u64 net)
+static struct path_entry *path_replaced(struct path_set *set, u64 net, u64 now_ns)
 {
 	struct path_entry *entry, *found = set->ways;
 	u32 count, most = 0;
 
 	for (entry = set->ways; entry < set->ways + PATH_WAYS; entry++) {
-		if (!entry->reported_ns)
-			return entry;
-		count = path_count(set, entry->net) + (entry->net == net);
+		count = PATH_WAYS + 1;
+		if (path_is_used(entry, now_ns))
+			count = path_count(set, entry->net, now_ns) + (entry->net == net);
 		if (count > most || (count == most && entry->reported_ns < found->reported_ns)) {
 			found = entry;
 			most = count;
@@ -135,9 +147,9 @@ static struct path_entry *path_replaced(struct path_set *set, u64 net)
 }
 
 /* Make an entry for a path of the network namespace @net. The caller sets reported_ns. */
-static struct path_entry *path_add(struct path_set *set, u64 key, u64 net)
+static struct path_entry *path_add(struct path_set *set, u64 key, u64 net, u64 now_ns)
 {
-	struct path_entry *entry = path_replaced(set, net);
+	struct path_entry *entry = path_replaced(set, net, now_ns);
 
 	entry->key = key;
 	entry->net = net;
@@ -184,7 +196,7 @@ void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (rtt_ns != TIMELY_PATH_ASK) {
-		entry = entry ?: path_add(set, key, sock_net(sk)->net_cookie);
+		entry = entry ?: path_add(set, key, sock_net(sk)->net_cookie, now_ns);
 		entry->reported_ns = now_ns;
 	}
 	if (entry) {
