@@ -132,8 +132,8 @@ static int ndp_icmp_error6(u8 type, u8 code)
 	return err;
 }
 
-/* The function encap_err_rcv of UDP sockets, after ndp_icmp_lookup() has approved and the kernel has
- * lowered the MTU of the route if the packet was too long.
+/* The function encap_err_rcv of UDP sockets, after ndp_icmp_lookup() has approved and the kernel
+ * has lowered the MTU of the route if the packet was too long.
  */
 TIMELY_UDP_ENCAP_ERROR(ndp_icmp_error)
 {

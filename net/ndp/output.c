@@ -4,10 +4,11 @@
  *
  * The UDP checksum is 0, because a switch may trim the packet; the header and the payload have
  * checksums of their own. Only PROBEs over IPv6 have a UDP checksum: without it, a host without NDP
- * does not say that the port is unreachable. The destination port of UDP is NDP's; the source port selects the path.
+ * does not say that the port is unreachable. The destination port of UDP is NDP's; the source port
+ * selects the path.
  *
- * Packets of IPv4 have the flag DF, so that a router whose next link has a smaller MTU says so (path
- * MTU discovery). Packets that were cut before are longer than the MTU then. They are sent in
+ * Packets of IPv4 have the flag DF, so that a router whose next link has a smaller MTU says so
+ * (path MTU discovery). Packets that were cut before are longer than the MTU then. They are sent in
  * fragments.
  */
 
@@ -43,7 +44,8 @@ struct ndp_out_cb {
 /* ---- building ---- */
 
 /**
- * ndp_addresses() - the addresses for the checksum of the header, which does not depend on their order
+ * ndp_addresses() - the addresses for the checksum of the header, which does not depend on their
+ * order
  * @key: identity of the connection
  * @addresses: set
  */

@@ -322,7 +322,7 @@ static void regain_nic(struct clockd *daemon)
 	leave(daemon);
 }
 
-/* Choose the NIC again if the own address is on another NIC now: this one gets no probes any more. */
+/* Choose the NIC again if the own address is on another NIC: this one gets no probes any more. */
 static void follow_address(struct clockd *daemon)
 {
 	char name[IFNAMSIZ];
