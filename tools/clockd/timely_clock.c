@@ -96,7 +96,8 @@ static uint64_t now_ns(clockid_t id)
 
 static int page_map(struct timely_clock *clock)
 {
-	int fd = open(clock->path, O_RDONLY | O_CLOEXEC);
+	/* The daemon's user may put a FIFO here, which must not stop a reader with more rights. */
+	int fd = open(clock->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct timely_clock_page *page;
 	struct stat stat;
 	int err = 0;

@@ -559,6 +559,10 @@ clock() {
 	on_page 1 'there is no ".*page": timely-clockd has not run since the boot' clock now
 	: >"$work/page"
 	on_page 1 'is not the clock page of this version' clock
+	rm "$work/page"
+	mkfifo "$work/page"
+	on_page 1 'is not the clock page of this version' clock
+	rm "$work/page"
 	"$work/fake_page" "$work/page"
 	on_page 0 '^10.0.0.1: timely-clockd is running, probes are timestamped by eth0, 2 peers of 30 members$' clock
 	on_page 0 '^common time 2023-11-14T22:13:2.*Z, known to [0-9]* (us|ms|s); the system clock differs by \+1500 ns$' clock
