@@ -80,8 +80,9 @@ static bool bent(const struct host_clock *clock)
 {
 	int64_t elapsed = difference(clock->system_raw_ns, clock->before_raw_ns);
 
+	/* A slow source of the system clock has large errors. */
 	return elapsed <= 0 || llabs(clock->system_ns - clock->before_ns) >
-			       elapsed / SLEW_DIVISOR + READING_NS;
+			       elapsed / SLEW_DIVISOR + READING_NS + 2LL * clock->system_error_ns;
 }
 
 /* Add a reading to the line. Returns what was noticed. */
