@@ -339,6 +339,9 @@ void group_report(const struct group *group, uint64_t now_ns, struct report *rep
 	report->scale = group->loop.time.scale;
 }
 
+/* Largest error of its rate that a peer may state to explain a drift, ppb. */
+#define PEER_GROWTH_PPB		1000
+
 /* Whether the offset by the common time is possible: both intervals of the offset overlap, and
  * those of the drift. Peers that lie, or that have not noticed a step of their clock, fail.
  */
@@ -363,13 +366,17 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 	struct reading reading = *measured;
 	struct timely_loop_offset offset;
 	struct timely_loop_time peer;
+	uint64_t drift_error_ppb;
 
 	if (!report || !measured->known)
 		return reading;
+	drift_error_ppb = (uint64_t)group->loop.time.growth_ppb +
+			  (report->growth_ppb < PEER_GROWTH_PPB ? report->growth_ppb :
+			   PEER_GROWTH_PPB);
 	peer = report_time(report, true);
 	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
 	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns ||
-	    !plausible(measured, &offset, (uint64_t)group->loop.time.growth_ppb + peer.growth_ppb))
+	    !plausible(measured, &offset, drift_error_ppb))
 		return reading;
 	reading.offset_ns = offset.offset_ns;
 	reading.drift_q32 = offset.drift_q32;

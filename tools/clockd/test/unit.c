@@ -566,17 +566,17 @@ static void group_round__runs_on_while_a_port_is_busy(void)
 	estimate_free(estimate);
 }
 
-/* A peer says that its common time is @lie_ns later and @lie_q32 faster than it is. Returns the
- * error of its offset, which is 90 ns as measured, ns.
+/* A peer says that its common time is @lie_ns later and @lie_q32 faster than it is, to
+ * @growth_ppb. Returns the error of its offset, which is 90 ns as measured, ns.
  */
-static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32)
+static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32, uint32_t growth_ppb)
 {
 	struct reading measured = {
 		.known = true, .offset_ns = OFFSET_NS + 90, .error_ns = 100, .drift_error_ppb = 50,
 	}, own, offset;
 	struct estimate *estimate = estimate_new();
 	struct group *group = group_new();
-	struct report report = { .bound_ns = 10, .growth_ppb = 5 };
+	struct report report = { .bound_ns = 10, .growth_ppb = growth_ppb };
 
 	group_start(group, now, 0, 5);
 	rounds_with_queue(group, estimate, 10, 0);
@@ -594,11 +594,12 @@ static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32)
 static void group_peer_offset__a_lie_is_noticed(void)
 {
 	now = 1000000000;
-	EXPECT(llabs(error_with_lie(0, 0)) <= 2);
-	EXPECT(error_with_lie(1000000, 0) == 90);
-	EXPECT(error_with_lie(-300, 0) == 90);
+	EXPECT(llabs(error_with_lie(0, 0, 5)) <= 2);
+	EXPECT(error_with_lie(1000000, 0, 5) == 90);
+	EXPECT(error_with_lie(-300, 0, 5) == 90);
 	/* 10 ppm. */
-	EXPECT(error_with_lie(0, 42950) == 90);
+	EXPECT(error_with_lie(0, 42950, 5) == 90);
+	EXPECT(error_with_lie(0, 42950, UINT32_MAX) == 90);
 }
 
 /* ---- the clocks of this host ---- */
