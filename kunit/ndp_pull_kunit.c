@@ -161,6 +161,31 @@ static void next__makes_up_for_a_late_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(bed, 1004 * NS), -1);
 }
 
+static void leave_room__for_other_packets(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 0);
+
+	timely_ndp_pull_set(&bed->q, &bed->flows[0], 100);
+	KUNIT_EXPECT_EQ(test, next(bed, 1000 * NS), 0);
+	timely_ndp_pull_leave_room(&bed->q, BYTES, 2000 * NS);
+	KUNIT_EXPECT_EQ(test, timely_ndp_pull_due_ns(&bed->q), 2001 * NS);
+	KUNIT_EXPECT_EQ(test, next(bed, 2001 * NS - 1), -1);
+	KUNIT_EXPECT_EQ(test, next(bed, 2001 * NS), 0);
+}
+
+/* More than the link rate arrives: pulls wait for little more than the slack. */
+static void leave_room__of_a_wrong_rate(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 5 * NS);
+	u32 i;
+
+	timely_ndp_pull_set(&bed->q, &bed->flows[0], 100);
+	for (i = 0; i < 1000; i++)
+		timely_ndp_pull_leave_room(&bed->q, BYTES, 1000 * NS);
+	KUNIT_EXPECT_GE(test, timely_ndp_pull_due_ns(&bed->q), 1005 * NS);
+	KUNIT_EXPECT_LE(test, timely_ndp_pull_due_ns(&bed->q), 1006 * NS);
+}
+
 static void set__0_takes_a_stream_out(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 0);
@@ -189,6 +214,8 @@ static struct kunit_case ndp_pull_cases[] = {
 	KUNIT_CASE(next__a_new_stream_is_last),
 	KUNIT_CASE(next__by_priority),
 	KUNIT_CASE(next__makes_up_for_a_late_caller),
+	KUNIT_CASE(leave_room__for_other_packets),
+	KUNIT_CASE(leave_room__of_a_wrong_rate),
 	KUNIT_CASE(set__0_takes_a_stream_out),
 	{}
 };

@@ -274,7 +274,7 @@ static void next__waits_for_a_pull_after_an_idle_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, send_all(bed), 1);
 }
 
-/* The first packet that has not arrived goes first, then the others in the order of the NACKs. */
+/* The first packet that has not arrived goes before the others, which go in the order of NACKs. */
 static void next__retransmissions_first(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 4);

@@ -954,6 +954,8 @@ static void ndp_take(struct sock *sk, struct ndp_packet *packet, struct ndp_turn
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 
+	if (packet->header.type != TIMELY_NDP_DATA || packet->cut)
+		ndp_pull_leave_room(ndp, packet->skb, turn->now_ns);
 	switch (packet->header.type) {
 	case TIMELY_NDP_DATA:
 		ndp_take_data(sk, packet, turn);

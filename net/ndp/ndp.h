@@ -509,6 +509,7 @@ void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);
 void ndp_pull_again(struct ndp_sock *ndp, u32 payload);
 void ndp_pull_done(struct ndp_sock *ndp);
+void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns);
 void ndp_pull_want(struct sock *sk, u32 wanted);
 u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);
 u32 ndp_pull_rate_kbps(struct sock *sk);

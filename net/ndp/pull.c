@@ -285,15 +285,40 @@ void ndp_pull_done(struct ndp_sock *ndp)
 		ndp->again_first++;
 }
 
+/* Bytes on the wire that a packet has beside the header of NDP and the payload. */
+static u32 ndp_under_bytes(const struct ndp_sock *ndp)
+{
+	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
+
+	return sizeof(struct udphdr) + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) +
+	       NDP_FRAME_BYTES;
+}
+
 /* Bytes on the wire of the packet that the next pull asks for. */
 static u32 ndp_wire_bytes(const struct ndp_sock *ndp)
 {
-	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
-	u32 ip = v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr);
 	bool again = ndp->again_first != ndp->again_end;
 	u32 payload = again ? ndp->again[ndp->again_first % NDP_AGAIN] : ndp->peer_payload;
 
-	return payload + TIMELY_NDP_BYTES + sizeof(struct udphdr) + ip + NDP_FRAME_BYTES;
+	return payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp);
+}
+
+/**
+ * ndp_pull_leave_room() - a packet without data, or a trimmed one, has arrived
+ * @ndp: the connection, under the connection's lock
+ * @skb: the packet, whose data starts with the header of NDP
+ * @now_ns: current time
+ */
+void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns)
+{
+	struct ndp_queue *q = ndp->queue;
+
+	/* Without pulls to wait, nothing would change. */
+	if (!q || !READ_ONCE(q->pull.flows))
+		return;
+	spin_lock_bh(&q->lock);
+	timely_ndp_pull_leave_room(&q->pull, skb->len + ndp_under_bytes(ndp), now_ns);
+	spin_unlock_bh(&q->lock);
 }
 
 /* Sets the number of pulls that a connection wants. Under q->lock. The priority is SO_PRIORITY. */

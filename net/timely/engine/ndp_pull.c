@@ -2,9 +2,10 @@
 /*
  * The pull queue of an interface. All streams that receive through the interface share the queue
  * (SIGCOMM'17, section 3.2). A pull asks for one packet. Pulls are as far apart as the packets that
- * they ask for need on the link, so that these arrive at the link rate. Streams of the highest
- * priority get all pulls; among streams of the same priority each gets one pull in turn. So a
- * stream of longer packets gets more bytes than one of shorter packets.
+ * they ask for need on the link, so that these arrive at the link rate. Packets without data and
+ * trimmed packets, which no pull asks for, have their time, too. Streams of the highest priority
+ * get all pulls; among streams of the same priority each gets one pull in turn. So a stream of
+ * longer packets gets more bytes than one of shorter packets.
  *
  * The queue does not list pulls but streams, with the number of pulls that each wants. So its
  * memory does not depend on the number of packets, and to remove a stream's pulls takes no search.
@@ -132,6 +133,25 @@ static void pull_wait(struct timely_ndp_pull *q, u64 from_ns, u32 bytes)
 	q->next_ns = from_ns + (wire_q24 >> 24);
 	q->rest_q24 = wire_q24 & ((1U << 24) - 1);
 }
+
+/**
+ * timely_ndp_pull_leave_room() - a packet without data, or a trimmed one, has arrived
+ * @q: the queue
+ * @bytes: bytes of the packet on the wire, with all headers, the preamble and the gap
+ * @now_ns: current time
+ *
+ * The next pull waits for the time that the packet took on the link, so that pulled packets use
+ * only what these packets leave. Where more arrives than the link rate allows, such as on the
+ * loopback device, pulls wait for @slack_ns and the time of a packet at most.
+ */
+void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns)
+{
+	u64 least_ns = now_ns > q->slack_ns ? now_ns - q->slack_ns : 0;
+
+	if (q->next_ns < now_ns + q->slack_ns)
+		pull_wait(q, max(q->next_ns, least_ns), bytes);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_leave_room);
 
 /**
  * timely_ndp_pull_next() - take the next pull out of the queue

@@ -6,6 +6,7 @@
  * Use, with the caller's lock of the interface:
  *
  *	timely_ndp_pull_set()		when a stream wants another number of pulls
+ *	timely_ndp_pull_leave_room()	when a packet without data, or a trimmed one, arrives
  *	timely_ndp_pull_next()		at the time timely_ndp_pull_due_ns(), until it returns NULL
  *
  * timely_ndp_pull_next() returns the stream that gets a pull; the caller calls
@@ -68,6 +69,7 @@ int timely_ndp_pull_set_rate(struct timely_ndp_pull *q, u32 rate_kbps);
 void timely_ndp_pull_set(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u32 wanted);
 void timely_ndp_pull_set_priority(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow,
 				  u8 priority);
+void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns);
 struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64 now_ns);
 
 /**
