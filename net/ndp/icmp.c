@@ -22,38 +22,35 @@
 
 #include "ndp.h"
 
-/* Reads the addresses of the quoted packet, which skb->data points to. Return: where the header of
- * UDP begins; 0 if the packet is none of UDP.
+/* Reads the addresses of the quoted packet. Return: where the header of UDP begins; 0 if the packet
+ * is none of UDP.
  */
-static u32 ndp_quoted_addresses(const struct sock *udp, const struct sk_buff *skb,
-				struct ndp_packet *packet)
+static u32 ndp_quoted4(const struct iphdr *ip, struct ndp_key *key)
 {
-	struct ndp_key *key = &packet->key;
-
-	if (udp->sk_family == AF_INET6) {
-		const struct ipv6hdr *ip = (const struct ipv6hdr *)skb->data;
-
-		key->local = ip->saddr;
-		key->peer = ip->daddr;
-		return ip->nexthdr == IPPROTO_UDP ? sizeof(*ip) : 0;
-	} else {
-		const struct iphdr *ip = (const struct iphdr *)skb->data;
-
-		ndp_map(&key->local, ip->saddr);
-		ndp_map(&key->peer, ip->daddr);
-		return ip->protocol == IPPROTO_UDP && !(ip->frag_off & htons(IP_OFFSET)) ?
-		       ip->ihl * 4 : 0;
-	}
+	ndp_map(&key->local, ip->saddr);
+	ndp_map(&key->peer, ip->daddr);
+	if (ip->protocol != IPPROTO_UDP || (ip->frag_off & htons(IP_OFFSET)))
+		return 0;
+	return ip->ihl * 4;
 }
 
-/* Reads the header of the quoted packet, which was sent by this host. */
+static u32 ndp_quoted6(const struct ipv6hdr *ip, struct ndp_key *key)
+{
+	key->local = ip->saddr;
+	key->peer = ip->daddr;
+	return ip->nexthdr == IPPROTO_UDP ? sizeof(*ip) : 0;
+}
+
+/* Reads the header of the quoted packet, whose header of IP skb->data points to. */
 static bool ndp_quoted(const struct sock *udp, const struct sk_buff *skb,
 		       struct ndp_packet *packet)
 {
-	u32 at = ndp_quoted_addresses(udp, skb, packet), total;
+	u32 at = udp->sk_family == AF_INET6 ? ndp_quoted6((void *)skb->data, &packet->key) :
+					      ndp_quoted4((void *)skb->data, &packet->key);
 	struct timely_ndp_header *header = &packet->header;
 	u8 wire[TIMELY_NDP_MAX_BYTES];
 	struct udphdr udp_header;
+	u32 total;
 
 	if (!at || skb_copy_bits(skb, at, &udp_header, sizeof(udp_header)))
 		return false;
@@ -108,16 +105,16 @@ int ndp_icmp_lookup(struct sock *udp, struct sk_buff *skb)
 	return -ENOENT;
 }
 
-/* The error of a program for an ICMP error; 0: it is none. */
+/* The error of a program for an ICMP error, negative; 0: it is none. */
 static int ndp_icmp_error4(u8 type, u8 code)
 {
 	switch (type) {
 	case ICMP_DEST_UNREACH:
-		return code <= NR_ICMP_UNREACH ? icmp_err_convert[code].errno : EHOSTUNREACH;
+		return code <= NR_ICMP_UNREACH ? -icmp_err_convert[code].errno : -EHOSTUNREACH;
 	case ICMP_TIME_EXCEEDED:
-		return EHOSTUNREACH;
+		return -EHOSTUNREACH;
 	case ICMP_PARAMETERPROB:
-		return EPROTO;
+		return -EPROTO;
 	}
 	return 0;
 }
@@ -129,7 +126,7 @@ static int ndp_icmp_error6(u8 type, u8 code)
 #if IS_ENABLED(CONFIG_IPV6)
 	icmpv6_err_convert(type, code, &err);
 #endif
-	return err;
+	return -err;
 }
 
 /* The function encap_err_rcv of UDP sockets, after ndp_icmp_lookup() has approved and the kernel
@@ -147,5 +144,5 @@ TIMELY_UDP_ENCAP_ERROR(ndp_icmp_error)
 	if (!conn || !error)
 		return;
 	ndp_count(sock_net(sk), NDP_errors);
-	ndp_conn_error(conn, &packet.header, error);
+	ndp_conn_error(conn, &packet.header, -error);
 }
