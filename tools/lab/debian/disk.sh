@@ -9,8 +9,9 @@
 #
 # The system has DKMS, the headers of its kernel, and the packages with which apt can upgrade the kernel
 # to that of backports without a network. At boot it mounts the directory that QEMU shares under the name
-# "share" as /share, and runs /share/run. A device with the MAC address 52:54:00:00:00:0N gets the IPv4
-# address 10.9.0.N.
+# "share" as /share, and runs /share/run. eth0 gets the address 10.9.0.1. With init=/usr/local/sbin/answer the system
+# starts nothing else: it has the addresses 10.9.0.2 and 10.1.0.1, and answers each connection to port 5000 with the
+# SHA-256 of what it has received.
 
 set -eu
 umask 022
@@ -20,11 +21,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/debian.sh"
 
 suite=${1:?usage: disk.sh bookworm|trixie}
-# One line each for the kernel and DKMS, for timely's packages, for the walk-through.
+# One line each for the kernel and DKMS, for timely's packages, for the walk-through, for packaging/examples.
 packages="
 	linux-image-amd64 linux-headers-amd64 dkms zstd
 	libmnl0 mokutil openssl python3
 	ccache curl prometheus-node-exporter socat
+	ansible-core cloud-init ifupdown network-manager sudo
 "
 dir=$cache/disk-$suite-$(sha256sum <"$0" | cut -c1-12)
 
@@ -59,14 +61,32 @@ cat >"$root/etc/fstab" <<-END
 	/dev/vda / ext4 defaults 0 1
 	share /share 9p trans=virtio,version=9p2000.L,msize=262144 0 0
 END
-for host in 1 2; do
-	cat >"$root/etc/systemd/network/wire$host.network" <<-END
-		[Match]
-		MACAddress=52:54:00:00:00:0$host
-		[Network]
-		Address=10.9.0.$host/24
-	END
-done
+cat >"$root/etc/systemd/network/wire.network" <<-END
+	[Match]
+	Name=eth0
+	[Network]
+	Address=10.9.0.1/24
+END
+cat >"$root/usr/local/sbin/answer" <<-END
+	#!/bin/sh
+	modprobe virtio_net
+	ip link set lo up
+	ip address add 10.1.0.1/32 dev lo
+	ip link set eth0 up
+	ip address add 10.9.0.2/24 dev eth0
+	exec socat -t 3600 TCP-LISTEN:5000,fork,reuseaddr SYSTEM:sha256sum
+END
+chmod +x "$root/usr/local/sbin/answer"
+# A smaller initrd of the new kernel takes less time to build and to boot.
+printf 'MODULES=dep\nCOMPRESSLEVEL=1\n' >"$root/etc/initramfs-tools/conf.d/small"
+# cloud-init does what the user data says, and nothing else to the system; only if the host has given it such data.
+cat >"$root/etc/cloud/cloud.cfg.d/99-only-user-data.cfg" <<-END
+	datasource_list: [NoCloud]
+	network: {config: disabled}
+	cloud_init_modules: [write_files]
+	cloud_config_modules: [runcmd]
+	cloud_final_modules: [scripts-user]
+END
 # A service of the type oneshot would be part of the boot, which then would not end before /share/run.
 cat >"$root/etc/systemd/system/run-shared.service" <<-END
 	[Unit]
@@ -84,6 +104,7 @@ rm -f "$root/etc/resolv.conf"
 # The timers of apt would lock dpkg's database.
 in_root systemctl mask apt-daily.timer apt-daily-upgrade.timer
 in_root systemctl enable run-shared.service systemd-networkd.service
+in_root systemctl disable NetworkManager.service NetworkManager-wait-online.service
 
 mkdir "$tmp/new"
 cp -L "$root/vmlinuz" "$tmp/new/vmlinuz"

@@ -18,11 +18,14 @@ export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=$share/ccache
 test_that() {
 	what="$stage: $1"
 	shift
-	if "$@" >/run/test.out 2>&1; then
-		echo "ok - $what"
+	start=$(date +%s)
+	"$@" >/run/test.out 2>&1
+	set -- $? "($(($(date +%s) - start)) s)"
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $what $2"
 	else
-		echo "not ok - $what"
-		sed 's/^/# /' /run/test.out
+		echo "not ok - $what $2"
+		tail -n 60 /run/test.out | sed 's/^/# /'
 	fi
 }
 
@@ -40,8 +43,8 @@ soon() {
 
 qdiscs() { tc qdisc show; }
 
-# Settings of the network and of the modules. Other settings change by themselves.
-sysctls() { sysctl -a 2>/dev/null | grep '^net\.' | grep -v conntrack; }
+# Settings of the network and of the modules. Other settings change by themselves, some with the free memory at boot.
+sysctls() { sysctl -a 2>/dev/null | grep '^net\.' | grep -v -e conntrack -e '\(tcp\|udp\)_mem '; }
 
 modules() { find /sys/module -maxdepth 1 -name '*timely*'; }
 
@@ -94,7 +97,7 @@ transfer() {
 # Open a connection that sends until let_go.
 hold() {
 	rm -f /run/let-go
-	{ while [ ! -e /run/let-go ]; do head -c 20000 /run/data; sleep .2; done; } | tee /run/sent | digest >/run/digest &
+	{ while [ ! -e /run/let-go ]; do head -c 120000 /run/data; sleep 2; done; } | tee /run/sent | digest >/run/digest &
 	held=$!
 	soon is_open
 }
@@ -178,6 +181,12 @@ built() {
 	done
 }
 
+# quiet_build VERSION RELEASE: the log of DKMS has no complaint.
+quiet_build() {
+	log=$(find "/var/lib/dkms/timely/$1/$2" -name make.log) && [ -s "$log" ] || return 1
+	! grep -iE 'warning|error|No such file' "$log"
+}
+
 # The loaded modules have this version.
 loaded() {
 	for module in timely tcp_timely sch_timely; do
@@ -228,6 +237,7 @@ install_stage() {
 	test_that 'the state before' keep qdiscs sysctls files changed_files
 	test_that 'install the packages; DKMS builds the modules' install_timely packages
 	test_that 'the modules of the running kernel are there' built "$first" "$(uname -r)"
+	test_that 'the compiler and kbuild have not complained' quiet_build "$first" "$(uname -r)"
 	test_that 'the installation has loaded no module' no_modules
 	test_that 'the installation has changed no sysctl and no qdisc' same sysctls qdiscs
 	test_that 'doctor says that no module is loaded' doctor 1 modules-loaded
@@ -260,9 +270,122 @@ install_stage() {
 	test_that 'unload the modules' soon timely-switch unload
 	test_that 'no module is loaded' no_modules
 	test_that 'all sysctls and qdiscs are as before the installation' same sysctls qdiscs
+}
+
+# ---- packaging/examples, read by the programs that they are for, with this network's addresses ----
+
+# example FILE TARGET: copy a file.
+example() {
+	sed 's/10\.0\.0\.1\>/10.9.0.2/; s/10\.0\.0\.2\>/10.9.0.1/' "$share/examples/$1" >"$2"
+}
+
+# The route of two examples, by which new connections to another address of the peer use timely.
+route_is_there() { ip route show 10.1.0.0/16 | tee /dev/stderr | grep -q 'congctl timely'; }
+route_is_used() {
+	peer=10.1.0.1
+	hold && uses timely && let_go || return 1
+	peer=10.9.0.2
+	hold && uses cubic && let_go
+}
+no_route() { ! ip route show 10.1.0.0/16 | grep .; }
+
+# In the stage examples cloud-init has found the user data at boot.
+cloud_init_is_done() {
+	cloud-init status --wait --long && cat /var/log/cloud-init-output.log
+	cloud-init status | grep -qx 'status: done' && ! grep ERROR /var/log/cloud-init.log
+}
+
+# Undo the unit as the README of the examples says.
+unit_is_undone() {
+	systemctl disable --now timely@eth0.service && rm /etc/systemd/system/timely@.service /etc/modules-load.d/timely.conf &&
+		systemctl daemon-reload
+}
+
+# playbook CHANGES: Ansible applies its playbook to this system, and makes so many changes.
+playbook() {
+	printf '[timely]\nlocalhost ansible_connection=local\n' >/run/hosts
+	ansible-playbook -i /run/hosts $share/examples/ansible/timely.yml | tee /run/playbook
+	grep -E "^localhost .* changed=$1 .* failed=0 " /run/playbook
+}
+
+networkd_uses_example() {
+	example systemd-networkd/10-timely.network /etc/systemd/network/10-timely.network &&
+		networkctl reload && networkctl reconfigure eth0 && soon route_is_there
+}
+undo_networkd() {
+	rm /etc/systemd/network/10-timely.network && networkctl reload && networkctl reconfigure eth0 && soon no_route
+}
+
+stop_networkd() {
+	systemctl stop systemd-networkd.socket systemd-networkd.service && ip address flush dev eth0
+}
+
+ifup_uses_example() { example ifupdown/timely /etc/network/interfaces.d/timely && ifup eth0 && route_is_there; }
+undo_ifupdown() { ifdown eth0 && rm /etc/network/interfaces.d/timely && no_route; }
+
+network_manager_uses_example() {
+	install -m 755 $share/examples/NetworkManager/50-timely /etc/NetworkManager/dispatcher.d/ &&
+		systemctl enable --now NetworkManager.service &&
+		nmcli connection add con-name wire type ethernet ifname eth0 ipv4.method manual ipv4.addresses 10.9.0.1/24 &&
+		nmcli connection up wire
+}
+undo_network_manager() {
+	nmcli connection down wire && soon same qdiscs && rm /etc/NetworkManager/dispatcher.d/50-timely &&
+		nmcli connection delete wire && systemctl stop NetworkManager.service
+}
+
+# Devices that appear after the sysctls are set have the qdisc timely.
+sysctls_use_example() {
+	cp $share/examples/sysctl.d/90-timely.conf /etc/sysctl.d/ && /usr/lib/systemd/systemd-sysctl &&
+		rmmod virtio_net && systemctl start systemd-networkd.service && modprobe virtio_net && soon transfer
+}
+
+# The system's first kernel.
+examples_stage() {
+	test_that 'cloud-init has done what the user data says' cloud_init_is_done
+	test_that 'all units are well' units_are_well
+	test_that 'the other guest answers' soon transfer
+	test_that 'the modules are loaded' loaded "$first.1"
+	test_that 'each queue of eth0 has the qdisc timely' queues_are_timely
+	test_that 'undo what cloud-init has done' unit_is_undone
+	test_that 'the qdiscs are as before' same qdiscs
+	test_that 'Ansible applies the playbook' playbook 3
+	test_that 'each queue of eth0 has the qdisc timely' queues_are_timely
+	test_that 'Ansible finds nothing to do' playbook 0
+	test_that 'undo what Ansible has done' unit_is_undone
+	test_that 'the qdiscs are as before' same qdiscs
+	test_that 'networkd sets up the route' networkd_uses_example
+	test_that 'connections on the route use timely, others do not' route_is_used
+	test_that 'networkd removes the route' undo_networkd
+	test_that 'stop networkd' stop_networkd
+	test_that 'ifup sets up the device and the route' ifup_uses_example
+	test_that 'each queue of eth0 has the qdisc timely' queues_are_timely
+	test_that 'connections on the route use timely, others do not' route_is_used
+	test_that 'ifdown removes the route' undo_ifupdown
+	test_that 'the qdiscs are as before' same qdiscs
+	test_that 'NetworkManager sets up the device' network_manager_uses_example
+	test_that 'each queue of eth0 has the qdisc timely' soon queues_are_timely
+	test_that 'all bytes of a transfer arrive' transfer
+	test_that 'the qdiscs are as before when the device is down' undo_network_manager
+	test_that 'unload the modules' soon timely-switch unload
+	test_that 'load the modules that modules-load.d names' modprobe -a tcp_timely sch_timely
+	test_that 'a device with timely as the default qdisc' sysctls_use_example
+	test_that 'each queue of eth0 has the qdisc timely' queues_are_timely
+	test_that 'a connection that stays open' hold
+	test_that 'the connection uses timely' uses timely
+	test_that 'all bytes of the connection have arrived' let_go
+}
+
+# After a reboot, before timely is set up for each boot.
+upgrade_stage() {
+	test_that 'the system has booted, and all units are well' units_are_well
+	test_that 'the other guest answers' soon transfer
+	test_that 'no module is loaded' no_modules
+	test_that 'all sysctls and qdiscs are as before the installation' same sysctls qdiscs
 	test_that 'set timely up at each boot' make_permanent
 	test_that 'upgrade the kernel; DKMS builds the modules' upgrade_kernel
 	test_that 'the modules of the new kernel are there' built "$first.1" "$(cat $share/new)"
+	test_that 'the compiler and kbuild have not complained' quiet_build "$first.1" "$(cat $share/new)"
 }
 
 key_is_rejected() { modprobe tcp_timely 2>&1 | tee /dev/stderr | grep -q 'Key was rejected by service'; }
@@ -318,6 +441,7 @@ no_directory() { ! find / -xdev -iname '*timely*' -not -path '/var/log/*' | grep
 log_is_clean() { ! dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace'; }
 
 if [ "$stage" = fill ]; then
+	export INITRD=No
 	install_timely packages && install_timely newer && install_kernel
 	exit
 fi

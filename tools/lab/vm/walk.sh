@@ -2,13 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Install, observe, upgrade and remove timely as an administrator does, in a Debian system with two CPUs that QEMU
-# emulates. The tests are in walk-guest.sh. Prints TAP. Needs root. Takes about an hour.
+# emulates. The tests are in walk-guest.sh. Prints TAP, with the seconds that each test took. Needs root. Takes an
+# hour on a machine with other load.
 #
-#   walk.sh bookworm|trixie
+#   walk.sh [--keep] [--only] bookworm|trixie [STAGE]
 #
-# The system is connected to a second one by a NIC with two queues. It boots three times: with the kernel of its
-# Debian release, to install the packages and to upgrade the kernel to that of backports; with the new kernel and
-# the restriction to signed modules; with the new kernel as it is. The logs are in build/walk/SUITE.
+# The system is connected to a second one by a NIC with two queues. It boots in these stages:
+#
+#   install	with the kernel of its Debian release, to install the packages and to upgrade them in use
+#   examples	to apply the files of packaging/examples; what this boot writes to the disk is not kept
+#   upgrade	to set timely up at boot, and to upgrade the kernel to that of backports
+#   signature	with the new kernel and the restriction to signed modules
+#   kernel	with the new kernel as it is; to remove the packages
+#
+# The logs are in build/walk/SUITE. With --keep the system's state before each stage is kept there too, up to 3 GB
+# each; a later call can start with such a stage, with the same packages, and with --only it ends after this stage.
 
 set -eu
 
@@ -16,34 +24,49 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../../.." && pwd)
 
 # machine HOST ARGUMENTS OPTION...: run QEMU with the NIC of this host and these arguments of the kernel. One thread
-# emulates all processors, because of a bug of QEMU 7.2; see smoke.sh.
+# emulates all processors, because of a bug of QEMU 7.2; see smoke.sh. Without erms and fsrm the kernel and libc copy
+# memory by loops, which take less time than `rep movsb` where QEMU emulates them byte by byte.
 machine() {
 	host=$1
 	arguments=$2
 	shift 2
 	accel=tcg,thread=single
 	! grep -qwE 'svm|vmx' /proc/cpuinfo || accel=kvm
-	exec timeout -k 10 14400 qemu-system-x86_64 -accel $accel -cpu max -smp 2 -m 2048 -nographic -no-reboot "$@" \
-		-append "root=/dev/vda ro console=ttyS0 net.ifnames=0 no_timer_check quiet $arguments" \
+	exec timeout -k 10 14400 qemu-system-x86_64 -accel $accel -cpu max,-erms,-fsrm -smp 2 -nographic -no-reboot "$@" \
+		-append "root=/dev/vda ro console=ttyS0 net.ifnames=0 no_timer_check mitigations=off quiet $arguments" \
 		-netdev "tap,id=wire,ifname=host$host,queues=2,script=no,downscript=no" \
 		-device "virtio-net-pci,netdev=wire,mq=on,vectors=6,mac=52:54:00:00:00:0$host" \
-		-fsdev "local,id=share,path=$work/share$host,security_model=none" \
-		-device virtio-9p-pci,fsdev=share,mount_tag=share -device virtio-rng-pci \
-		</dev/null >"$out/console$host" 2>&1
+		-device virtio-rng-pci </dev/null >"$out/console$host" 2>&1
 }
 
-# boot STAGE [ARGUMENT]...: boot the system, and print the results of the tests.
+# boot STAGE: boot the system, and print the results of the tests.
 boot() {
 	share=$work/share1
 	: >"$share/tap"
-	(machine 1 "walk=$*" -drive "file=$work/disk,format=raw,if=virtio,cache=unsafe" \
-		-kernel "$share/vmlinuz" -initrd "$share/initrd") || :
+	[ -z "$keep" ] || [ "$1" = "$resumed" ] || save "$out/before-$1" || return 1
+	snapshot=off
+	arguments="walk=$1"
+	case $1 in
+	examples)	snapshot=on ;;
+	signature)	arguments="$arguments cloud-init=disabled module.sig_enforce=1" ;;
+	*)		arguments="$arguments cloud-init=disabled" ;;
+	esac
+	(machine 1 "$arguments" -m 2048 -kernel "$share/vmlinuz" -initrd "$share/initrd" \
+		-drive "file=$work/disk,format=raw,if=virtio,cache=unsafe,snapshot=$snapshot" \
+		-drive "driver=vvfat,dir=$work/seed,label=cidata,if=virtio,read-only=on" \
+		-fsdev "local,id=share,path=$share,security_model=none" -device virtio-9p-pci,fsdev=share,mount_tag=share) || :
 	cp "$out/console1" "$out/console-$1"
 	cat "$share/tap"
 	grep -q "^# end of $1\$" "$share/tap" && return
 	echo "not ok - $1: the system ran to the end; its last messages:"
 	tail -n 40 "$out/console1" | tr -d '\r' | sed 's/^/# /'
 	return 1
+}
+
+# save DIR: copy the state of the system, its disk and what is shared with it.
+save() {
+	rm -rf "$1"
+	mkdir "$1" && cp --sparse=always "$work/disk" "$1" && cp -r "$work/share1" "$1"
 }
 
 # Install the packages and the kernel in a copy of the system, in this machine's kernel and without emulation. That
@@ -68,10 +91,12 @@ wire() {
 
 walk() {
 	wire || exit 1
-	(machine 2 "" -drive "file=$disk/disk,format=raw,if=virtio,snapshot=on" -kernel "$disk/vmlinuz" \
-		-initrd "$disk/initrd") &
+	(machine 2 "init=/usr/local/sbin/answer" -m 512 -drive "file=$disk/disk,format=raw,if=virtio,snapshot=on" \
+		-kernel "$disk/vmlinuz" -initrd "$disk/initrd") &
 	trap 'kill $!' EXIT
-	boot install && boot signature module.sig_enforce=1 && boot kernel
+	for stage in $stages; do
+		boot "$stage" || return 1
+	done
 }
 
 case ${1-} in
@@ -79,28 +104,65 @@ case ${1-} in
 --fill-cache)	fill_cache; exit ;;
 esac
 
-suite=${1:?usage: walk.sh bookworm|trixie}
+keep=
+only=
+while :; do
+	case ${1-} in
+	--keep)	keep=1 ;;
+	--only)	only=1 ;;
+	*)	break ;;
+	esac
+	shift
+done
+usage='usage: walk.sh [--keep] [--only] bookworm|trixie [install|examples|upgrade|signature|kernel]'
+suite=${1:?$usage}
+resumed=${2-}
+first=${resumed:-install}
+stages=
+for stage in install examples upgrade signature kernel; do
+	[ -z "$stages" ] && [ "$stage" != "$first" ] || stages="$stages $stage"
+done
+[ -n "$stages" ] || { echo "$usage" >&2; exit 2; }
+[ -z "$only" ] || stages=$first
+last=${stages##* }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 out=$top/build/walk/$suite
 disk=$("$top/tools/lab/debian/disk.sh" "$suite")
-export work out disk
-rm -rf "$out"
-mkdir -p "$out" "$work/share1" "$work/share2"
+export work out disk keep resumed stages
 
-version=$(sed -n 's/.* TIMELY_VERSION "\(.*\)"/\1/p' "$top/include/uapi/linux/timely_version.h")
-TIMELY_PACKAGES=$work/share1/packages "$top/packaging/build.sh" deb
-TIMELY_PACKAGES=$work/share1/newer TIMELY_VERSION=$version.1 "$top/packaging/build.sh" deb
-echo "$version" >"$work/share1/version"
-cp "$here/walk-guest.sh" "$work/share1/run"
-cp -r "$top/packaging/examples" "$top/packaging/monitoring" "$disk/vmlinuz" "$disk/initrd" "$work/share1"
-cp --sparse=always "$disk/disk" "$work/disk"
-# The other system answers each connection with the SHA-256 of what it has received.
-echo 'exec socat -t 3600 TCP-LISTEN:5000,fork,reuseaddr SYSTEM:sha256sum' >"$work/share2/run"
+# Build the packages, prepare the system's disk and what is shared with it.
+prepare() {
+	share=$work/share1
+	mkdir "$share"
+	version=$(sed -n 's/.* TIMELY_VERSION "\(.*\)"/\1/p' "$top/include/uapi/linux/timely_version.h")
+	TIMELY_PACKAGES=$share/packages "$top/packaging/build.sh" deb
+	TIMELY_PACKAGES=$share/newer TIMELY_VERSION=$version.1 "$top/packaging/build.sh" deb
+	echo "$version" >"$share/version"
+	cp "$here/walk-guest.sh" "$share/run"
+	cp -r "$top/packaging/monitoring" "$disk/vmlinuz" "$disk/initrd" "$share"
+	cp --sparse=always "$disk/disk" "$work/disk"
+	unshare -m "$0" --fill-cache >"$out/fill-cache" 2>&1 || { tail -n 20 "$out/fill-cache" >&2; exit 1; }
+	rm "$work/copy"
+}
 
-unshare -m "$0" --fill-cache >"$out/fill-cache" 2>&1 || { tail -n 20 "$out/fill-cache" >&2; exit 1; }
-rm "$work/copy"
+if [ -z "$resumed" ]; then
+	rm -rf "$out"
+	mkdir -p "$out"
+	prepare
+else
+	cp --sparse=always "$out/before-$resumed/disk" "$work"
+	cp -r "$out/before-$resumed/share1" "$work"
+	cp "$here/walk-guest.sh" "$work/share1/run"
+fi
+rm -rf "$work/share1/examples"
+cp -r "$top/packaging/examples" "$work/share1"
+# The disk with the user data of cloud-init, which reads it in the stage examples only.
+mkdir "$work/seed"
+cp "$top/packaging/examples/cloud-init/user-data.yaml" "$work/seed/user-data"
+echo 'instance-id: walk' >"$work/seed/meta-data"
+
 unshare -n "$0" --walk >"$out/tap" || :
 cat "$out/tap"
-! grep -q '^not ok' "$out/tap" && grep -q '^# end of kernel$' "$out/tap"
+! grep -q '^not ok' "$out/tap" && grep -q "^# end of $last\$" "$out/tap"
