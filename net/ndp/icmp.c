@@ -8,9 +8,9 @@
  * errors: the number of a connection is random. Errors that quote less than NDP's header are
  * ignored.
  *
- * The kernel asks ndp_icmp_lookup() first, and lowers the MTU of the route only if it approves. But
- * for IPv6 since Linux 6.2 the kernel does not wait for the answer, so the MTU of a route of IPv6
- * can be forged as with any UDP, down to 1280 bytes.
+ * The kernel asks ndp_icmp_lookup() first, and lowers the MTU of a route of IPv4 only if the
+ * function approves. For IPv6 some kernels, such as Linux 6.12, lower the MTU before they ask, so
+ * the MTU of a route of IPv6 can be forged as with any UDP, down to 1280 bytes.
  */
 
 #include <linux/icmp.h>
