@@ -29,6 +29,8 @@ BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "clock-sync": "clock synchronisation of many hosts in the simulator: "
                          "`tools/lab/simulator/clocks run`",
            "ndp-sim": "NDP in a simulator: `tools/docs/results.sh ndp-sim`",
+           "walk": "installation, upgrades and removal in booted Debian systems, by `tools/lab/vm/walk.sh`: TAP with "
+                   "the seconds that each test took",
            "matrix": "the default rule on links and paths beyond the testbed: `make matrix`"}
 
 
