@@ -199,7 +199,7 @@ static __u64 now_ns(clockid_t clock)
 
 struct source {
 	int sock;
-	clockid_t clock;	/* clock of the departure time */
+	clockid_t clock;	/* of the departure time; the kernel is told CLOCK_MONOTONIC */
 	__u64 ahead_ns;		/* ns from now until departure; 0 for none */
 };
 
@@ -222,7 +222,6 @@ static struct source source_to(const struct sockaddr_in *sink, int number)
 		s.ahead_ns = 1;
 		break;
 	}
-	txtime.clockid = s.clock;
 	if (s.sock < 0 || connect(s.sock, (const void *)sink, sizeof(*sink)) < 0 ||
 	    (s.ahead_ns && setsockopt(s.sock, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime)) < 0))
 		exit(give_up("source"));
