@@ -912,20 +912,6 @@ static void ndp_take_reset(struct sock *sk, struct ndp_turn *turn)
 	ndp_finish(sk, turn, refused ? ECONNREFUSED : ECONNRESET);
 }
 
-/* Sends a packet again as if a switch had returned it, although none has. */
-static void ndp_came_back(struct ndp_sock *ndp, const struct timely_ndp_header *header, u64 now_ns)
-{
-	struct timely_ndp_sender *s = &ndp->sender;
-	struct timely_ndp_sender_stats stats = s->stats;
-	bool trims = s->trims, graceful = s->graceful;
-
-	timely_ndp_sender_returned(s, header, now_ns);
-	s->trims = trims;
-	s->graceful = graceful;
-	s->stats.returned = stats.returned;
-	s->stats.returned_at_once = stats.returned_at_once;
-}
-
 /* The listener wants a proof of this host's address. Packets get the cookie from now on. For the
  * engine those that were sent without it are returned packets: one is sent again at once, and the
  * listener pulls the others. But no switch has returned them.
@@ -944,7 +930,7 @@ static void ndp_take_cookie(struct sock *sk, const struct ndp_packet *packet,
 		const struct timely_ndp_slot *slot = &ndp->slots[seq % NDP_SPAN];
 		struct timely_ndp_header header = { .seq = seq, .tries = slot->tries };
 
-		ndp_came_back(ndp, &header, turn->now_ns);
+		timely_ndp_sender_came_back(&ndp->sender, &header, turn->now_ns);
 	}
 	if (ndp_opening(ndp))
 		timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
@@ -1096,7 +1082,7 @@ void ndp_conn_error(struct sock *sk, const struct timely_ndp_header *header, int
 		/* The packet has arrived meanwhile. */
 	} else if (err == EMSGSIZE) {
 		if (header->type == TIMELY_NDP_DATA)
-			ndp_came_back(ndp, header, turn.now_ns);
+			timely_ndp_sender_came_back(&ndp->sender, header, turn.now_ns);
 	} else if (ndp->key.initiator && !ndp->sender.answered) {
 		ndp->reset = true;
 		ndp_finish(sk, &turn, err);

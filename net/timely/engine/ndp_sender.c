@@ -593,39 +593,60 @@ bool timely_ndp_sender_answer(struct timely_ndp_sender *s, const struct timely_n
 EXPORT_SYMBOL_GPL(timely_ndp_sender_answer);
 
 /**
- * timely_ndp_sender_returned() - a switch has returned a DATA packet of this sender
+ * timely_ndp_sender_came_back() - a DATA packet of this sender did not reach the peer
  * @s: the sender
  * @header: header of the packet
  * @now_ns: current time
  *
- * The packet is sent again with the next pull. It is sent at once if most recent packets arrived,
- * so that another path is likely to work, or if no pull is to be expected: no packet is in flight
- * and all credits that the receiver owes are granted, which includes that the whole first window
- * came back (section 3.2.4). The latter holds for the first time only: in a very large incast a
- * packet would otherwise travel back and forth all the time. Afterwards it is sent again after
- * timeouts.
+ * A switch has returned the packet, or the sender was told in another way: by ICMP, or by a host
+ * that wants a cookie first. The packet is sent again with the next pull. It is sent at once if
+ * most recent packets arrived, so that another path is likely to work, or if no pull is to be
+ * expected: no packet is in flight and all credits that the receiver owes are granted, which
+ * includes that the whole first window came back (section 3.2.4). The latter holds for the first
+ * time only: in a very large incast a packet would otherwise travel back and forth all the time.
+ * Afterwards it is sent again after timeouts.
+ *
+ * Return: false if no such packet is in flight; nothing has changed then.
  */
-void timely_ndp_sender_returned(struct timely_ndp_sender *s,
-				const struct timely_ndp_header *header, u64 now_ns)
+bool timely_ndp_sender_came_back(struct timely_ndp_sender *s,
+				 const struct timely_ndp_header *header, u64 now_ns)
 {
 	struct timely_ndp_slot *slot = sender_pending(s, header->seq);
 	bool mostly_acks = s->ack_share >= SENDER_MOSTLY_ACKS;
 
 	if (!slot || slot->state != TIMELY_NDP_SLOT_SENT || header->tries != slot->tries)
-		return;
+		return false;
 	timely_ndp_paths_nack(s->paths, slot->path);
 	sender_set_state(s, header->seq, TIMELY_NDP_SLOT_RESEND);
 	sender_count_share(s, false);
-	s->trims = true;
-	s->graceful = false;
 	s->wait_ns = now_ns;
 	/* The network works, and its queues are short, so the sender need not wait for long. */
 	s->backoff = min_t(u8, s->backoff, SENDER_RETURNED_BACKOFF);
-	s->stats.returned++;
 	if (mostly_acks ||
-	    (!slot->tries && !s->sent_list.count && !sender_expects_pulls(s))) {
+	    (!slot->tries && !s->sent_list.count && !sender_expects_pulls(s)))
 		s->free++;
-		s->stats.returned_at_once++;
-	}
+	return true;
+}
+EXPORT_SYMBOL_GPL(timely_ndp_sender_came_back);
+
+/**
+ * timely_ndp_sender_returned() - a switch has returned a DATA packet of this sender
+ * @s: the sender
+ * @header: header of the packet
+ * @now_ns: current time
+ *
+ * As timely_ndp_sender_came_back(). In addition, this shows that the network trims packets.
+ */
+void timely_ndp_sender_returned(struct timely_ndp_sender *s,
+				const struct timely_ndp_header *header, u64 now_ns)
+{
+	u32 free = s->free;
+
+	if (!timely_ndp_sender_came_back(s, header, now_ns))
+		return;
+	s->trims = true;
+	s->graceful = false;
+	s->stats.returned++;
+	s->stats.returned_at_once += s->free - free;
 }
 EXPORT_SYMBOL_GPL(timely_ndp_sender_returned);

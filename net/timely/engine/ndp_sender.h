@@ -9,7 +9,8 @@
  *	timely_ndp_sender_queue()	after the application has written data for more packets
  *	timely_ndp_sender_finish()	after the application has closed its stream
  *	timely_ndp_sender_answer()	for each ACK, NACK and PULL
- *	timely_ndp_sender_returned()	for each DATA packet that comes back
+ *	timely_ndp_sender_returned()	for each DATA packet that a switch has returned
+ *	timely_ndp_sender_came_back()	for each that did not reach the peer for another reason
  *	timely_ndp_sender_timeout()	at the time timely_ndp_sender_due_ns()
  *
  * After each of these calls, call timely_ndp_sender_next() until it returns TIMELY_NDP_SEND_NOTHING
@@ -211,6 +212,8 @@ enum timely_ndp_send timely_ndp_sender_next(struct timely_ndp_sender *s,
 					    struct timely_ndp_header *header, u64 now_ns);
 bool timely_ndp_sender_answer(struct timely_ndp_sender *s, const struct timely_ndp_header *header,
 			      u64 now_ns);
+bool timely_ndp_sender_came_back(struct timely_ndp_sender *s,
+				 const struct timely_ndp_header *header, u64 now_ns);
 void timely_ndp_sender_returned(struct timely_ndp_sender *s,
 				const struct timely_ndp_header *header, u64 now_ns);
 void timely_ndp_sender_timeout(struct timely_ndp_sender *s, u64 now_ns);
