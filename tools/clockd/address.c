@@ -27,6 +27,11 @@ bool address_is_ipv4(const struct address *address)
 	return memcmp(address->bytes, ipv4_prefix, sizeof(ipv4_prefix)) == 0;
 }
 
+int address_family(const struct address *address)
+{
+	return address_is_ipv4(address) ? AF_INET : AF_INET6;
+}
+
 /* Whether the address names one host, and no interface has to be named with it. */
 bool address_of_one_host(const struct address *address)
 {

@@ -49,7 +49,7 @@ struct source {
 
 static void add_member(struct source *source, struct config *config, const struct address *address)
 {
-	int family = address_is_ipv4(address) ? AF_INET : AF_INET6;
+	int family = address_family(address);
 
 	if (!address_of_one_host(address)) {
 		line_err(source, "a member is an unspecified, link-local, multicast or broadcast address: give addresses of hosts");
@@ -397,7 +397,7 @@ static void check(struct source *source, const struct config *config)
 		tell_err("%s: there are no members: add lines such as: member 10.0.0.0/24",
 			 source->path);
 	else if (config->has_own && config->members.count &&
-		 config->family != (address_is_ipv4(&config->own) ? AF_INET : AF_INET6))
+		 config->family != address_family(&config->own))
 		tell_err("%s: own and the members are not of one kind: use IPv4 or IPv6 for all hosts",
 			 source->path);
 	else if (config->reference && (config->sock[0] || config->shm >= 0))
@@ -423,8 +423,7 @@ struct config *config_read(const char *path)
 	take_file(&source, config, path, take_line);
 	check(&source, config);
 	if (!config->family)
-		config->family = config->has_own && !address_is_ipv4(&config->own) ? AF_INET6 :
-				 AF_INET;
+		config->family = config->has_own ? address_family(&config->own) : AF_INET;
 	members_sort(&config->members);
 	if (!source.wrong)
 		return config;

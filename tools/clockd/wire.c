@@ -72,8 +72,7 @@ int wire_open(struct wire *wire, const struct address *own, uint16_t port, const
 
 	wire->hardware = nic->fd >= 0;
 	wire->port = port;
-	wire->fd = socket(address_is_ipv4(own) ? AF_INET : AF_INET6,
-			  SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	wire->fd = socket(address_family(own), SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (wire->fd < 0)
 		return -errno;
 	err = wire_set_up(wire, own, nic);
