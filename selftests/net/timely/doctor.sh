@@ -418,8 +418,14 @@ mtu() {
 	EOF
 }
 
+no_flows() {
+	(ctl 0 -j limits && json 'all["flows"]["used"] == 0') >"$work/last-look"
+}
+
 # After clock_of_the_nic. Steps and refusals are counted as long as the namespace exists.
 limits() {
+	# The kernel may still be closing the connections of clock_of_the_nic.
+	within_seconds 20 no_flows || fail "flows of closed connections remain"
 	echo 3 >/sys/module/timely/parameters/max_flows
 	look() {
 		finds 4 limits nic-clock-steps
