@@ -106,6 +106,7 @@ jobs="
 late="
 	check	selftests-debug-rest		466
 	check	selftests-clock			335
+	check	walk-short			500
 	check	packages			300
 	check	vm-7.3				235
 	check	selftests-long			230
@@ -373,6 +374,7 @@ run_job() {
 	build-*)		build_debian "${job#build-}" ;;
 	vm-*)			tools/lab/vm/smoke.sh "${job#vm-}" ;;
 	install)		install_modules ;;
+	walk-short)		tools/setup.sh mmdebstrap debhelper dh-dkms && tools/lab/vm/walk.sh --short bookworm ;;
 	walk-*)			tools/setup.sh mmdebstrap debhelper dh-dkms && tools/lab/vm/walk.sh "${job#walk-}" ;;
 	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
 				packaging/test.sh ;;

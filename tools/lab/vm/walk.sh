@@ -6,6 +6,7 @@
 # hour on a machine with other load.
 #
 #   walk.sh [--keep] [--only] bookworm|trixie [STAGE]
+#   walk.sh --short bookworm|trixie
 #
 # The system is connected to a second one by a NIC with two queues. It boots in these stages:
 #
@@ -17,6 +18,8 @@
 #
 # The logs are in build/walk/SUITE. With --keep the system's state before each stage is kept there too, up to 3 GB
 # each; a later call can start with such a stage, with the same packages, and with --only it ends after this stage.
+#
+# With --short the system boots once, in the stage "short": it installs, uses and removes the packages, without upgrades.
 
 set -eu
 
@@ -106,20 +109,23 @@ esac
 
 keep=
 only=
+all='install examples upgrade signature kernel'
 while :; do
 	case ${1-} in
 	--keep)	keep=1 ;;
 	--only)	only=1 ;;
+	--short) all=short ;;
 	*)	break ;;
 	esac
 	shift
 done
-usage='usage: walk.sh [--keep] [--only] bookworm|trixie [install|examples|upgrade|signature|kernel]'
+usage='usage: walk.sh [--keep] [--only] bookworm|trixie [install|examples|upgrade|signature|kernel]
+       walk.sh --short bookworm|trixie'
 suite=${1:?$usage}
 resumed=${2-}
-first=${resumed:-install}
+first=${resumed:-${all%% *}}
 stages=
-for stage in install examples upgrade signature kernel; do
+for stage in $all; do
 	[ -z "$stages" ] && [ "$stage" != "$first" ] || stages="$stages $stage"
 done
 [ -n "$stages" ] || { echo "$usage" >&2; exit 2; }
@@ -138,7 +144,7 @@ prepare() {
 	mkdir "$share"
 	version=$(sed -n 's/.* TIMELY_VERSION "\(.*\)"/\1/p' "$top/include/uapi/linux/timely_version.h")
 	TIMELY_PACKAGES=$share/packages "$top/packaging/build.sh" deb
-	TIMELY_PACKAGES=$share/newer TIMELY_VERSION=$version.1 "$top/packaging/build.sh" deb
+	[ "$all" = short ] || TIMELY_PACKAGES=$share/newer TIMELY_VERSION=$version.1 "$top/packaging/build.sh" deb
 	echo "$version" >"$share/version"
 	cp "$here/walk-guest.sh" "$share/run"
 	cp -r "$top/packaging/monitoring" "$disk/vmlinuz" "$disk/initrd" "$share"
