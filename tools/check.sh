@@ -166,7 +166,8 @@ style_python() {
 		/usr/bin/python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' \
 			"$file" || exit 1
 	done &&
-		mypy --strict --cache-dir /dev/null tools/lab/timelylab tools/lab/tests
+		mypy --strict --cache-dir /dev/null tools/lab/timelylab tools/lab/tests &&
+		mypy --strict --cache-dir /dev/null tools/docs/figures.py tools/docs/test_figures.py
 }
 
 spelling() {
@@ -362,7 +363,8 @@ run_job() {
 	spelling)		spelling ;;
 	spdx)			spdx ;;
 	kernel-doc)		kernel_doc ;;
-	documents)		tools/docs/make.sh --check ;;
+	documents)		tools/docs/make.sh --check &&
+				PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 -m unittest discover -s tools/docs ;;
 	build-um)		build_um ;;
 	build-i386|build-s390x|build-rt)
 				build_cross "${job#build-}" ;;

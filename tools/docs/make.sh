@@ -17,7 +17,8 @@
 #   make.sh		write what has changed, and print the names of the files
 #   make.sh --check	write nothing; print the files that are not up to date, and fail
 #
-# Fails, too, if two documents have the same title.
+# Fails, too, if two documents have the same title, or if a document quotes figures that results/ does not have
+# (figures.py).
 
 set -eu
 
@@ -89,4 +90,6 @@ if [ "$same" ]; then
 	echo "two documents have the title '$same': has one overwritten the other?" >&2
 	stale=1
 fi
+
+tools/docs/figures.py README.md CHANGELOG.md Documentation/*.md || stale=1
 exit $stale

@@ -13,12 +13,16 @@ def summary_path(scenario: str) -> str:
     return os.path.join(TOP, "results", scenario, "summary.json")
 
 
+# The figures of one run of a scenario.
+Cell = dict[str, Any]
+
+
 @functools.cache
-def cells(scenario: str) -> list[dict[str, Any]]:
+def cells(scenario: str) -> list[Cell]:
     """The figures of all cells of a scenario; empty if there are no results."""
     try:
         with open(summary_path(scenario), encoding="ascii") as file:
-            found: list[dict[str, Any]] = json.load(file)["cells"]
+            found: list[Cell] = json.load(file)["cells"]
             return found
     except FileNotFoundError:
         return []
