@@ -19,18 +19,20 @@ the paper's figures. A line that starts with a space continues the line before.
 
 A claim is TEXT = [FIGURE of] EXPRESSION. TEXT is the paragraph's text with # for each number. Claims are in the
 order of the text, and each number without a claim has to be given. FIGURE is the path of a figure in a cell of
-summary.json, or the title of a table's column. EXPRESSION has one value for each # and may have:
+summary.json, or the title of a table's column, in "quotes" if it has the word of. EXPRESSION has one value for each # and may have:
 
     CELL, RESULT:CELL, CELL@FIGURE    medians over the seeds. RESULT is a directory of results/ or one of its tables,
                                       as in bench-ack/one.md, in which CELL is the texts of a row's first columns.
-                                      All may have wildcards and {ALTERNATIVES,..}; "quotes" keep spaces and commas
+                                      All may have wildcards and {ALTERNATIVES,..}; "quotes" keep spaces, commas
+                                      and a lone "*"
     + - * / ( ) and numbers           with spaces around each operator; for each value of a list
     more(A, B), less(A, B)            A / B - 1 and 1 - A / B
     low(A, B...), high(A, B...)       the lowest and the highest of A, B ..., for each value of the lists
     all(A, B...), ends(A, B...)       all values; the lowest and the highest of all values
 
 A value has to be the text's number when rounded to as many digits; behind "about" zeros at the end are no digits.
-Units of time and rate are converted to the unit in the text, and ratios to % where the text has %.
+Units of time and rate are converted to the unit in the text, and ratios to % where the text has %. A number without
+a unit has that of the next number of the claim. Figures of tables have no units: / 1000 converts them.
 
 Numbers in `code`, link targets, names (p99, Fig. 3, section 4) and behind "commit" are no figures.
 """
@@ -192,16 +194,15 @@ def reference(token: str, result: str, figure: str) -> Values:
 
 def evaluate(expression: str, result: str) -> Values:
     """The values of the right side of a claim."""
-    figure, of, rest = expression.partition(" of ")
-    if not of:
-        figure, rest = "", expression
+    with_figure = re.fullmatch(r'(?:"([^"]*)"|(.*?)) of (.*)', expression)
+    figure, rest = (with_figure[1] or with_figure[2], with_figure[3]) if with_figure else ("", expression)
     names: dict[str, Values | Callable[..., Values]] = dict(FUNCTIONS)
     code = []
     for token in re.findall(r'(?:"[^"]*"|\{[^}]*\}|[^\s(),"])+|[(),]', rest):
         if re.fullmatch(r"[-+*/(),]|[\d.]+", token) or token in FUNCTIONS:
             code.append(token)
         else:
-            names[f"v{len(code)}"] = reference(token.replace('"', ""), result, figure.strip())
+            names[f"v{len(code)}"] = reference(token.replace('"', ""), result, figure)
             code.append(f"v{len(code)}")
     try:
         found = eval(" ".join(code), {"__builtins__": {}}, names)   # pylint: disable=eval-used
@@ -237,15 +238,14 @@ def numbers(text: str) -> list[re.Match[str]]:
     return list(re.finditer(NUMBER, text))
 
 
-def quoted(text: str, found: list[re.Match[str]]) -> list[Quoted]:
-    """Numbers with their units; a number before others, as in "2, 3 and 4 %", has the unit behind the last one."""
-    units = "|".join(re.escape(unit) for unit in UNITS if unit)
+def quoted(text: str, found: list[re.Match[str]], unit: str) -> list[Quoted]:
+    """Numbers with their units: that of the next number where a number has none, and that of the figure behind all."""
+    units = "|".join(re.escape(name) for name in UNITS if name)
     result: list[Quoted] = []
-    unit = None
+    unit = unit if unit != "%" and unit in UNITS else ""
     for number in reversed(found):
         behind = re.match(rf"\s({units})(?![\w/])", text[number.end():])
-        between = re.match(r"(?:,| to| and| or| instead of|, and)?\s+(?:.?\d|\w+ \d)", text[number.end():])
-        unit = behind[1] if behind else unit if between and unit is not None else ""
+        unit = behind[1] if behind else unit
         result.insert(0, Quoted(number[0], unit, text[:number.start()].endswith("about ")))
     return result
 
@@ -280,12 +280,13 @@ def check_comment(comment: str, text: str, show: Callable[[str], object]) -> Ite
             yield f"'{claim}' is not in the text, or not behind the claim before"
             continue
         position = found.end()
-        mine = [number for number in numbers(text) if found.start() <= number.start() < found.end()]
+        starts = [found.start(group + 1) for group in range(claim.count("#"))]
+        mine = [number for number in numbers(text) if number.start() in starts]
         for number in mine:
             unclaimed.pop(number.start(), None)
         try:
             right = evaluate(expression.strip(), result)
-            said = quoted(text, mine)
+            said = quoted(text, mine, right.unit)
             shown = f"'{found[0]}': {expression.strip()} = {', '.join(f'{value:.4g}' for value in right.list)} {right.unit}"
             show(shown)
             if len(said) != len(right.list) or not all(

@@ -61,6 +61,7 @@ class Figures(unittest.TestCase):
                 ("62 us, later 242 us", "# us, later # us = rtt_us.p99 of all(timely-0.2, cubic-0.5)"),
                 ("62 and 242 us", "# and # us = rtt_us.p99 of {timely-0.2,cubic-0.5}"),
                 ("about 9000 Mb/s", "about # Mb/s = goodput_gbit of timely-0.5 - .3"),
+                (".062 and .082 ms", "# and # ms = rtt_us.p99 of timely-*"),
                 ("7 pings", "# pings = rtt_us.count of timely-0.2"),
                 ("8 cycles", '# cycles = fq of bench/one.md:"10 1"'),
                 ("30 to 32", "# to # = timely p99 of ends(bench/one.md:*)"),
@@ -98,6 +99,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(len(self.problems("62 us for 2 KB", claim)), 1)
         self.assertEqual(len(self.problems("62 us for 2 KB, .4 of it", claim, "given 2")), 1)
         self.assertEqual(len(self.problems("62 us", claim, "given 3")), 1)
+        self.assertEqual(len(self.problems("62 us, 2 KB", "# us, 2 KB = rtt_us.p99 of timely-0.2")), 1)
         self.assertEqual(self.problems("62 us [at p99](x.md#2), h11, `a 3`, Figs. 2 and 4, commit 2366433, 10.1.0.0/16",
                                        claim), [])
 
