@@ -25,7 +25,8 @@ summary.json, or the title of a table's column, in "quotes" if it has the word o
                                       as in bench-ack/one.md, in which CELL is the texts of a row's first columns.
                                       All may have wildcards and {ALTERNATIVES,..}; "quotes" keep spaces, commas
                                       and a lone "*"
-    + - * / ( ) and numbers           with spaces around each operator; for each value of a list
+    + - * / ( ) and numbers           with spaces around each operator; for each value of a list. A number may have a
+                                      unit, as in 16.95Gb/s
     more(A, B), less(A, B)            A / B - 1 and 1 - A / B
     low(A, B...), high(A, B...)       the lowest and the highest of A, B ..., for each value of the lists
     all(A, B...), ends(A, B...)       all values; the lowest and the highest of all values
@@ -99,6 +100,8 @@ class Values:
 
 def every(*lists: Values) -> Values:
     """All values of the lists."""
+    if len({values.unit for values in lists}) > 1:
+        raise Stale("values of different units")
     return Values(list(itertools.chain(*(values.list for values in lists))), lists[0].unit)
 
 
@@ -202,7 +205,8 @@ def evaluate(expression: str, result: str) -> Values:
         if re.fullmatch(r"[-+*/(),]|[\d.]+", token) or token in FUNCTIONS:
             code.append(token)
         else:
-            names[f"v{len(code)}"] = reference(token.replace('"', ""), result, figure)
+            number = re.fullmatch(rf"([\d.]+)({'|'.join(UNITS)})", token)
+            names[f"v{len(code)}"] = Values([float(number[1])], number[2]) if number else reference(token.replace('"', ""), result, figure)
             code.append(f"v{len(code)}")
     try:
         found = eval(" ".join(code), {"__builtins__": {}}, names)   # pylint: disable=eval-used

@@ -62,6 +62,7 @@ class Figures(unittest.TestCase):
                 ("62 and 242 us", "# and # us = rtt_us.p99 of {timely-0.2,cubic-0.5}"),
                 ("about 9000 Mb/s", "about # Mb/s = goodput_gbit of timely-0.5 - .3"),
                 (".062 and .082 ms", "# and # ms = rtt_us.p99 of timely-*"),
+                ("5 % less than the link", "# % less than the link = goodput_gbit of less(timely-0.2, 10Gb/s)"),
                 ("7 pings", "# pings = rtt_us.count of timely-0.2"),
                 ("8 cycles", '# cycles = fq of bench/one.md:"10 1"'),
                 ("30 to 32", "# to # = timely p99 of ends(bench/one.md:*)"),
@@ -89,7 +90,8 @@ class Figures(unittest.TestCase):
         """A claim about what results do not have, or of another unit, is reported."""
         for claim in ("# us = rtt_us.p99 of vegas-*", "# us = rtt_us.p50 of timely-0.2", "# us = jain of timely-0.2",
                       "# us = rtt_us.p99 of other:timely-0.2", "# us = fq of bench/two.md:*",
-                      "# us = vegas of bench/one.md:*", "# us = rtt_us.p99 of timely-0.2 /"):
+                      "# us = vegas of bench/one.md:*",
+                      "# us = ends(timely-0.2@rtt_us.p99, timely-0.2@jain)", "# us = rtt_us.p99 of timely-0.2 /"):
             self.assertEqual(len(self.problems("timely has 62 us", claim)), 1, claim)
 
     def test_numbers(self) -> None:
