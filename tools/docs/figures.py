@@ -19,16 +19,18 @@ the paper's figures. A line that starts with a space continues the line before.
 
 A claim is TEXT = [FIGURE of] EXPRESSION. TEXT is the paragraph's text with # for each number. Claims are in the
 order of the text, and each number without a claim has to be given. FIGURE is the path of a figure in a cell of
-summary.json, or the title of a table's column, in "quotes" if it has the word of. EXPRESSION has one value for each # and may have:
+summary.json, "FIGURE, all seeds" stands for its values instead of their median; or FIGURE is the title of a
+table's column. "Quotes" keep the word of in both. EXPRESSION has one value for each # and may have:
 
     CELL, RESULT:CELL, CELL@FIGURE    medians over the seeds. RESULT is a directory of results/ or one of its tables,
                                       as in bench-ack/one.md, in which CELL is the texts of a row's first columns.
                                       All may have wildcards and {ALTERNATIVES,..}; "quotes" keep spaces, commas
                                       and a lone "*"
     + - * / ( ) and numbers           with spaces around each operator; for each value of a list. A number may have a
-                                      unit, as in 16.95Gb/s
+                                      unit, as in 16.95Gb/s; in quotes it is a cell's name
     more(A, B), less(A, B)            A / B - 1 and 1 - A / B
-    low(A, B...), high(A, B...)       the lowest and the highest of A, B ..., for each value of the lists
+    low(A, B...), high(A, B...)       the lowest and the highest of A, B ..., for each value of the lists; of A alone,
+                                      the lowest and the highest of its values
     all(A, B...), ends(A, B...)       all values; the lowest and the highest of all values
 
 A value has to be the text's number when rounded to as many digits; behind "about" zeros at the end are no digits.
@@ -97,6 +99,9 @@ class Values:
     def __rsub__(self, other: float) -> "Values":
         return Values([other - value for value in self.list], self.unit)
 
+    def __rtruediv__(self, other: float) -> "Values":
+        return Values([other / value for value in self.list])
+
 
 def every(*lists: Values) -> Values:
     """All values of the lists."""
@@ -110,9 +115,11 @@ def ends(*lists: Values) -> Values:
     return Values([min(every(*lists).list), max(every(*lists).list)], lists[0].unit)
 
 
-def fold(choose: Callable[[float, float], float]) -> Callable[..., Values]:
-    """A function that applies choose() to the lists, value by value."""
+def fold(choose: Callable[..., float]) -> Callable[..., Values]:
+    """A function that applies choose() to the values of one list, or to those of several lists, value by value."""
     def folded(first: Values, *others: Values) -> Values:
+        if not others:
+            return Values([choose(first.list)], first.unit)
         for other in others:
             first = first.each(other, choose, first.unit)
         return first
@@ -144,11 +151,13 @@ def alternatives(text: str) -> Iterator[str]:
 
 
 def of_cells(result: str, cell: str, figure: str) -> Values:
-    """The medians of a figure in the cells of a scenario whose names match."""
+    """The medians of a figure in the cells of a scenario whose names match; the values of "FIGURE, all seeds"."""
+    figure, comma, _ = figure.partition(", all seeds")
     names = dict.fromkeys(found["cc"] for found in cells(result) if fnmatch.fnmatchcase(found["cc"], cell))
     found = [values(f"{result}:{name}", figure) for name in names]
-    unit = re.search(rf"_({'|'.join(UNIT_OF_PATH)})(?![a-z])(?!.*\.count$)", figure)
-    return Values([statistics.median(seeds) for seeds in found if seeds], UNIT_OF_PATH[unit[1]] if unit else "")
+    unit = re.search(rf"^(?!gain\.).*?_({'|'.join(UNIT_OF_PATH)})(?![a-z])(?!.*\.count$)", figure)
+    shown = itertools.chain(*found) if comma else (statistics.median(seeds) for seeds in found if seeds)
+    return Values(list(shown), UNIT_OF_PATH[unit[1]] if unit else "")
 
 
 def titles_of(header: list[str]) -> list[str]:
@@ -233,8 +242,8 @@ class Quoted:
         step = 10.0 ** -len(digits.partition(".")[2])
         if self.about and "." not in digits:
             step = 10.0 ** (len(digits) - len(digits.rstrip("0")))
-        # Figures taken from tables are rounded twice: hence a bit more than half a step.
-        return math.isclose(value, float(digits), rel_tol=0, abs_tol=.51 * step)
+        # Figures taken from a table are rounded twice: hence a bit more than half a step.
+        return math.isclose(value, float(digits), rel_tol=0, abs_tol=.55 * step)
 
 
 def numbers(text: str) -> list[re.Match[str]]:

@@ -64,6 +64,8 @@ class Figures(unittest.TestCase):
                 (".062 and .082 ms", "# and # ms = rtt_us.p99 of timely-*"),
                 ("5 % less than the link", "# % less than the link = goodput_gbit of less(timely-0.2, 10Gb/s)"),
                 ("7 pings", "# pings = rtt_us.count of timely-0.2"),
+                ("61 to 63 us", "# to # us = rtt_us.p99, all seeds of ends(timely-0.2)"),
+                ("at most 82 us", "at most # us = rtt_us.p99 of high(timely-*)"),
                 ("8 cycles", '# cycles = fq of bench/one.md:"10 1"'),
                 ("30 to 32", "# to # = timely p99 of ends(bench/one.md:*)"),
                 ("20 and 22", '# and # = fq p99 of bench/one.md:"?? 1"'),
