@@ -167,7 +167,7 @@ style_python() {
 			"$file" || exit 1
 	done &&
 		mypy --strict --cache-dir /dev/null tools/lab/timelylab tools/lab/tests &&
-		mypy --strict --cache-dir /dev/null tools/docs/figures.py tools/docs/test_figures.py
+		MYPYPATH=tools/lab mypy --strict --cache-dir /dev/null tools/docs/figures.py tools/docs/misses.py tools/docs/test_*.py
 }
 
 spelling() {

@@ -11,7 +11,8 @@
 #   tables in README.md and Documentation/*.md, between the lines
 #   <!-- table: FILE --> and <!-- end -->
 #				from the tables of FILE, a file in results/; if FILE is
-#				"scorecard", from the output of verdicts.py scorecard
+#				"scorecard", from the output of verdicts.py scorecard.
+#				Below results/*/table.md, the expectations that the results miss, by misses.py
 #   man/*			the version in the header, from include/uapi/linux/timely_version.h
 #
 #   make.sh		write what has changed, and print the names of the files
@@ -56,9 +57,16 @@ done
 tools/docs/verdicts.py page >"$work/new"
 settle Documentation/verdicts.md
 tools/docs/verdicts.py scorecard >"$work/scorecard"
+tools/docs/misses.py >"$work/misses"
 
 for page in README.md Documentation/*.md; do
-	awk -v scorecard="$work/scorecard" '
+	awk -v scorecard="$work/scorecard" -v misses="$work/misses" '
+		BEGIN {
+			FS = "\t"
+			while ((getline <misses) > 0)
+				missed["results/" $1 "/table.md"] = $2
+			FS = " "
+		}
 		/^<!-- end -->$/ { skip = 0 }
 		!skip { print }
 		/^<!-- table: .* -->$/ {
@@ -72,6 +80,8 @@ for page in README.md Documentation/*.md; do
 				exit 1
 			}
 			close(file)
+			if (file in missed)
+				print "\n" missed[file]
 		}' "$page" >"$work/new"
 	settle "$page"
 done

@@ -15,6 +15,7 @@ import statistics
 import sys
 import tomllib
 
+from misses import sentence
 from recorded import TOP, summary_path, values
 
 HERE = os.path.dirname(os.path.realpath(__file__))
@@ -118,6 +119,8 @@ def section(fig):
     for scenario in fig.get("tables", []):
         if scenario not in missing:
             lines += scenario_table(scenario)
+    for missed in filter(None, map(sentence, fig["scenarios"])):
+        lines += ["", missed]
     if "why" in fig:
         lines += ["", fig["why"].strip()]
     plots = [path for path in fig.get("plots", [])

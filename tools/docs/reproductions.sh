@@ -33,4 +33,4 @@ for scenario in $scenarios; do
 	tools/docs/results.sh "$scenario" || failed="$failed $scenario"
 done
 tools/docs/make.sh
-[ -z "$failed" ] || { echo "failed scenarios:$failed" >&2; exit 1; }
+[ -z "$failed" ] || { echo "scenarios that failed, missed what they expect, or do not fit the documents:$failed" >&2; exit 1; }

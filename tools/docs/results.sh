@@ -3,6 +3,8 @@
 #
 # Run scenarios and benches, and copy the tables, plots and summaries that documents need to
 # results/. Raw results stay in build/results/. At the end the documents are written again.
+# Results that miss what their scenario expects are stored like others, and named: results.sh fails at
+# the end.
 #
 #   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll,
 #				clock-sync, ndp-sim; by default those in the list below
@@ -23,6 +25,20 @@ cd "$top"
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
 	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
+
+missed=
+
+# expect COMMAND...: run a command that tests the results of this name by TAP; print failed tests, and remember the name
+expect() {
+	tap=$("$@" 2>&1) && return
+	case $tap in
+	*"lab: 0 of 0 expectations failed")	# a scenario without expectations
+		return 0 ;;
+	esac
+	echo "$name misses what is expected:" >&2
+	echo "$tap" | grep -v -e '^ok' -e '^TAP' -e '^1\.\.' >&2 || :
+	missed="$missed $name"
+}
 
 # measure BENCH [ARGUMENT]...: run a bench of tools/lab/bench
 measure() {
@@ -65,6 +81,7 @@ scenario() {
 		[ ! -e "$file" ] || set -- "$@" "${file##*/}"
 	done
 	keep "$@"
+	expect tools/lab/lab verify "$raw"
 }
 
 for name; do
@@ -92,10 +109,14 @@ for name; do
 		keep polls.md table.md ;;
 	clock-sync)
 		tools/lab/simulator/clocks run --out "$raw"
-		keep cells.json table.md peers.md hosts.md faults.md peers.svg ;;
+		keep cells.json table.md peers.md hosts.md faults.md peers.svg
+		expect tools/lab/simulator/clocks verify "$raw" ;;
 	ndp-sim)
-		tools/lab/simulator/ndp run --out results/ndp-sim ;;
+		tools/lab/simulator/ndp run --out results/ndp-sim
+		expect tools/lab/simulator/ndp verify results/ndp-sim ;;
 	*)	scenario ;;
 	esac
 done
+[ -z "$missed" ] || echo "These results miss what is expected:$missed" >&2
 tools/docs/make.sh
+[ -z "$missed" ]
