@@ -20,7 +20,7 @@ set -eu
 
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
-[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests successors timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
+[ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
