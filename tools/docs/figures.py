@@ -160,30 +160,33 @@ def of_cells(result: str, cell: str, figure: str) -> Values:
     return Values(list(shown), UNIT_OF_PATH[unit[1]] if unit else "")
 
 
-def titles_of(header: list[str]) -> list[str]:
-    """The titles of a table's columns, without emphasis. A title that comes again has the one before in front of it."""
-    plain: list[str] = []
-    for title in header:
-        others = [other for other in plain if header.count(other) == 1]
-        plain.append(f"{others[-1]} {title}" if title in plain or header.count(title) > 1 and others else title)
-    return plain
+def columns_of(header: list[str]) -> dict[str, int]:
+    """The columns of a table by title. A title that comes again has the last other one in front of it."""
+    columns = {title: len(header) - 1 - number for number, title in enumerate(reversed(header))}
+    other = ""
+    for number, title in enumerate(header):
+        if header.count(title) == 1:
+            other = title
+        else:
+            columns[f"{other} {title}"] = number
+    return columns
 
 
 def of_table(path: str, row: str, column: str) -> Values:
     """The numbers of a column in those rows of a table whose first entries, with spaces between them, match."""
     found: list[float] = []
     units: list[str] = []
-    titles: list[str] = []
+    columns: dict[str, int] = {}
     with open(os.path.join(TOP, "results", path), encoding="ascii") as file:
         for line in file:
             entries = [entry.strip() for entry in line.strip().strip("|").split("|")]
             if not line.startswith("|"):
-                titles = []
-            elif not titles:
-                titles = titles_of(entries)
-            elif column in titles and any(fnmatch.fnmatchcase(" ".join(entries[:count]), row)
-                                          for count in range(1, len(entries))):
-                text = entries[titles.index(column)]
+                columns = {}
+            elif not columns:
+                columns = columns_of(entries)
+            elif column in columns and any(fnmatch.fnmatchcase(" ".join(entries[:count]), row)
+                                           for count in range(1, len(entries))):
+                text = entries[columns[column]]
                 if number := re.match(r"-?[\d.]+", text):
                     found.append(float(number[0]))
                     units.append("%" if "%" in text else ANY)
