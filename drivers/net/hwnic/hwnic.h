@@ -89,6 +89,7 @@ struct hwnic_phc {
  * @frame_bytes: size of each frame but the last, bytes without HWNIC_WIRE_BYTES
  * @last_bytes: size of the last frame
  * @bql_bytes: bytes that were reported to BQL; 0: BQL was off
+ * @early_ns: the timestamp is of this time before @done_ns, see hwnic.stamp_host
  * @frames: number of frames
  * @gone: number of frames that have left
  * @stamp: the sender gets a TX hardware timestamp
@@ -101,6 +102,7 @@ struct hwnic_tx_cb {
 	u32 frame_bytes;
 	u32 last_bytes;
 	u32 bql_bytes;
+	u32 early_ns;
 	u16 frames;
 	u16 gone;
 	bool stamp;
@@ -227,6 +229,8 @@ struct hwnic_truth {
  * @phc_again: each time the end comes up, the driver registers another PTP clock
  * @phc_gone: @ptp was removed because of @phc_again; under RTNL
  * @stamp_all: the NIC can timestamp all received frames; false: only those of PTP
+ * @stamp_host: timestamps are of the times at which the host gives or sees a frame, as those of the
+ *	kernel; false: of the times on the link
  * @rx_filter: HWTSTAMP_FILTER_*
  * @tx_type: HWTSTAMP_TX_*
  * @queries: how often the driver was asked for its link rate or timestamping capabilities, which
@@ -282,6 +286,7 @@ struct hwnic {
 	u32 phc_again;
 	bool phc_gone;
 	bool stamp_all;
+	bool stamp_host;
 	int rx_filter;
 	int tx_type;
 	u32 queries;

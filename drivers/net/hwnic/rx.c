@@ -144,14 +144,14 @@ static bool rx_is_ptp_event(struct sk_buff *skb)
 	return header && ptp_get_msgtype(header, class) < 4;
 }
 
-/* Gives a frame its hardware timestamp, if the filter says so. */
-static void rx_stamp(struct hwnic *end, struct sk_buff *skb, u64 arrival_ns)
+/* Gives a frame its hardware timestamp of a time, if the filter says so. */
+static void rx_stamp(struct hwnic *end, struct sk_buff *skb, u64 mono_ns)
 {
 	if (end->rx_filter == HWTSTAMP_FILTER_NONE)
 		return;
 	if (end->rx_filter != HWTSTAMP_FILTER_ALL && !rx_is_ptp_event(skb))
 		return;
-	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(hwnic_phc_ns(&end->phc, arrival_ns));
+	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(hwnic_phc_ns(&end->phc, mono_ns));
 	end->count.rx_stamped++;
 }
 
@@ -173,7 +173,8 @@ static void rx_arrive(struct hwnic *end, struct sk_buff *skb)
 		return;
 	end->rx_used++;
 	end->count.rx_ring_max = max_t(u64, end->count.rx_ring_max, end->rx_used);
-	rx_stamp(end, skb, cb->arrival_ns);
+	if (!end->stamp_host)
+		rx_stamp(end, skb, cb->arrival_ns);
 }
 
 /**
@@ -217,6 +218,8 @@ int hwnic_rx_take(struct hwnic *end, u64 now_ns, int budget, struct sk_buff_head
 			dev_kfree_skb_any(rx_cb_skb(cb));
 			continue;
 		}
+		if (end->stamp_host)
+			rx_stamp(end, rx_cb_skb(cb), cb->host_ns);
 		end->rx_used--;
 		end->count.rx_frames++;
 		end->count.rx_bytes += rx_cb_skb(cb)->len;

@@ -218,6 +218,27 @@ static ssize_t stamp_all_store(struct device *dev, struct device_attribute *attr
 }
 static DEVICE_ATTR_RW(stamp_all);
 
+static ssize_t stamp_host_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%d\n", sysfs_end(dev)->stamp_host);
+}
+
+static ssize_t stamp_host_store(struct device *dev, struct device_attribute *attr,
+				const char *text, size_t len)
+{
+	struct hwnic *end = sysfs_end(dev);
+	s64 on;
+	int err = sysfs_number(text, 0, 1, &on);
+
+	if (err)
+		return err;
+	spin_lock_bh(&end->lock);
+	end->stamp_host = on;
+	spin_unlock_bh(&end->lock);
+	return len;
+}
+static DEVICE_ATTR_RW(stamp_host);
+
 static ssize_t tx_queue_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	struct hwnic *end = sysfs_end(dev);
@@ -257,6 +278,7 @@ static struct attribute *hwnic_attributes[] = {
 	&dev_attr_phc_again.attr,
 	&dev_attr_phc_now.attr,
 	&dev_attr_stamp_all.attr,
+	&dev_attr_stamp_host.attr,
 	&dev_attr_tx_queue.attr,
 	&dev_attr_queries.attr,
 	&dev_attr_truth_dir.attr,

@@ -77,7 +77,7 @@ void hwnic_tx_catch_up(struct hwnic *end, u64 now_ns)
 			tx_frame_gone(end, skb, departure_ns);
 		}
 		if (cb->stamp)
-			cb->start_ns = hwnic_phc_ns(&end->phc, cb->done_ns);
+			cb->start_ns = hwnic_phc_ns(&end->phc, cb->done_ns - cb->early_ns);
 		__skb_unlink(skb, &end->tx_pending);
 		__skb_queue_tail(&end->tx_done, skb);
 	}
@@ -213,13 +213,14 @@ static void tx_schedule(struct hwnic *end, struct hwnic_tx_cb *cb, struct sk_buf
 }
 
 /* Puts a packet into the TX ring, and stops the queue if the ring is full. */
-static void tx_enqueue(struct hwnic *end, struct sk_buff *skb, u32 bytes)
+static void tx_enqueue(struct hwnic *end, struct sk_buff *skb, u32 bytes, u64 now_ns)
 {
 	struct netdev_queue *queue = netdev_get_tx_queue(end->dev, 0);
 	struct hwnic_tx_cb *cb = hwnic_tx_cb(skb);
 
 	cb->stamp = end->tx_type == HWTSTAMP_TX_ON &&
 		    skb_shinfo(skb)->tx_flags & SKBTX_HW_TSTAMP;
+	cb->early_ns = end->stamp_host ? min_t(u64, cb->done_ns - now_ns, U32_MAX) : 0;
 	if (cb->stamp) {
 		skb_shinfo(skb)->tx_flags |= SKBTX_IN_PROGRESS;
 		end->count.tx_stamped++;
@@ -268,7 +269,7 @@ netdev_tx_t hwnic_xmit(struct sk_buff *skb, struct net_device *dev)
 	now_ns = ktime_get_ns();
 	hwnic_tx_catch_up(end, now_ns);
 	tx_schedule(end, hwnic_tx_cb(skb), frames, bytes, now_ns);
-	tx_enqueue(end, skb, bytes);
+	tx_enqueue(end, skb, bytes, now_ns);
 	if (hwnic_truth_wants(end, HWNIC_TRUTH_Q))
 		hwnic_truth_queue(end, now_ns);
 	hwnic_arm(end);

@@ -717,6 +717,43 @@ tx_timestamps_are_exact() {
 	nic_down
 }
 
+# stamp_host: timestamps by the NIC's clock of the times at which the host handles a frame: those of
+# received frames are with the kernel's, and those of sent packets do not wait for the link.
+timestamps_of_the_host() {
+	nic_up
+	must ethtool -s hw0 speed 100
+	must ethtool --set-priv-flags hw0 bql off
+	knob stamp_host 1
+	knob stamp_host 1 hw0p
+	knob jitter_ns 50000 hw0p
+	nic <<-EOF
+		sock, sink = a.port(TX_HARD | RAW_HARD), b.port(SOFT | RX_SOFT | RX_HARD | RAW_HARD)
+		b.log("R")
+		result(tx=a.hwtstamp(NONE, tx=1), rx=b.hwtstamp(ALL))
+		given = []
+		for number in range(50):
+		    phc, mono = a.phc_now()
+		    sock.send(tcp(sport=number))
+		    given.append(phc)
+		time.sleep(0.02)
+		sent = [timestamp for _, _, timestamp in drain(sock, socket.MSG_ERRQUEUE)]
+		result(sent=len(sent), late=max(at - begun for at, begun in zip(sent, given)))
+		phc, mono = b.phc_now()
+		got = [(host - mono, timestamp - phc) for _, host, timestamp in drain(sink)]
+		arrived = {timestamp - phc for _, _, timestamp, *_ in b.truth()}
+		result(got=len(got), apart=max(abs(host - timestamp) for host, timestamp in got),
+		       on_the_link=sum(timestamp in arrived for _, timestamp in got))
+	EOF
+	expect tx -eq 0
+	expect rx -eq 1
+	expect sent -eq 50
+	expect late -le 10000 "packets of 123 us each that wait for the link"
+	expect got -eq 50
+	expect apart -le $slack_ns
+	expect on_the_link -eq 0
+	nic_down
+}
+
 filters() {
 	nic_up
 	nic <<-'EOF'
@@ -915,6 +952,7 @@ invalid_values_are_refused() {
 		phc_step_ns x 9223372036854775807 -9223372036854775808 9223372036854775808
 		phc_set_ns -1 9000000000000000001 9223372036854775807 now
 		stamp_all 2 -1 yes
+		stamp_host 2 -1 yes
 		phc_now 1
 		tx_queue 1
 	EOF
@@ -1200,6 +1238,6 @@ module_goes() {
 run_cases pair_comes_and_goes names_do_not_collide creation_may_fail pair_in_namespaces \
 	link_is_exact speed_is_announced gso_packets_become_frames ring_stops_and_wakes \
 	rx_ring_overflows too_long_is_an_error moderation random_delay rx_timestamps_are_exact \
-	tx_timestamps_are_exact filters clock_runs_as_set clock_wanders clock_is_a_ptp_clock \
-	invalid_values_are_refused log_keeps_the_newest tcp_fills_the_link \
+	tx_timestamps_are_exact timestamps_of_the_host filters clock_runs_as_set clock_wanders \
+	clock_is_a_ptp_clock invalid_values_are_refused log_keeps_the_newest tcp_fills_the_link \
 	tcp_over_vlan_with_random_delay sending_may_fail unload_under_traffic module_goes
