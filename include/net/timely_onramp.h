@@ -129,7 +129,7 @@ const struct timely_orack_key *timely_onramp_key(struct net *net, u8 number);
 u8 timely_onramp_key_used(struct net *net);
 int timely_onramp_set(struct net *net, const u8 *used, const bool *unauthenticated);
 struct timely_walk *timely_onramp_walk_begin(const struct net *net);
-int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock *clock);
+int timely_peer_set_clock(const struct sock *sk, const struct timely_peer_clock *clock);
 struct timely_walk *timely_peer_walk_begin(const struct net *net);
 
 #endif /* _NET_TIMELY_ONRAMP_H */

@@ -40,7 +40,7 @@ struct timely_peer_key {
  * @list: entry in the list idle or busy of @key.peers
  * @flows: number of flows that have a reference to the peer
  * @gone: the peer was removed from the table, and is freed when its last flow ends
- * @left: when the last flow to the peer ended, jiffies
+ * @left: without flows: when the last flow ended, or later a daemon set @sync, jiffies
  * @joined_ns: when the newest flow to the peer was added, CLOCK_MONOTONIC
  * @budget: budget of the network namespace that the peer is counted in while it is in the table
  * @memcg: memory control group that is charged for the peer; NULL for none

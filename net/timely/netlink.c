@@ -791,10 +791,10 @@ static int tn_peer_set(struct sk_buff *request, struct genl_info *info)
 		info->extack->_msg = fault;
 		return -EINVAL;
 	}
-	err = timely_peer_set_clock(genl_info_net(info), &clock);
+	err = timely_peer_set_clock(NETLINK_CB(request).sk, &clock);
 	if (err == -ENOENT)
 		NL_SET_ERR_MSG_ATTR(info->extack, attr,
-				    "timely: PEER: no flow of On-Ramp goes to this address");
+				    "timely: PEER: On-Ramp has no peer with this address, or no room for it");
 	return err;
 }
 

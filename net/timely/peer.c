@@ -4,14 +4,15 @@
  * delay computation (engine/owd.c), such as the minimum RTT and the mapping of the receiver's
  * clock, and the last delay, which tells a new flow about the path.
  *
- * The first flow to an address creates the peer. After the last flow, the peer is kept for a
- * minute, for new flows. A process that sends datagrams to many addresses can create any number of
- * peers. Therefore each network namespace has its own budget, lock and lists, and the memory is
- * charged to the memory control group of the first sender. This includes the mapping of the
- * receiver's clock, which is allocated when an OR-ACK arrives. When the budget is used up, a new
- * peer replaces
+ * The first flow to an address creates the peer, or a clock daemon that sets the offset of the
+ * peer's clock. So the offset is known when the first flow starts. After the last flow and the last
+ * offset, the peer is kept for a minute, for new flows. A process that sends datagrams to many
+ * addresses can create any number of peers. Therefore each network namespace has its own budget,
+ * lock and lists, and the memory is charged to the memory control group of the first sender, or of
+ * the daemon. This includes the mapping of the receiver's clock, which is allocated when an OR-ACK
+ * arrives. When the budget is used up, a new peer replaces
  *
- *  - the peer without flows whose last flow ended first; or if all peers have flows,
+ *  - the peer that has been without flows and new offsets for longest; or if all peers have flows,
  *  - a peer whose flows have had no signal for a second. These flows keep the peer's state, but
  *    without the mapping of the receiver's clock, which takes most of the memory. Their relative
  *    delay is then the excess of the RTT.
@@ -59,7 +60,7 @@
  * @ref: one reference for the namespace and one for each peer
  * @lock: guards the members below, and the members of each peer that struct timely_peer lists
  * @net: the namespace; NULL after its end
- * @idle: peers without flows, in the order in which their last flows ended
+ * @idle: peers without flows, in the order of struct timely_peer.left
  * @busy: peers with flows; a new flow moves its peer to the end
  * @sweep: work item that removes expired peers
  * @rcu: frees the structure after an RCU grace period: packets may be processed while the
@@ -220,34 +221,53 @@ static struct timely_peer *peer_alloc(const struct timely_peer_key *key, const s
 	return peer;
 }
 
+/* Find or create a peer, with timely_peers.lock held, which is released meanwhile. The caller puts
+ * the peer into the list idle or busy before it releases the lock. Return: NULL if there is no
+ * room or no memory, or if the namespace has ended.
+ */
+static struct timely_peer *peer_find_or_add(struct timely_peers *peers, const struct sock *sk,
+					    const struct timely_peer_key *key, u64 now_ns)
+{
+	struct timely_peer *peer = peer_find(key), *new;
+
+	if (peer || !peers->net)
+		return peer;
+	spin_unlock_bh(&peers->lock);
+	new = peer_alloc(key, sk);
+	spin_lock_bh(&peers->lock);
+	/* Another CPU may have created the peer while the lock was released. */
+	peer = peer_find(key);
+	if (!peer && new && peers->net && peer_insert(peers, new, now_ns))
+		return new;
+	if (new)
+		peer_free(&new->rcu);
+	return peer;
+}
+
+/* Put a peer without flows to the end of the list idle, with timely_peers.lock held. */
+static void peer_rest(struct timely_peers *peers, struct timely_peer *peer)
+{
+	peer->left = jiffies;
+	list_move_tail(&peer->list, &peers->idle);
+	/* If the work is pending already, its time does not change. */
+	schedule_delayed_work(&peers->sweep, PEER_SWEEP);
+}
+
 static struct timely_peer *peer_get(struct timely_peers *peers, const struct sock *sk,
 				    const struct timely_tuple *tuple)
 {
 	struct timely_peer_key key = { .peers = peers, .family = tuple->family };
-	struct timely_peer *peer, *new = NULL;
+	struct timely_peer *peer;
 	u64 now_ns = ktime_get_ns();
 
 	memcpy(key.addr, tuple->daddr, sizeof(key.addr));
 	spin_lock_bh(&peers->lock);
-	peer = peer_find(&key);
-	if (!peer && peers->net) {
-		spin_unlock_bh(&peers->lock);
-		new = peer_alloc(&key, sk);
-		spin_lock_bh(&peers->lock);
-		/* Another CPU may have created the peer while the lock was released. */
-		peer = peer_find(&key);
-		if (!peer && new && peers->net && peer_insert(peers, new, now_ns)) {
-			peer = new;
-			new = NULL;
-		}
-	}
+	peer = peer_find_or_add(peers, sk, &key, now_ns);
 	if (peer)
 		peer_join(peer, now_ns);
 	else if (peers->net)
 		timely_onramp_count(peers->net, TIMELY_ONRAMP_peers_refused);
 	spin_unlock_bh(&peers->lock);
-	if (new)
-		peer_free(&new->rcu);
 	return peer;
 }
 
@@ -289,12 +309,8 @@ void timely_peer_put(struct timely_peer *peer)
 	peers = peer->key.peers;
 	spin_lock_bh(&peers->lock);
 	last = !--peer->flows;
-	if (last && !peer->gone) {
-		peer->left = jiffies;
-		list_move_tail(&peer->list, &peers->idle);
-		/* If the work is pending already, its time does not change. */
-		schedule_delayed_work(&peers->sweep, PEER_SWEEP);
-	}
+	if (last && !peer->gone)
+		peer_rest(peers, peer);
 	last &= peer->gone;
 	spin_unlock_bh(&peers->lock);
 	if (last) {
@@ -362,24 +378,49 @@ static void peers_work(struct work_struct *work)
 
 /* ---- the offset of a peer's clock ---- */
 
+/* Set the offset of a peer's clock; an offset that is not withdrawn creates the peer. */
+static bool peer_set_clock(struct timely_peers *peers, const struct sock *sk,
+			   const struct timely_peer_clock *clock, const struct timely_sync *sync)
+{
+	struct timely_peer_key key = { .peers = peers, .family = clock->family };
+	struct timely_peer *peer;
+
+	memcpy(key.addr, clock->address, sizeof(key.addr));
+	spin_lock_bh(&peers->lock);
+	if (clock->valid_ms)
+		peer = peer_find_or_add(peers, sk, &key, ktime_get_ns());
+	else
+		peer = peer_find(&key);
+	if (peer) {
+		if (clock->valid_ms && !peer->flows)
+			peer_rest(peers, peer);
+		spin_lock(&peer->lock);
+		peer->sync = *sync;
+		spin_unlock(&peer->lock);
+	}
+	spin_unlock_bh(&peers->lock);
+	return peer;
+}
+
 /**
  * timely_peer_set_clock() - set the offset of a peer's clock, as a clock daemon measured it
- * @net: the network namespace
+ * @sk: the daemon's socket, in whose network namespace the peer is; a new peer counts against the
+ *	budget of this namespace, and its memory is charged to the socket's memory control group
  * @clock: the peer's address and the offset; values outside of their ranges have been refused
  *
  * Absolute delays of flows to the peer use the offset while the offset is valid, else they are
  * relative.
  * With a @clock->valid_ms of 0, absolute delays trust CLOCK_REALTIME of both hosts again.
  *
- * Return: 0; -ENOENT if On-Ramp has no peer with this address.
+ * Return: 0; -ENOENT if On-Ramp has no peer with this address, and @clock->valid_ms is 0 or there
+ * is no room for another peer.
  */
-int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock *clock)
+int timely_peer_set_clock(const struct sock *sk, const struct timely_peer_clock *clock)
 {
-	struct timely_peer_key key = { .family = clock->family };
 	struct timely_sync sync = {};
-	struct timely_peer *peer = NULL;
+	struct timely_peers *peers;
+	bool found = false;
 
-	memcpy(key.addr, clock->address, sizeof(key.addr));
 	if (clock->valid_ms) {
 		sync.at_ns = clock->at_ns;
 		sync.offset_ns = clock->offset_ns;
@@ -388,16 +429,11 @@ int timely_peer_set_clock(const struct net *net, const struct timely_peer_clock 
 		timely_sync_set(&sync, clock->drift_ppb, clock->growth_ppb);
 	}
 	rcu_read_lock();
-	key.peers = peers_of(net);
-	if (key.peers)
-		peer = rhashtable_lookup(&peer_table, &key, peer_params);
-	if (peer) {
-		spin_lock_bh(&peer->lock);
-		peer->sync = sync;
-		spin_unlock_bh(&peer->lock);
-	}
+	peers = peers_of(sock_net(sk));
+	if (peers)
+		found = peer_set_clock(peers, sk, clock, &sync);
 	rcu_read_unlock();
-	return peer ? 0 : -ENOENT;
+	return found ? 0 : -ENOENT;
 }
 
 /* Describes a peer, for timely_walk(). */

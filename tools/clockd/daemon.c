@@ -788,7 +788,7 @@ static int64_t common_drift_ppb(const struct clockd *daemon)
 	return drift_to_ppb(group.drift_q32 - daemon->system_rate_q32);
 }
 
-/* Give On-Ramp the offsets of all peers, or only of those to which no flow went before. */
+/* Give On-Ramp the offsets of all peers, or only of those that it did not take before. */
 static void give_offsets(struct clockd *daemon, bool all)
 {
 	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++) {

@@ -9,7 +9,7 @@
  *
  * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is
  * looked up again every ten seconds: a module that is loaded again has another family. The kernel
- * answers requests to the former family by -ENOENT, as the module does if no flow needs an offset.
+ * answers requests to the former family by -ENOENT, as the module does if it has no room for a peer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -181,7 +181,7 @@ static bool set(struct onramp *onramp, uint8_t command, uint16_t attr, const voi
 	ssize_t got = ask(onramp->fd, onramp->family, command, attr, data, bytes, &reply);
 	int err = got < 0 ? (int)got : reply_error(&reply.header);
 
-	/* No flow goes to this host. */
+	/* The module has no room for the peer, or was unloaded. */
 	if (!err || err == -ENOENT)
 		return !err;
 	if (!onramp->told)

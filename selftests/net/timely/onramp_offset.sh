@@ -95,6 +95,36 @@ absolute_delays_use_the_offset() {
 	expect others -eq 0
 }
 
+# An offset that is set before the first flow counts from the flow's first report on. A peer without
+# flows is forgotten a minute after the last offset.
+before_the_first_flow() {
+	offset <<-'END'
+		def known():
+		    return sum(p["to"] == "fd07:2::3" for p in json.loads(ctl("h1", "-j", "onramp", "peers")))
+		result(none=known(), error=put("fd07:2::3", valid_ms=100000)[0], one=known())
+		wait(50 * S)
+		put("fd07:2::3", valid_ms=100000)
+		wait(50 * S)
+		result(still=known())
+		forger = Forger(UdpFlow(to="fd07:2::3"))
+		before = counters()
+		result(first=near(pause(forger, 400 * US), 350 * US))
+		result(bad_time=grown(before, counters()).get("bad_time", 0))
+		forger.close()
+		put("10.7.2.8")
+		wait(80 * S)
+		result(forgotten=not any(p["to"] == "10.7.2.8"
+		                         for p in json.loads(ctl("h1", "-j", "onramp", "peers"))))
+	END
+	expect none -eq 0
+	expect error -eq 0
+	expect one -eq 1 "the offset has created the peer"
+	expect still -eq 1 "the second offset has kept the peer"
+	expect first -eq 1 "the pause by the first report"
+	expect bad_time -eq 0
+	expect forgotten -eq 1
+}
+
 # Delays are relative while the offset is too old, or its error above the threshold: a delay of
 # 400 us is 300 us above the minimum. When the daemon withdraws the offset, clocks count as
 # synchronised again, and the times are impossible.
@@ -224,7 +254,7 @@ refusals() {
 		forger.one()
 		ok = "10.7.2.3"
 		cases = [
-		    ("10.7.2.99", {}, errno.ENOENT, "no flow of On-Ramp"),
+		    ("10.7.2.99", {"valid_ms": 0}, errno.ENOENT, "no peer with this address"),
 		    (ok, {"family": 0}, errno.EINVAL, "AF_INET and AF_INET6"),
 		    ("fd07:2::2", {"family": socket.AF_INET}, errno.EINVAL, "has 4 bytes"),
 		    (ok, {"valid_ms": 100001}, errno.EINVAL, "0 to 100000"),
@@ -259,4 +289,4 @@ unload() {
 	unload_timely
 }
 
-run_cases hosts absolute_delays_use_the_offset fallback wrong_offset stepped_clock shown refusals unload
+run_cases hosts absolute_delays_use_the_offset before_the_first_flow fallback wrong_offset stepped_clock shown refusals unload
