@@ -355,7 +355,8 @@ run_job() {
 	headers)		headers ;;
 	modules)		modules ;;
 	style-c)		style_c ;;
-	export)			tools/export/check.sh export-check 6.12 builtin ;;
+	export)			tools/export/check.sh export-check 6.12 builtin modules &&
+					tools/export/check.sh export-check-7.3 7.3 ;;
 	export-*)		tools/export/check.sh "$job" "${job#export-}" each modules kunit \
 					kselftest=cap.sh,qdisc_pacing.sh,onramp_host.sh tdc ;;
 	style-sh)		style_sh ;;

@@ -13,11 +13,13 @@
 #	kunit			kunit.py builds kernels and runs the unit tests; in the second
 #				kernel all of the series is built in
 #	kselftest=TEST,...	run these functional tests in a guest, by make run_tests and by
-#				run_kselftest.sh; kselftest=all runs all
+#				run_kselftest.sh, and the unit tests as a module; kselftest=all
+#				runs all
 #	tdc			the cases of tc-testing in a guest, with the modules of kselftest
 #
 # The guest runs the lab's kernel of the same version, base for 6.12 and selftests for 7.3, or the
-# kernel in the directory $TIMELY_KERNEL. Its configuration is also that of the other steps.
+# kernel in the directory $TIMELY_KERNEL. Its configuration is also that of the other steps. Without
+# a step no kernel is needed.
 #
 # The directory build/NAME gets the mails (patches), the tree with the patches (linux), and build
 # directories.
@@ -32,13 +34,24 @@ shift 2
 linux=$work/linux
 selftests=$linux/tools/testing/selftests
 
-# The person who submits the patches signs them off. Linux 6.12 has no kmalloc_obj(). The tables of
-# sysctls belong to a network namespace and cannot be const. The other exceptions are the project's.
-ignored=MISSING_SIGN_OFF,ALLOC_WITH_SIZEOF,CONST_STRUCT
-ignored=$ignored,$(sed -n 's/^--ignore //p' "$top/.checkpatch.conf" | paste -sd ,)
+# The tables of sysctls belong to a network namespace and cannot be const. The other exceptions are the
+# project's.
+ignored=CONST_STRUCT,$(sed -n 's/^--ignore //p' "$top/.checkpatch.conf" | paste -sd ,)
+
+# The identity of who submits the patches.
+export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=check \
+	GIT_CONFIG_KEY_1=user.email GIT_CONFIG_VALUE_1=check@localhost
 
 die() { echo "export: $*"; exit 1; }
-identified() { git -c user.name=check -c user.email=check@localhost "$@"; }
+
+# Without an identity export.py says what is missing; with one it signs the patches off.
+wants_identity() {
+	GIT_CONFIG_COUNT=0 GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null \
+		"$top/tools/export/export.py" "$source" "$work/unsigned" 2>"$work/unsigned.log"
+	grep -q '^export: no git identity: ' "$work/unsigned.log" || die "export.py does not ask for an identity"
+	! grep -qE 'Signed-off-by|^\+M:.*localhost' "$work"/unsigned/*.patch || die "nobody signs patches off"
+	rm -rf "$work/unsigned"
+}
 
 # export.py must refuse files of the project that are in no patch or that no Makefile compiles.
 refuses_forgotten_files() {
@@ -66,16 +79,23 @@ refuses_forgotten_files() {
 unpack() {
 	cp -al "$source" "$linux" 2>/dev/null ||
 		{ rm -rf "$linux" && cp -a "$source" "$linux"; }
-	# The frequency of timer interrupts is a constant in the source: take that of the kernel.
-	hz=$(sed -n 's/^CONFIG_HZ=//p' "$kernel/.config")
-	sed -i "/^config HZ\$/,/default/ s/default .*/default $hz/" "$linux/arch/um/Kconfig"
 	cd "$linux"
 	git init --quiet
 	sed -n 's,^--- a/,,p' "$work"/patches/*.patch | sort -u | while read -r file; do
 		[ ! -e "$file" ] || git add --force "$file"
 	done
-	identified commit --quiet --message "Linux $series"
+	git commit --quiet --message "Linux $series"
 	git tag start
+}
+
+# The lab's kernel for the steps. The frequency of timer interrupts is a constant in the source: take that of
+# the kernel.
+prepare_steps() {
+	flavour=base
+	[ "$series" = 6.12 ] || flavour=selftests
+	kernel=${TIMELY_KERNEL:-$("$top/tools/lab/uml/build.sh" $flavour "$series")}
+	hz=$(sed -n 's/^CONFIG_HZ=//p' "$kernel/.config")
+	sed -i "/^config HZ\$/,/default/ s/default .*/default $hz/" arch/um/Kconfig
 }
 
 # Lines of shell, Python and JSON and generated vectors may be longer than checkpatch allows; the
@@ -131,13 +151,14 @@ each() {
 	git checkout --quiet "$last"
 }
 
-# Each function and variable of the series that an object uses must be defined in an object.
+# Each function and variable that an object of the series uses must be in the kernel without the series or in
+# an object that exists.
 is_closed() {
 	# shellcheck disable=SC2016 # fields of awk
-	(cd "$o" && grep -v '^net/timely/tests/' objects | xargs nm) | awk '
+	(cd "$o" && grep -v '^net/timely/tests/' objects | xargs nm) | cat "$kernel/System.map" - | awk '
 		NF < 2 { next }
-		$(NF - 1) == "U" && $NF ~ /timely|^tq_/ { used[$NF] }
-		$(NF - 1) ~ /^[TDBRVW]$/ { defined[$NF] }
+		$(NF - 1) == "U" { used[$NF] }
+		$(NF - 1) ~ /^[A-TVWa-tvw]$/ { defined[$NF] }
 		END {
 			for (name in used) if (!(name in defined)) { print name; missing = 1 }
 			exit missing
@@ -186,6 +207,9 @@ functional_tests() {
 	"$top/tools/lab/guest.sh" -k "$kernel" -t 3600 -e "TC_LIB_DIR=$o/tools" \
 		"$top/tools/export/guest.sh" "$linux" "$o" "$@" >"$log" 2>&1 || status=$?
 	! grep -E '^not ok |# SKIP' "$log" || status=1
+	for suite in nic path trim_qdisc; do
+		grep -qE "^ok .*timely_$suite( |\$)" "$o/units" || { echo "no unit tests timely_$suite"; status=1; }
+	done
 	passed=$(grep -c '^ok ' "$log") || :
 	echo "$passed of $((2 * $#)) functional tests passed"
 	[ "$status:$passed" = "0:$((2 * $#))" ] || die "tests failed, see $log"
@@ -200,19 +224,18 @@ tdc() {
 
 unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE KBUILD_OUTPUT KCONFIG_CONFIG MAKEFLAGS MFLAGS MAKELEVEL
 unset ARCH CROSS_COMPILE
-flavour=base
-[ "$series" = 6.12 ] || flavour=selftests
-kernel=${TIMELY_KERNEL:-$("$top/tools/lab/uml/build.sh" $flavour "$series")}
 source=$("$top/tools/lab/uml/build.sh" source "$series")
 rm -rf "$work"
 mkdir -p "$work"
 refuses_forgotten_files
+wants_identity
 "$top/tools/export/export.py" "$source" "$work/patches"
 unpack
 patches=$(find "$work/patches" -name '*.patch' ! -name '0000-*' | sort)
 # shellcheck disable=SC2086 # a list of files
-identified am --quiet $patches || die "git am fails"
+git am --quiet $patches || die "git am fails"
 check_style
+[ $# -eq 0 ] || prepare_steps
 for step; do
 	case $step in
 	builtin)	compile builtin y ;;

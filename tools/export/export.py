@@ -5,7 +5,8 @@
     export.py KERNEL OUT
 
 KERNEL is a directory with the source of Linux 6.12 or later; it is only read. OUT receives mails of
-`git format-patch` with a cover letter, for `git am`; they replace those of an earlier export.
+`git format-patch` with a cover letter, for `git am`; they replace those of an earlier export. If git
+has an identity (user.name and user.email), the patches are signed off by it.
 series.toml lists the patches: their texts, their files, and the lines that they insert into files
 of the kernel.
 
@@ -23,6 +24,7 @@ The files differ from this project's in these ways:
 - A module's main file has another name than the module, as the kernel's build system requires
   within one directory: tcp_timely.c becomes tcp_timely_core.c.
 - Modules have no version of their own.
+- Where KERNEL has kmalloc_obj() and its kin, objects are allocated with them.
 """
 
 import fnmatch
@@ -111,11 +113,26 @@ def without_history(comment: re.Match[str]) -> str:
     return f"/*{lines[2:]}\n */\n"
 
 
+def typed_allocations(text: str) -> str:
+    """Allocate objects by their types, by kmalloc_obj() and its kin, instead of by their sizes."""
+    def typed(call: re.Match[str]) -> str:
+        function, count, thing, flags = call.groups()
+        flags = " ".join(flags.split())
+        if count:
+            return f"kzalloc_objs({thing}, {count}, {flags})"
+        return f"{function}_obj({thing}, {flags})"
+    flags = r"\s*((?:[^();]|\([^()]*\))+)\)"
+    text = re.sub(rf"\b(kv?[mz]alloc)\(()sizeof\(([^()]+)\),{flags}", typed, text)
+    return re.sub(rf"\b(kcalloc)\(([^,;]+), sizeof\(([^()]+)\),{flags}", typed, text)
+
+
 class Compat:
     """The wrapper headers of compat-include/ for one kernel."""
 
     def __init__(self, kernel: pathlib.Path) -> None:
         have = features(kernel)
+        slab = read(kernel / "include/linux/slab.h")
+        self.typed_allocations = "define kmalloc_obj(" in slab
         included: set[str] = set()
         self.replaced: dict[str, str] = {}  # a wrapper header, and the lines that take its place
         self.values: dict[str, str] = {}    # macros without arguments
@@ -161,6 +178,7 @@ class Compat:
         """Replace the wrappers in a source file."""
         for macro, value in self.values.items():
             text = re.sub(rf"\b{macro}\b ?", f"{value} " if value else "", text)
+        text = typed_allocations(text) if self.typed_allocations else text
         used = re.search(rf"\b({'|'.join(self.names)})\(|^#include \".*\.c\"", text, re.M)
         for name, lines in self.replaced.items():
             text = text.replace(f"#include <{name}>\n", lines)
@@ -354,7 +372,8 @@ class Series:
 
     def commit(self, message: str) -> None:
         self.git("add", "--all", "--force")
-        self.git("commit", "--quiet", "--allow-empty", "--file=-", message=message)
+        sign = ["--signoff"] if self.identity() else []
+        self.git("commit", "--quiet", "--allow-empty", *sign, "--file=-", message=message)
 
     def text(self, name: str) -> str:
         path = self.repo / name
@@ -378,6 +397,8 @@ class Series:
         start, end = {"before": (start, start), "after": (end, end), "instead": (start, end)}[where]
         self.lists |= {(file, module) for module in re.findall(r"\{objects (\w+)\}", text)}
         text = re.sub(r"\{objects (\w+)\}\n", lambda m: self.object_lines(m[1]), text)
+        if not self.identity():
+            text = re.sub(r"^.*\{author\}\n", "", text, flags=re.M)
         text = text.replace("{author}", self.git("log", "-1", "--format=%an <%ae>").strip())
         self.write(file, old[:start] + text + old[end:])
 
@@ -413,6 +434,9 @@ class Series:
     def make(self, out: pathlib.Path) -> None:
         """Commit all patches, and write the mails."""
         self.git("init", "--quiet")
+        if not self.identity():
+            print("export: no git identity: patches have no Signed-off-by and MAINTAINERS no address",
+                  file=sys.stderr)
         for name in {edit["file"] for patch in self.patches for edit in patch.get("edit", [])}:
             if (self.kernel / name).exists():
                 self.write(name, read(self.kernel / name))
