@@ -28,6 +28,7 @@ JOBS=${JOBS:-$(nproc)}
 preparations="
 	fast	kernel-base
 	check	kernel-debug
+	check	kernel-selftests
 	check	headers
 	fast	modules
 "
@@ -90,6 +91,9 @@ jobs="
 	fast	kunit
 	fast	library
 	check	examples
+	check	upstream-tdc
+	check	upstream-tls-short
+	check	upstream-mptcp-sockopt
 	fast	cycles
 	fast	vectors
 	check	ndp-sim
@@ -116,10 +120,7 @@ late="
 	check	lab-hosts			133
 	check	upstream-packetdrill-ipv4	131
 	check	hostile				88
-	check	upstream-tdc			82
 	check	monitoring			41
-	check	upstream-tls-short		18
-	check	upstream-mptcp-sockopt		12
 "
 END_S=${END_S:-5000}
 
@@ -352,6 +353,7 @@ run_job() {
 	case $job in
 	kernel-base)		tools/lab/uml/build.sh base ;;
 	kernel-debug)		tools/lab/uml/build.sh debug ;;
+	kernel-selftests)	tools/lab/uml/build.sh selftests ;;
 	headers)		headers ;;
 	modules)		modules ;;
 	style-c)		style_c ;;

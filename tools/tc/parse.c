@@ -305,9 +305,12 @@ static bool parse_quantity(const struct option *o, const char *word, const char 
 static bool parse_ranged(const struct option *o, const char *word, const char *dev,
 			 struct given *given)
 {
-	long double value;
 	struct range range = range_of(o->attr);
+	long double value, most = range.max;
 
+	/* tc sends each 32-bit initial_quantum of fq, so the kernel refuses and tc exits with 2. */
+	if (o->attr == TCA_TIMELY_INITIAL_QUANTUM)
+		most = UINT_MAX;
 	if (strcmp(word, "none") == 0 && o->none != NO_NONE && o->none == range.max) {
 		given->value[o->attr] = o->none;
 		return true;
@@ -317,7 +320,7 @@ static bool parse_ranged(const struct option *o, const char *word, const char *d
 	/* Round to the nearest: in binary 1.1ms is slightly less than 1100 us. */
 	if (value < 0x1p52L)
 		value = (__u64)(value + 0.5L);
-	if (value < range.min || value > range.max)
+	if (value < range.min || value > most)
 		return refuse_range(o->word, word, range.min, range.max, range.unit);
 	given->value[o->attr] = value;
 	return true;
