@@ -30,7 +30,7 @@ TIMELY_KLOG_SINCE="timely selftests begin $$"
 export TIMELY_MODULES TIMELY_INDENT TIMELY_WORK TIMELY_KLOG_SINCE
 
 tcp="load sysctl unload restricted transfer cap mss loss blackout idle
-	app_limited ack_wait rpc switch switch_away many fairness share out_of_step flows trial observe trace"
+	app_limited ack_wait rpc switch switch_away many fairness share out_of_step flows trial observe trace programs"
 qdisc="qdisc_dropin qdisc_pacing qdisc_txtime qdisc_forward qdisc_mq qdisc_segment
 	qdisc_ack qdisc_clock qdisc_limits qdisc_unload qdisc_tcp qdisc_churn qdisc_fuzz
 	trim trim_fuzz setup examples"
