@@ -22,8 +22,9 @@ WORK = os.environ["work"]
 HERE = os.path.join(WORK, "here")
 OUT = os.path.join(WORK, "out")
 HOSTS = ("alpha", "beta")
-RUN = [os.path.join(LAB, "lab"), "run", "alone", "--set", "run.warmup_ms=20",
-       "--set", "run.measure_ms=30", "--jobs", "1", "--out", OUT]
+SHORT = ["--set", "run.warmup_ms=20", "--set", "run.measure_ms=30", "--jobs", "1"]
+RUN = [os.path.join(LAB, "lab"), "run", "alone", *SHORT, "--out", OUT]
+CLOCKD = [os.path.join(LAB, "lab"), "run", "clockd", *SHORT, "--cc", "9-load0"]
 ALL = ["--cc", "timely,cubic+onramp,cubic", "--seeds", "1"]
 ONE = ["--cc", "cubic", "--seeds", "1"]
 
@@ -151,6 +152,16 @@ class Ssh(Machines):
         self.succeeds("--on", "alpha,beta")
         for host in HOSTS:
             self.assertGreater(commands_seen(host), len(("copy", "check", "removal")))
+
+    def test_clockd(self) -> None:
+        """Hosts of a cell run a program of the checkout, and another one records their clocks."""
+        here = f"{WORK}/clockd"
+        for words in (["--out", here], ["--out", OUT, "--on", "alpha"]):
+            done = subprocess.run([*CLOCKD, *words], stdin=subprocess.DEVNULL, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(results(OUT), results(here))
+        self.assertTrue(results(here)["cells/9-load0-1.json.gz"]["clock_messages"])
 
     def test_host_dies(self) -> None:
         """Cells of a host whose connections break after the first checks run on the other host."""

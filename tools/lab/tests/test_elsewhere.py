@@ -7,16 +7,20 @@ import io
 import json
 import os
 import platform
+import re
 import tempfile
 import unittest
 from typing import Any
 from unittest import mock
 
 from support import raw_result, scenario
-from timelylab import bundle, cli, elsewhere
-from timelylab.common import Figures, LabError
+from timelylab import bundle, cli, elsewhere, guest
+from timelylab.cell import scenario_of
+from timelylab.common import TOP, Figures, LabError
 from timelylab.guest import Tools
+from timelylab.network import cell_script
 from timelylab.results import figures
+from timelylab.scenario import load_scenario, scenario_path
 from timelylab.store import Cell, cells_dir, load_raw
 
 CELLS: list[Cell] = [("timely", 1), ("cubic", 1)]
@@ -161,6 +165,29 @@ class Bundle(unittest.TestCase):
                     bundle.check_machine(*words)
         with self.assertRaisesRegex(LabError, "lab cell works only in the bundles"):
             bundle.run_in_bundle("1", 0)
+
+    def test_complete(self) -> None:
+        """What the script of a cell uses of the checkout is in the bundle."""
+        for name, cc, program in (("clockd", "16-load0", "timely-clockd"),
+                                  ("alone", "cubic+onramp", "timelyctl"),
+                                  ("qdisc", "timely", "q_timely.so")):
+            own = load_scenario(scenario_path(name), [], [])
+            with mock.patch.multiple(guest, build=lambda *_: "", built_path=lambda *_: "/built"), \
+                    mock.patch.object(guest.nicbed, "build", lambda _: "/built"):
+                tools = guest.prepare("base", own, [cc])
+            script = cell_script(scenario_of(own, cc), cc, 1, tools.modules, tools.hwnic)
+            used = set(re.findall(rf"{re.escape(TOP)}/([\w./-]+)", script)) - {"build/tc"}
+            copied = (*bundle.CHECKOUT, *tools.programs)
+            with self.subTest(name):
+                self.assertTrue(any(path.endswith(program) for path in tools.programs))
+                self.assertEqual(used - set(copied), set())
+
+    def test_missing(self) -> None:
+        """A program that was not built ends the run here, not in each cell on other machines."""
+        with tempfile.TemporaryDirectory() as where:
+            tools = Tools("/none", "/none", "", "", ["build/no-such-program"])
+            with self.assertRaises(FileNotFoundError):
+                bundle.make_bundle(f"{where}/bundle", scenario(), CELLS, tools)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,7 @@ from .guest import Guests, Tools, run_cell
 from .store import PARTS, Cell, cell_base, cells_dir, last_line
 
 CHECKOUT = ("tools/lab/lab", "tools/lab/guest.sh", "tools/lab/seed.c", "tools/lab/data",
-            "tools/lab/timelylab", "build/tc/q_timely.so", "build/tc/q_trim.so",
-            "build/timelyctl/timelyctl")
+            "tools/lab/clockrecord.py", "tools/lab/timelylab")
 # Debian's packages of the programs that a cell needs.
 PACKAGES = "gcc libc6-dev perl python3 iproute2 ethtool kmod"
 # Commands like those of a cell. System calls that fail take virtual time, so the time at the end
@@ -42,18 +41,18 @@ date -u +%s%N"""
 
 
 def copy(source: str, target: str) -> None:
-    """Copy a file or a directory, but not Python's compiled files."""
+    """Copy a file or a directory, but not Python's compiled files. It must exist."""
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if os.path.isdir(source):
         shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__"))
-    elif os.path.exists(source):
+    else:
         shutil.copy2(source, target)
 
 
 def make_bundle(where: str, scenario: Scenario, cells: Sequence[Cell], tools: Tools) -> str:
     """Make a bundle; the result is its digest. `prepare` has built what the cells use."""
     shutil.rmtree(where, ignore_errors=True)
-    for path in CHECKOUT:
+    for path in (*CHECKOUT, *tools.programs):
         copy(os.path.join(TOP, path), os.path.join(where, path))
     copy(tools.traffic, os.path.join(where, "traffic"))
     for part in ("modules", "hwnic"):

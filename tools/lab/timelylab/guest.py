@@ -19,12 +19,16 @@ from .store import cell_base, last_line, load_raw, raw_path, save_raw
 
 @dataclass(frozen=True)
 class Tools:
-    """Paths of what was built for a run: directories, and the traffic engine's program."""
+    """Paths of what was built for a run: directories, and the traffic engine's program.
+
+    programs: further programs that the cells use, relative to the checkout
+    """
 
     kernel: str
     traffic: str
     modules: str
     hwnic: str
+    programs: Sequence[str] = ()
 
 
 def built_path(argv: Sequence[str], what: str) -> str:
@@ -44,15 +48,19 @@ def prepare(kernel: str, scenario: Scenario, ccs: Iterable[str]) -> Tools:
     modules = ""
     if any(module_files(scenario, cc) for cc in ccs):
         modules = built_path([os.path.join(LAB, "modules.sh"), kernel], "building the modules")
+    programs: list[str] = []
     if any(onramp.settings(scenario, cc) for cc in ccs):
         build("tools/timelyctl")
+        programs.append("build/timelyctl/timelyctl")
     if any(clockd_of(scenario, cc) for cc in ccs):
         build("tools/clockd")
+        programs.append("build/clockd/timely-clockd")
     if any("timely" in qdiscs_used(scenario, cc) or port_queue(scenario, cc) == "trim"
            for cc in ccs):
         build("tools/tc")
+        programs += ["build/tc/q_timely.so", "build/tc/q_trim.so"]
     return Tools(kernel_dir, traffic, modules,
-                 nicbed.build(kernel) if "nic" in scenario else "")
+                 nicbed.build(kernel) if "nic" in scenario else "", programs)
 
 
 class Guests:
