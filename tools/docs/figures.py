@@ -186,7 +186,7 @@ def of_table(path: str, row: str, column: str) -> Values:
                 columns = columns_of(entries)
             elif column in columns and any(fnmatch.fnmatchcase(" ".join(entries[:count]), row)
                                            for count in range(1, len(entries))):
-                text = entries[columns[column]]
+                text = entries[columns[column]].lstrip("*")
                 if number := re.match(r"-?[\d.]+", text):
                     found.append(float(number[0]))
                     units.append("%" if "%" in text else ANY)
