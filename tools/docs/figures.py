@@ -37,7 +37,8 @@ A value has to be the text's number when rounded to as many digits; behind "abou
 Units of time and rate are converted to the unit in the text, and ratios to % where the text has %. A number without
 a unit has that of the next number of the claim. Figures of tables have no units: / 1000 converts them.
 
-Numbers in `code`, link targets, names (p99, Fig. 3, section 4) and behind "commit" are no figures.
+Numbers in `code`, link targets, names (p99, Fig. 3, section 4) and behind "commit" are no figures. A paragraph
+with "**Verdict" and numbers must have a comment.
 """
 import fnmatch
 import itertools
@@ -321,6 +322,12 @@ def check(page: str, show: Callable[[str], object]) -> Iterator[str]:
         text = paragraph_before(page, comment.start())
         line = page.count("\n", 0, comment.start()) + 1
         yield from (f"{line}: {problem}" for problem in check_comment(comment[1], text, show))
+    line = 1
+    for paragraph in page.split("\n\n"):
+        text = paragraph_before(paragraph, len(paragraph))
+        if "**Verdict" in paragraph and numbers(text) and not COMMENT.search(paragraph):
+            yield f"{line}: a verdict with numbers, but without <!-- figures"
+        line += paragraph.count("\n") + 2
 
 
 def main() -> int:

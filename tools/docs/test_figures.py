@@ -115,6 +115,12 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.problems("has 62 us", "# us = rtt_us.p99 of", "  timely-0.2"), [])
         self.assertEqual(self.problems("has 8", "in bench/one.md", '# = fq of "10 1"'), [])
 
+    def test_verdict(self) -> None:
+        """A verdict with a number and without a comment is reported."""
+        self.assertEqual(list(figures.check("# Title\n\nMore.\n**Verdict.** 62 us.\n\nMore.\n", str)),
+                         ["3: a verdict with numbers, but without <!-- figures"])
+        self.assertEqual(list(figures.check("# Title\n\n**Verdict.** Won.\n", str)), [])
+
 
 if __name__ == "__main__":
     unittest.main()
