@@ -75,6 +75,9 @@ class Values:
     list: list[float]
     unit: str = ""
 
+    def __str__(self) -> str:
+        return f"{', '.join(f'{value:.4g}' for value in self.list)} {self.unit.strip(ANY)}".rstrip()
+
     def each(self, other: "Values | float", compute: Callable[[float, float], float], unit: str) -> "Values":
         """compute() of each pair of values; a list of one value goes with all values of the other one."""
         theirs = other.list if isinstance(other, Values) else [other]
@@ -219,7 +222,8 @@ def evaluate(expression: str, result: str) -> Values:
             code.append(token)
         else:
             number = re.fullmatch(rf"([\d.]+)({'|'.join(UNITS)})", token)
-            names[f"v{len(code)}"] = Values([float(number[1])], number[2]) if number else reference(token.replace('"', ""), result, figure)
+            names[f"v{len(code)}"] = (Values([float(number[1])], number[2]) if number else
+                                      reference(token.replace('"', ""), result, figure))
             code.append(f"v{len(code)}")
     try:
         found = eval(" ".join(code), {"__builtins__": {}}, names)   # pylint: disable=eval-used
@@ -304,7 +308,7 @@ def check_comment(comment: str, text: str, show: Callable[[str], object]) -> Ite
         try:
             right = evaluate(expression.strip(), result)
             said = quoted(text, mine, right.unit)
-            shown = f"'{found[0]}': {expression.strip()} = {', '.join(f'{value:.4g}' for value in right.list)} {right.unit}"
+            shown = f"'{found[0]}': {expression.strip()} = {right}"
             show(shown)
             if len(said) != len(right.list) or not all(
                     number.is_value(value, right.unit) for number, value in zip(said, right.list, strict=True)):

@@ -91,13 +91,20 @@ def judge(row: dict) -> tuple[str, str, str]:
     return shown, f"{text(theirs, row)} ({peer})", verdict
 
 
+def limit(row: dict) -> str:
+    """What no congestion control can pass."""
+    if "limit_figure" not in row:
+        return row["limit"] or "-"
+    return row["limit"].format(text(median(row["ours"][0], row["limit_figure"]), row))
+
+
 def page(rows: list[dict]) -> str:
     """The whole document."""
     lines = ["| claim | timely | best peer | limit | paper | verdict | table |",
              "|---|---|---|---|---|---|---|"]
     judged = [judge(row) for row in rows]
     for row, (ours, peer, verdict) in zip(rows, judged, strict=True):
-        lines.append(f"| {row['claim']} | {ours} | {peer} | {row['limit'] or '-'} | {row['paper'] or '-'} "
+        lines.append(f"| {row['claim']} | {ours} | {peer} | {limit(row)} | {row['paper'] or '-'} "
                      f"| {verdict} | [table]({row['link']}) |")
     verdicts = [verdict.strip("*") for *_, verdict in judged]
     count = {word: verdicts.count(word) for word in ("won", "even", "lost")}
