@@ -37,6 +37,8 @@ A value has to be the text's number when rounded to as many digits; behind "abou
 Units of time and rate are converted to the unit in the text, and ratios to % where the text has %. A number without
 a unit has that of the next number of the claim. Figures of tables have no units: / 1000 converts them.
 
+In manual pages each line of the comment starts with .\\" and a space.
+
 Numbers in `code`, link targets, names (p99, Fig. 3, section 4) and behind "commit" are no figures. A paragraph
 with "**Verdict" and numbers must have a comment.
 """
@@ -55,7 +57,7 @@ from recorded import TOP, cells, values
 
 NUMBER = r"(?<![\w.'/+-])(?:\d{1,3}(?: \d{3})+|\d+(?:\.\d+)?|\.\d+)(?![\w'/]|\.\d|-\w)"
 NO_FIGURES = re.compile(
-    r"<!--.*?-->|`[^`]*`|\]\([^)]*\)|(?:Figs?\.|Tables?|Algorithms?|sections?|rows?|commits?|Debian|Linux|RFC|kernels?)"
+    r"<!--.*?-->|`[^`]*`|\]\([^)]*\)|\b\w+\(\d\)|(?:Figs?\.|Tables?|Algorithms?|sections?|rows?|commits?|Debian|Linux|RFC|kernels?)"
     r"\s+[\d.]+[\da-f]*(?:(?:,| to| and)\s+\d+)*|\b\d+\.\d+\.\d+[\d./]*", re.S)
 COMMENT = re.compile(r"<!-- figures(.*?)-->", re.S)
 UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0),
@@ -320,6 +322,19 @@ def check_comment(comment: str, text: str, show: Callable[[str], object]) -> Ite
     yield from (f"{digits} is given, but not in the text: {text[:60]}..." for digits in given if digits not in left)
 
 
+def plain(page: str) -> str:
+    """The text of a manual page, line by line: paragraphs between empty lines, comments like those of Markdown."""
+    lines = []
+    for line in page.split("\n"):
+        if line.startswith('.\\"'):
+            line = line[3:].removeprefix(" ")
+        elif macro := re.match(r"\.(\w+) ?", line):
+            words = line[macro.end():].replace('"', "") if re.fullmatch("[BIR]{1,2}", macro[1]) else ""
+            line = words.replace(" ", "") if len(macro[1]) == 2 else words
+        lines.append(re.sub(r"\\f.|\\&", "", line.replace(r"\(mcs", "us").replace(r"\-", "-")))
+    return "\n".join(lines)
+
+
 def check(page: str, show: Callable[[str], object]) -> Iterator[str]:
     """What is wrong in a document."""
     for comment in COMMENT.finditer(page):
@@ -343,7 +358,7 @@ def main() -> int:
         show = print
     for path in paths:
         with open(path, encoding="utf-8") as file:
-            page = file.read()
+            page = file.read() if path.endswith(".md") else plain(file.read())
         for problem in check(page, show):
             print(f"{path}:{problem}", file=sys.stderr)
             status = 1

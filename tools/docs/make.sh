@@ -101,5 +101,5 @@ if [ "$same" ]; then
 	stale=1
 fi
 
-tools/docs/figures.py README.md CHANGELOG.md Documentation/*.md || stale=1
+tools/docs/figures.py README.md CHANGELOG.md Documentation/*.md man/* || stale=1
 exit $stale

@@ -115,6 +115,13 @@ class Figures(unittest.TestCase):
         self.assertEqual(self.problems("has 62 us", "# us = rtt_us.p99 of", "  timely-0.2"), [])
         self.assertEqual(self.problems("has 8", "in bench/one.md", '# = fq of "10 1"'), [])
 
+    def test_manual(self) -> None:
+        """In manual pages macros end paragraphs or set fonts, and comments have a mark of their own."""
+        page = '.SH GAIN\n77 hosts\n.PP\n.BR timely (7)\nhas \\fB62\\fR \\(mcs,\n.I two\n{}.PP\nMore.\n'
+        comment = '.\\" <!-- figures load\n.\\" has # us, two = rtt_us.p99 of {}\n.\\" -->\n'
+        self.assertEqual(list(figures.check(figures.plain(page.format(comment.format("timely-0.2"))), str)), [])
+        self.assertEqual(len(list(figures.check(figures.plain(page.format(comment.format("timely-0.5"))), str))), 1)
+
     def test_verdict(self) -> None:
         """A verdict with a number and without a comment is reported."""
         self.assertEqual(list(figures.check("# Title\n\nMore.\n**Verdict.** 62 us.\n\nMore.\n", str)),
