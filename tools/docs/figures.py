@@ -22,7 +22,7 @@ order of the text, and each number without a claim has to be given. FIGURE is th
 summary.json, "FIGURE, all seeds" stands for its values instead of their median; or FIGURE is the title of a
 table's column. "Quotes" keep the word of in both. EXPRESSION has one value for each # and may have:
 
-    CELL, RESULT:CELL, CELL@FIGURE    medians over the seeds. RESULT is a directory of results/ or one of its tables,
+    CELL, RESULT:CELL, CELL@FIGURE    medians over the seeds, of cells that have the figure. RESULT is a directory of results/ or one of its tables,
                                       as in bench-ack/one.md, in which CELL is the texts of a row's first columns.
                                       All may have wildcards and {ALTERNATIVES,..}; "quotes" keep spaces, commas
                                       and a lone "*"
@@ -57,7 +57,8 @@ from recorded import TOP, cells, values
 
 NUMBER = r"(?<![\w.'/+-])(?:\d{1,3}(?: \d{3})+|\d+(?:\.\d+)?|\.\d+)(?![\w'/]|\.\d|-\w)"
 NO_FIGURES = re.compile(
-    r"<!--.*?-->|`[^`]*`|\]\([^)]*\)|\b\w+\(\d\)|(?:Figs?\.|Tables?|Algorithms?|sections?|rows?|commits?|Debian|Linux|RFC|kernels?)"
+    r"<!--.*?-->|`[^`]*`|\]\([^)]*\)|\b\w+\(\d\)|"
+    r"(?:Figs?\.|Tables?|Algorithms?|sections?|rows?|commits?|Debian|Linux|RFC|kernels?)"
     r"\s+[\d.]+[\da-f]*(?:(?:,| to| and)\s+\d+)*|\b\d+\.\d+\.\d+[\d./]*", re.S)
 COMMENT = re.compile(r"<!-- figures(.*?)-->", re.S)
 UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0),
@@ -229,7 +230,7 @@ def evaluate(expression: str, result: str) -> Values:
             code.append(f"v{len(code)}")
     try:
         found = eval(" ".join(code), {"__builtins__": {}}, names)   # pylint: disable=eval-used
-    except (SyntaxError, TypeError) as error:
+    except (SyntaxError, TypeError, ZeroDivisionError) as error:
         raise Stale(f"'{expression}' is no expression: {error}") from error
     return found if isinstance(found, Values) else Values([float(found)])
 
