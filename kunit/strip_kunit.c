@@ -329,12 +329,50 @@ static void solve__longer_path(struct kunit *test)
 
 	probe_for(bed, WINDOW_NS);
 	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	/* The path is longer in one direction: the fit of before is held, which is right. */
 	bed->there_ns = 20 * US;
-	bed->back_ns = 20 * US;
 	probe_for(bed, WINDOW_NS);
 	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
-	/* The error may be as large as the width has grown. */
+	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), 3);
+	KUNIT_EXPECT_LE(test, bed->strip.fit.uncertainty_ns, 500);
+	KUNIT_EXPECT_LE(test, abs((s64)bed->strip.fit.half_width_ns - BASE_NS), 3);
+	/* Without such a fit the error may be as large as the width has grown. */
+	bed->back_ns = 20 * US;
+	probe_for(bed, WINDOW_NS);
+	bed->strip.fit.uncertainty_ns = 20 * US;
+	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
 	KUNIT_EXPECT_GE(test, bed->strip.fit.uncertainty_ns, 14000);
+}
+
+/* For a time all forward probes wait, and both strips are wrong by half of the least wait. */
+static void solve__a_direction_that_is_busy(struct kunit *test)
+{
+	struct bed *bed = make_bed(test);
+	u32 i, j;
+
+	probe_for(bed, 2 * WINDOW_NS);
+	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	for (i = 0; i < 16; i++) {
+		for (j = 0; j < 50; j++) {
+			pass(bed, 10 * MS);
+			point(bed, TIMELY_STRIP_FORWARD, 8000 + below(bed, 50000));
+			point(bed, TIMELY_STRIP_BACKWARD, late(bed));
+		}
+		/* The drift wanders by less than expected; the free direction shows some of that. */
+		bed->drift_ppb += i < 8 ? 4 : -4;
+		KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+		KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
+		KUNIT_EXPECT_LE(test, abs(error_ns(bed)), 300);
+	}
+	/* The free direction contradicts the fit that was held: the clock has gained 2 us. */
+	bed->offset_ns += 2000;
+	for (j = 0; j < 200; j++) {
+		pass(bed, 10 * MS);
+		point(bed, TIMELY_STRIP_FORWARD, 8000 + below(bed, 50000));
+		point(bed, TIMELY_STRIP_BACKWARD, late(bed));
+	}
+	KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
 }
 
 static void solve__step_is_noticed_and_learnt(struct kunit *test)
@@ -470,6 +508,7 @@ static struct kunit_case strip_cases[] = {
 	KUNIT_CASE(solve__outliers),
 	KUNIT_CASE(solve__shorter_path_is_no_outlier),
 	KUNIT_CASE(solve__longer_path),
+	KUNIT_CASE(solve__a_direction_that_is_busy),
 	KUNIT_CASE(solve__step_is_noticed_and_learnt),
 	KUNIT_CASE(solve__drift_that_jumps),
 	KUNIT_CASE(solve__known_drift),

@@ -683,6 +683,8 @@ faults_of_strip() {
 	the middle ignores the slope|s/ - div64_s64(line->dy \* (up->x\[u\] + down->x\[d\]), line->dx)//
 	the width ignores the slope|s/ - line->dy \* (up->x\[u\] - down->x\[d\])//
 	the strip with the known drift uses the highest points|s/set->y\[i\] < set->y\[lowest/set->y[i] > set->y[lowest/
+	no fit is held|s/ || uncertainty >= error_ns \/ 2 || / || 1 || /
+	the free direction does not move a fit that is held|s/at_ns = clamp(0LL, .*;/at_ns = 0;/
 	outliers are not left out|s/if (out == most || /if (1 || /
 	the outlier is the point whose removal widens least|s/timely_strip_half_ns(\&without) <= timely/timely_strip_half_ns(\&without) >= timely/
 	no outlier makes the strip narrow|s/strip->expected_ns \/ 2, 1, line/0, 1, line/

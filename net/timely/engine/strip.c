@@ -33,6 +33,13 @@
  * strip with this slope is computed, too. Of the two strips the one with the smaller error is
  * used. Departure from Huygens, which uses each window alone.
  *
+ * No probe without queues. If a port is busy for seconds, no probe of one direction is free of
+ * queues, and both strips may be wrong by half of the least queue. The fit of before, with its
+ * drift, is then more exact for some time. It is held while its grown uncertainty is less than half
+ * of both errors, and while no point contradicts it. Probes of the other direction keep it right:
+ * no delay is below the least one, so each direction bounds the offset on one side by what its
+ * fastest probes exceed the least delay. Departure from Huygens, which uses each window alone.
+ *
  * Uncertainty. The points are dealt out to eight parts in turn, and the line is fitted again
  * without each of the parts (jackknife). The scatter of these fits shows the error of the fit, for
  * any distribution of delays and noise of timestamps. The uncertainty follows the mean scatter of
@@ -519,13 +526,39 @@ static void strip_expect(struct timely_strip *strip, s64 half_ns, u64 newest_ns)
 	strip->expected_at_ns = newest_ns;
 }
 
+/* Continue the last fit, which the reference is, if its error is then less than half of @error_ns.
+ * @level is the strip with the known drift. Half of its height exceeds that of the last fit by what
+ * its probes have waited: if all of that was in one direction, the offset is at an end of this
+ * range. Return: false if the last fit is not more exact, or is too far from the range.
+ */
+static bool strip_hold(const struct timely_strip *strip, u64 newest_ns,
+		       const struct strip_candidate *level, u64 error_ns,
+		       struct strip_candidate *found)
+{
+	s64 waited = timely_strip_half_ns(&level->line) + 1 - (s64)strip->fit.half_width_ns;
+	u32 uncertainty = timely_strip_uncertainty_ns(&strip->fit, newest_ns);
+	s64 at_ns;
+
+	if (uncertainty == TIMELY_STRIP_UNKNOWN_NS || uncertainty >= error_ns / 2 || waited <= 0)
+		return false;
+	at_ns = clamp(0LL, level->line.at_ns - waited, level->line.at_ns + waited);
+	if (abs(at_ns) > uncertainty)
+		return false;
+	*found = *level;
+	found->line.at_ns = at_ns;
+	found->error_ns = uncertainty;
+	return true;
+}
+
 /* Choose between the widest strip and the strip with the known drift: the one with the smaller
- * error. A drift that is more exact than the known one, or that contradicts it, replaces it.
+ * error; or hold the last fit. A drift that is more exact than the known one, or that contradicts
+ * it, replaces it.
  */
 static const struct strip_candidate *strip_choose(struct timely_strip *strip,
 						  struct timely_strip_set *sets, u64 newest_ns,
 						  struct strip_candidate *free,
-						  struct strip_candidate *level)
+						  struct strip_candidate *level,
+						  struct strip_candidate *held)
 {
 	s64 oldest = min(sets[0].x[sets[0].count - 1], sets[1].x[sets[1].count - 1]);
 	u64 apart;
@@ -540,8 +573,11 @@ static const struct strip_candidate *strip_choose(struct timely_strip *strip,
 	if (free->drift_error_ppb < level->drift_error_ppb ||
 	    apart > free->drift_error_ppb + level->drift_error_ppb)
 		strip_know(strip, newest_ns, free);
-	return level->error_ns < free->error_ns &&
-	       apart <= free->drift_error_ppb + level->drift_error_ppb ? level : free;
+	if (apart > free->drift_error_ppb + level->drift_error_ppb)
+		return free;
+	if (strip_hold(strip, newest_ns, level, min(free->error_ns, level->error_ns), held))
+		return held;
+	return level->error_ns < free->error_ns ? level : free;
 }
 
 /* Find the widest strip without outliers. Return: the number of outliers, or U32_MAX. */
@@ -583,7 +619,7 @@ static enum timely_strip_verdict strip_solve(struct timely_strip *strip,
 					     struct timely_strip_work *work, u64 now_ns)
 {
 	struct timely_strip_set sets[TIMELY_STRIP_DIRECTIONS];
-	struct strip_candidate free, level;
+	struct strip_candidate free, level, held;
 	const struct strip_candidate *best;
 	struct timely_strip_fit reference;
 	enum timely_strip_verdict verdict;
@@ -600,12 +636,13 @@ static enum timely_strip_verdict strip_solve(struct timely_strip *strip,
 	free.drift_q32 = reference.drift_q32 + line_slope_q32(&free.line);
 	if (abs(free.drift_q32) > TIMELY_STRIP_DRIFT_MAX_Q32)
 		return strip_overlap(strip, newest_ns);
-	best = strip_choose(strip, sets, newest_ns, &free, &level);
+	best = strip_choose(strip, sets, newest_ns, &free, &level, &held);
 	strip->fit = (struct timely_strip_fit) {
 		.at_ns = newest_ns,
 		.offset_ns = (s64)((u64)reference.offset_ns + (u64)best->line.at_ns),
 		.drift_q32 = best->drift_q32,
-		.half_width_ns = timely_strip_half_ns(&best->line) + 1,
+		.half_width_ns = best == &held ? strip->fit.half_width_ns :
+				 timely_strip_half_ns(&best->line) + 1,
 		.uncertainty_ns = min_t(u64, best->error_ns, TIMELY_STRIP_UNKNOWN_NS - 1),
 		.drift_error_ppb = min_t(u64, best->drift_error_ppb, U32_MAX),
 		.wander_ppb_s = wander_ppb_s(strip),

@@ -84,7 +84,7 @@ enum timely_strip_verdict {
  * @drift_q32: change of the offset per nanosecond of the own clock, Q32, at most
  *	TIMELY_STRIP_DRIFT_MAX_Q32 up or down
  * @half_width_ns: half of the strip's height, ns: about half of the minimum RTT, and the largest
- *	error of @offset_ns that an asymmetric path can cause
+ *	error of @offset_ns that an asymmetric path can cause; while a fit is held, that of before
  * @uncertainty_ns: error of @offset_ns that 99.9 % of fits do not exceed if both directions have
  *	the same minimum delay, ns; TIMELY_STRIP_UNKNOWN_NS: there is no fit
  * @drift_error_ppb: error of @drift_q32 that 99.9 % of fits do not exceed, ppb
