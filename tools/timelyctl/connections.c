@@ -228,7 +228,10 @@ int choice_parse(const char *command, char **words, int count, unsigned int more
 
 /* ---- sorting ---- */
 
-/* The value to sort by, the largest first; with ORDER_RATE the smallest rate. */
+/*
+ * The value to sort by, the largest first; with ORDER_RATE the smallest rate. The delay of an RTT
+ * that is not recent says nothing about the queue now.
+ */
 static __u64 sort_key(enum order order, const struct timely_connection *connection)
 {
 	switch (order) {
@@ -241,7 +244,7 @@ static __u64 sort_key(enum order order, const struct timely_connection *connecti
 	case ORDER_DELAY:
 		break;
 	}
-	return connection_queue_ns(connection);
+	return connection_rtt_is_recent(connection) ? connection_queue_ns(connection) : 0;
 }
 
 static int compare_connections(const void *a, const void *b, void *data)

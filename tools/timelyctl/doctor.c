@@ -32,6 +32,7 @@ static const struct check {
 	{ "preset", .host = check_preset },
 	{ "rto-min", .host = check_rto_min },
 	{ "clock", .host = check_clock },
+	{ "clock-daemon", .host = check_clock_daemon },
 	{ "default-qdisc", .host = check_default_qdisc },
 	{ "rejected-rtts", .host = check_rejected_rtts },
 	{ "late-rtts", .host = check_late_rtts },
@@ -197,10 +198,13 @@ static void print_host(struct host *host)
 	each_finding(host, print_finding);
 	tell_info("errors: %u, warnings: %u, notes: %u", count_findings(host, SEVERITY_ERROR),
 		  count_findings(host, SEVERITY_WARNING), count_findings(host, SEVERITY_NOTE));
-	if (host->everywhere.count)
+	if (host->everywhere.count && host->is_everywhere)
 		tell_info("connections that use timely: %zu in this network namespace, %zu in all (%zu namespaces)",
 			  host->connections.count, host->everywhere.count,
 			  count_namespaces(&host->everywhere));
+	else if (host->everywhere.count)
+		tell_info("connections that use timely: %zu in this network namespace; only root on the host may list all",
+			  host->connections.count);
 }
 
 /* The number of connections of each network namespace. */
@@ -230,6 +234,7 @@ static void host_json(struct host *host)
 	each_finding(host, finding_json);
 	json_close(']');
 	users_json(&host->everywhere);
+	json_bool("users_complete", host->is_everywhere);
 	json_close('}');
 	json_end();
 }

@@ -31,7 +31,9 @@ struct finding {
 };
 
 /* The modules, in the order in which they depend on each other. */
-enum { MODULE_TIMELY, MODULE_TCP, MODULE_SCH, MODULE_ACKER, MODULES };
+enum {
+	MODULE_TIMELY, MODULE_TCP, MODULE_SCH, MODULE_ACKER, MODULE_TRIM, MODULE_NDP, MODULES
+};
 extern const char * const module_names[MODULES];
 
 /**
@@ -103,7 +105,8 @@ struct socket_key {
  * @key: its ends
  * @control: congestion control
  * @mss: payload of a packet, with TCP's options, bytes
- * @mtu: MTU of the device that has the local address, bytes; 0 if not known
+ * @narrow: @mss may be bounded by half the peer's window, and not by an MTU
+ * @mtu: MTU of the device that has the local address, bytes; 0 if not known, or for loopback
  * @min_rtt_ns: shortest RTT of the last minutes, as TCP measures it, ns
  * @busy: has sent a megabyte, and sent something in the last second
  * @timely: what module timely reports; NULL if the connection does not use timely
@@ -112,6 +115,7 @@ struct tcp_socket {
 	struct socket_key key;
 	char control[16];
 	__u32 mss;
+	bool narrow;
 	__u32 mtu;
 	__u64 min_rtt_ns;
 	bool busy;
@@ -124,11 +128,30 @@ struct tcp_sockets {
 };
 
 /**
+ * struct again - counters, read a second time
+ * @done: they have been read
+ * @rtts: counters of RTTs
+ * @onramp: counters of On-Ramp
+ * @connections: connections of this network namespace
+ * @module: NICs that module timely reports
+ */
+struct again {
+	bool done;
+	struct counters rtts;
+	struct onramp onramp;
+	struct connections connections;
+	struct module module;
+};
+
+/**
  * struct host - what is known about this host and this network namespace
  * @versions: version of each loaded module; "" if it is not loaded
  * @control: default congestion control
  * @preset: preset of tcp_timely; "" if the module is not loaded
+ * @auto_base_rtt: base RTTs are measured, and not set by the sysctl min_rtt_ns
  * @unsynchronised: the kernel does not know that its real-time clock is synchronised
+ * @has_clock: timely-clockd has run since the boot
+ * @clock: the last page that it has written
  * @links: all devices
  * @qdiscs: all qdiscs
  * @routes: what routes set
@@ -136,13 +159,15 @@ struct tcp_sockets {
  * @device: the devices to check
  * @devices: number of these
  * @connections: connections of this network namespace that use timely
- * @everywhere: connections of all network namespaces; empty without the permission to list them
+ * @everywhere: connections of all network namespaces
+ * @is_everywhere: @everywhere is complete; else it has those of this network namespace only
  * @rtts: counters of RTTs
  * @limits: budgets of this network namespace
  * @onramp: On-Ramp's keys and counters
  * @acker: settings of On-Ramp's receiver
  * @ndp: NDP, summed up; all zero if module ndp is not loaded
  * @sockets: established TCP connections of this network namespace, sorted by their keys
+ * @again: a second reading of the counters, a second later
  * @check: name of the check that runs
  * @ifname: the device that is checked; NULL for none
  * @findings: what was found
@@ -152,7 +177,10 @@ struct host {
 	char versions[MODULES][32];
 	char control[16];
 	char preset[32];
+	bool auto_base_rtt;
 	bool unsynchronised;
+	bool has_clock;
+	struct timely_clock_page clock;
 	struct links links;
 	struct qdiscs qdiscs;
 	struct routes routes;
@@ -161,12 +189,14 @@ struct host {
 	size_t devices;
 	struct connections connections;
 	struct connections everywhere;
+	bool is_everywhere;
 	struct counters rtts;
 	struct limits limits;
 	struct onramp onramp;
 	struct acker acker;
 	struct ndp_sums ndp;
 	struct tcp_sockets sockets;
+	struct again again;
 	const char *check;
 	const char *ifname;
 	struct finding *findings;
@@ -183,6 +213,9 @@ struct host {
 					 const char *format, ...);
 [[gnu::format(printf, 2, 3)]] void remedy_info(struct host *host, const char *format, ...);
 
+/* What a finding adds if its counters do not grow any more. The finding is then a note. */
+#define EARLIER		"; this was earlier, and not in the last second"
+
 #define found_err(host, ...)	found(host, SEVERITY_ERROR, __VA_ARGS__)
 #define found_warn(host, ...)	found(host, SEVERITY_WARNING, __VA_ARGS__)
 #define found_info(host, ...)	found(host, SEVERITY_NOTE, __VA_ARGS__)
@@ -192,6 +225,16 @@ struct host {
 /* Reads all of struct host; @only is the only device to check, or NULL for all. */
 void host_read(struct host *host, const struct link *only);
 void host_free(struct host *host);
+/*
+ * Counters tell what has happened since a module was loaded, and not whether that goes on. A check
+ * whose counters look bad asks by how much they have grown within a second.
+ */
+__u64 rtts_growth(struct host *host, const char *name);
+__u64 onramp_growth(struct host *host, const char *name);
+__u32 steps_growth(struct host *host, const struct device *device);
+/* The same connection a second later; NULL if it has ended. */
+const struct timely_connection *connection_again(struct host *host,
+						 const struct timely_connection *connection);
 bool is_loaded(const struct host *host, int module);
 bool is_used(const struct host *host);
 bool is_timely(const char *control);
@@ -215,6 +258,7 @@ void check_allowed_control(struct host *host);
 void check_preset(struct host *host);
 void check_rto_min(struct host *host);
 void check_clock(struct host *host);
+void check_clock_daemon(struct host *host);
 void check_default_qdisc(struct host *host);
 void check_rejected_rtts(struct host *host);
 void check_late_rtts(struct host *host);

@@ -72,9 +72,7 @@ void check_qdisc_unpaced(struct host *host, const struct device *device)
 		return;
 	found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
 		   plain(device->root->kind));
-	remedy_info(host, "modprobe sch_timely; %stc qdisc replace dev %s root %s",
-		    device->queues > 1 ? "sysctl -w net.core.default_qdisc=timely; " : "", name,
-		    device->queues > 1 ? "mq" : "timely");
+	remedy_info(host, "modprobe sch_timely; timelyctl setup %s", name);
 }
 
 /* ---- the link rate ---- */
@@ -159,10 +157,14 @@ void check_nic_clock(struct host *host, const struct device *device)
 
 void check_nic_clock_steps(struct host *host, const struct device *device)
 {
+	bool now;
+
 	if (!device->report || device->report->steps <= MANY_STEPS)
 		return;
-	found_warn(host, "the NIC's or the host's clock was stepped %u times, and after each step hardware timestamps are not used for a moment",
-		   device->report->steps);
+	now = steps_growth(host, device);
+	found(host, now ? SEVERITY_WARNING : SEVERITY_NOTE,
+	      "the NIC's or the host's clock was stepped %u times, and after each step hardware timestamps are not used for a moment%s",
+	      device->report->steps, now ? "" : EARLIER);
 	remedy_info(host, "check which program (ptp4l, phc2sys, chrony) steps a clock, and let only one of them set each clock");
 }
 

@@ -27,7 +27,7 @@ void check_limits(struct host *host)
 {
 	for (size_t i = 0; i < host->limits.count; i++) {
 		const struct limit *limit = &host->limits.limit[i];
-		bool is_near = 10 * limit->used >= 9 * limit->max;
+		bool is_near = limit->max && 10 * limit->used >= 9 * limit->max;
 
 		if (is_near)
 			found_warn(host, "%llu of %llu %s are in use, and %llu were refused",
@@ -54,7 +54,8 @@ static const char *peer_text(char *text, size_t size, const struct tcp_socket *s
 
 /* Count the connections that use timely and for which @is returns true; @first is one of them. */
 static size_t count_connections(const struct host *host,
-				bool (*is)(const struct tcp_socket *socket),
+				bool (*is)(const struct host *host,
+					   const struct tcp_socket *socket),
 				const struct tcp_socket **first)
 {
 	size_t count = 0;
@@ -62,7 +63,7 @@ static size_t count_connections(const struct host *host,
 	for (size_t i = 0; i < host->sockets.count; i++) {
 		const struct tcp_socket *socket = &host->sockets.socket[i];
 
-		if (!socket->timely || !is(socket))
+		if (!socket->timely || !is(host, socket))
 			continue;
 		if (!count)
 			*first = socket;
@@ -74,13 +75,15 @@ static size_t count_connections(const struct host *host,
 /*
  * The base RTT in use is the shortest RTT of the last 134 to 268 ms, and timely drains its queues
  * every 67 ms. If the base RTT is far above the shortest RTT of the last minutes, other traffic
- * keeps the queue filled, or the probes of the hosts do not coincide.
+ * keeps the queue filled, or the probes of the hosts do not coincide. A base RTT that is set says
+ * nothing, and rules without a target delay keep a queue themselves.
  */
-static bool is_in_filled_queue(const struct tcp_socket *socket)
+static bool is_in_filled_queue(const struct host *host, const struct tcp_socket *socket)
 {
 	const struct timely_connection *timely = socket->timely;
 
-	return timely->state & TIMELY_STATE_SENDING && !(timely->state & TIMELY_STATE_APART) &&
+	return host->auto_base_rtt && timely->target_ns &&
+	       timely->state & TIMELY_STATE_SENDING && !(timely->state & TIMELY_STATE_APART) &&
 	       timely->base_rtt_ns > socket->min_rtt_ns + 2ULL * timely->target_ns;
 }
 
@@ -100,17 +103,20 @@ void check_filled_queue(struct host *host)
 }
 
 /* Whether the rate is the minimum rate, or changes just above the minimum rate. */
-static bool is_at_minimum(const struct tcp_socket *socket)
+static bool is_at_minimum(const struct host *host, const struct tcp_socket *socket)
 {
 	const struct timely_connection *timely = socket->timely;
 
-	return timely->state & TIMELY_STATE_SENDING && !is_in_filled_queue(socket) &&
+	return timely->state & TIMELY_STATE_SENDING && !is_in_filled_queue(host, socket) &&
 	       (timely->state & TIMELY_STATE_MINIMUM ||
 		timely->rate_Bps / 125 < timely->link_kbps / LOW_RATE_SHARE);
 }
 
-/* Why the rate of a connection is low: the most frequent cause to reduce the rate at once. */
-static const char *minimum_reason(const struct timely_connection *timely)
+/*
+ * Why the rate of a connection is low: the most frequent cause of the last second to reduce the rate
+ * at once. The connection counts the causes of its whole life.
+ */
+static const char *minimum_reason(struct host *host, const struct timely_connection *timely)
 {
 	static const char * const reasons[] = {
 		[TIMELY_CUT_LOSS] = "packets were lost",
@@ -118,12 +124,19 @@ static const char *minimum_reason(const struct timely_connection *timely)
 		[TIMELY_CUT_ECN] = "a switch marked packets (ECN)",
 		[TIMELY_CUT_QUEUE] = "RTTs were above t_high_ns",
 	};
-	int most = 0;
+	const struct timely_connection *now = connection_again(host, timely);
+	const char *reason = "queueing delays are above the target delay";
+	__u32 most = 0;
 
-	for (int i = 1; i < TIMELY_CUTS; i++)
-		if (timely->cuts[i] > timely->cuts[most])
-			most = i;
-	return timely->cuts[most] ? reasons[most] : "queueing delays are above the target delay";
+	for (int i = 0; now && i < TIMELY_CUTS; i++) {
+		__u32 cuts = now->cuts[i] - timely->cuts[i];
+
+		if (cuts <= most)
+			continue;
+		most = cuts;
+		reason = reasons[i];
+	}
+	return reason;
 }
 
 void check_minimum_rate(struct host *host)
@@ -135,13 +148,14 @@ void check_minimum_rate(struct host *host)
 	if (!count)
 		return;
 	found_warn(host, "%zu connections send at the minimum rate or little above, such as the one to %s, because %s; its RTT is %s, its base RTT %s",
-		   count, peer_text(peer, sizeof(peer), first), minimum_reason(first->timely),
+		   count, peer_text(peer, sizeof(peer), first), minimum_reason(host, first->timely),
 		   time_text(rtt, sizeof(rtt), first->timely->rtt_ns),
 		   time_text(base, sizeof(base), first->timely->base_rtt_ns));
 	remedy_info(host, "timelyctl flows sort rate lists them; look for other traffic, lost packets or slow hosts on the path");
 }
 
-static bool is_apart(const struct tcp_socket *socket)
+static bool is_apart(const struct host *host [[maybe_unused]],
+		     const struct tcp_socket *socket)
 {
 	return socket->timely->state & TIMELY_STATE_APART;
 }
@@ -163,15 +177,21 @@ void check_probes_unsynced(struct host *host)
 {
 	__u64 unsynced = counter_value(&host->rtts, "probes_unsynced");
 
+	__u64 now;
+
 	if (!unsynced)
 		return;
-	found_warn(host, "%llu base-RTT probes started by the real-time clock, as the common time of timely-clockd was too old or not exact to 0.25 ms; %llu by the common time",
-		   (unsigned long long)unsynced,
-		   (unsigned long long)counter_value(&host->rtts, "probes_common"));
+	now = rtts_growth(host, "probes_unsynced");
+	found(host, now ? SEVERITY_WARNING : SEVERITY_NOTE,
+	      "%llu base-RTT probes started by the real-time clock, as the common time of timely-clockd was too old or not exact to 0.25 ms; %llu by the common time%s",
+	      (unsigned long long)unsynced,
+	      (unsigned long long)counter_value(&host->rtts, "probes_common"),
+	      now ? "" : EARLIER);
 	remedy_info(host, "systemctl status timely-clockd; timelyctl clock shows whether the peers are good");
 }
 
-static bool is_long(const struct tcp_socket *socket)
+static bool is_long(const struct host *host [[maybe_unused]],
+		    const struct tcp_socket *socket)
 {
 	return socket->min_rtt_ns > LONG_RTT_NS;
 }
@@ -234,7 +254,8 @@ void check_mtu(struct host *host)
 		const struct tcp_socket *socket = &host->sockets.socket[i];
 		__u32 packet = socket->mss + (socket->key.bytes == 4 ? HEADERS_V4 : HEADERS_V6);
 
-		if (!is_timely(socket->control) || !socket->mss || packet >= socket->mtu)
+		if (!is_timely(socket->control) || !socket->mss || socket->narrow ||
+		    packet >= socket->mtu)
 			continue;
 		found_warn(host, "packets to %s have at most %u bytes, but the MTU of this host's device is %u: a device on the path or the other host has a smaller MTU",
 			   address_text(text, socket->key.daddr, socket->key.bytes), packet,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arpa/inet.h>
+
 #include <linux/timely_version.h>
 
 #include "doctor.h"
@@ -42,15 +44,18 @@ static const char *signed_only(void)
 
 static bool has_module(const struct host *host)
 {
-	return is_loaded(host, MODULE_TCP) || is_loaded(host, MODULE_SCH) ||
-	       is_loaded(host, MODULE_ACKER);
+	/* Module timely alone does nothing. */
+	for (int i = 0; i < MODULES; i++)
+		if (i != MODULE_TIMELY && is_loaded(host, i))
+			return true;
+	return false;
 }
 
 void check_modules_loaded(struct host *host)
 {
 	if (has_module(host) || signed_only())
 		return;
-	found_err(host, "none of the modules tcp_timely, sch_timely and timely_acker is loaded");
+	found_err(host, "none of the modules tcp_timely, sch_timely, timely_acker, sch_trim and ndp is loaded");
 	remedy_info(host, "modprobe tcp_timely; modprobe sch_timely");
 }
 
@@ -289,17 +294,56 @@ void check_rto_min(struct host *host)
 	}
 }
 
-/* Base-RTT probes of hosts coincide if their real-time clocks agree. */
+/* Whether timely-clockd publishes the common time. It does not set the real-time clock. */
+static bool has_common_time(const struct host *host)
+{
+	return host->has_clock && host->clock.state == TIMELY_CLOCK_RUNNING &&
+	       !clock_has_ended(&host->clock);
+}
+
+/* Base-RTT probes of hosts coincide if they know the common time, or their clocks agree. */
 void check_clock(struct host *host)
 {
-	char base_rtt[32];
-
-	if (!host->unsynchronised || !is_used(host) ||
-	    !read_line("/proc/sys/net/ipv4/timely/min_rtt_ns", base_rtt, sizeof(base_rtt)) ||
-	    strcmp(base_rtt, "auto") != 0)
+	if (!host->unsynchronised || !host->auto_base_rtt || !is_used(host) ||
+	    has_common_time(host))
 		return;
 	found_warn(host, "no program keeps the real-time clock synchronised, but base RTTs are measured at times that all hosts must agree on to 0.5 ms");
 	remedy_info(host, "run chrony or a PTP program on all hosts, and look at chronyc tracking; or set the base RTT: sysctl -w net.ipv4.timely.min_rtt_ns=NS");
+}
+
+/* Peers are silent until the daemon has the first answers, and then learning. */
+static const struct timely_clock_peer *find_lost_peer(const struct timely_clock_page *page)
+{
+	for (size_t i = 0; i < page->peer_count && i < TIMELY_CLOCK_PEERS; i++) {
+		__u32 state = page->peers[i].state;
+
+		if (state != TIMELY_CLOCK_PEER_GOOD && state != TIMELY_CLOCK_PEER_LEARNING)
+			return &page->peers[i];
+	}
+	return NULL;
+}
+
+void check_clock_daemon(struct host *host)
+{
+	const struct timely_clock_peer *peer;
+	char text[INET6_ADDRSTRLEN];
+
+	if (!host->has_clock)
+		return;
+	if (clock_has_ended(&host->clock)) {
+		found_warn(host, "timely-clockd has ended: this host does not know the common time any more");
+		remedy_info(host, "systemctl status timely-clockd; timelyctl clock. If the daemon was stopped on purpose: rm %s",
+			    TIMELY_CLOCK_PAGE);
+		return;
+	}
+	peer = has_common_time(host) ? find_lost_peer(&host->clock) : NULL;
+	if (!peer)
+		return;
+	found_warn(host, "timely-clockd does not know the clock of %s: the peer %s",
+		   clock_address_text(text, peer->address),
+		   peer->state == TIMELY_CLOCK_PEER_SILENT ? "does not answer" :
+		   "contradicts the other peers");
+	remedy_info(host, "systemctl status timely-clockd there and here; timelyctl clock");
 }
 
 /* Queues get the default qdisc whenever mq is set up, or their number changes. */
@@ -334,17 +378,32 @@ static __u64 sum_rtts(const struct host *host, const char * const *names, size_t
 	return sum;
 }
 
+/* By how much this sum has grown within a second. */
+static __u64 sum_growth(struct host *host, const char * const *names, size_t count)
+{
+	__u64 sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += rtts_growth(host, names[i]);
+	return sum;
+}
+
 void check_rejected_rtts(struct host *host)
 {
 	static const char * const good_names[] = { "hardware", "driver", "tcp" };
 	static const char * const bad_names[] = { "doubtful", "negative", "too_long" };
 	__u64 good = sum_rtts(host, good_names, ARRAY_SIZE(good_names));
 	__u64 bad = sum_rtts(host, bad_names, ARRAY_SIZE(bad_names));
+	__u64 now;
 
 	if (good + bad < FEW_ACKS || bad < good / 10)
 		return;
-	found_warn(host, "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted",
-		   (unsigned long long)bad, (unsigned long long)good);
+	now = sum_growth(host, bad_names, ARRAY_SIZE(bad_names));
+	if (now < sum_growth(host, good_names, ARRAY_SIZE(good_names)) / 10)
+		now = 0;
+	found(host, now ? SEVERITY_WARNING : SEVERITY_NOTE,
+	      "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted%s",
+	      (unsigned long long)bad, (unsigned long long)good, now ? "" : EARLIER);
 	remedy_info(host, "timelyctl rtt shows the reasons; if fewer RTTs are rejected after timelyctl nic set IFACE hardware off, the NIC's timestamps are wrong");
 }
 
@@ -353,10 +412,15 @@ void check_late_rtts(struct host *host)
 	static const char * const stamped_names[] = { "hardware", "driver" };
 	__u64 stamped = sum_rtts(host, stamped_names, ARRAY_SIZE(stamped_names));
 	__u64 late = counter_value(&host->rtts, "tcp");
+	__u64 now;
 
 	if (late < FEW_ACKS || late < stamped)
 		return;
-	found_warn(host, "%llu RTTs ended only when TCP processed the ACK, %llu at a timestamp",
-		   (unsigned long long)late, (unsigned long long)stamped);
+	now = rtts_growth(host, "tcp");
+	if (now < sum_growth(host, stamped_names, ARRAY_SIZE(stamped_names)))
+		now = 0;
+	found(host, now ? SEVERITY_WARNING : SEVERITY_NOTE,
+	      "%llu RTTs ended only when TCP processed the ACK, %llu at a timestamp%s",
+	      (unsigned long long)late, (unsigned long long)stamped, now ? "" : EARLIER);
 	remedy_info(host, "use a kernel with the tracepoint tcp_probe (CONFIG_TRACEPOINTS)");
 }

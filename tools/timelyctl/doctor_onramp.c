@@ -174,19 +174,30 @@ static const struct {
 	  "find out what repeats or reorders packets on the path" },
 };
 
+/* How bad it is that @count of @received OR-ACKs were refused; a note: not bad. */
+static enum severity refusal_severity(__u64 count, __u64 received, bool is_normal)
+{
+	if (count > received / 2)
+		return SEVERITY_ERROR;
+	return is_normal || count <= received / 100 ? SEVERITY_NOTE : SEVERITY_WARNING;
+}
+
 void check_onramp_refused(struct host *host)
 {
 	__u64 received = onramp_counter(host, "received");
 
 	for (size_t i = 0; i < ARRAY_SIZE(refusals) && received >= FEW_SIGNALS; i++) {
-		__u64 count = onramp_counter(host, refusals[i].counter);
-		bool is_most = count > received / 2;
+		const char *name = refusals[i].counter;
+		__u64 count = onramp_counter(host, name);
+		enum severity now;
 
-		if (!is_most && (refusals[i].normal || count <= received / 100))
+		if (refusal_severity(count, received, refusals[i].normal) == SEVERITY_NOTE)
 			continue;
-		found(host, is_most ? SEVERITY_ERROR : SEVERITY_WARNING,
-		      "%llu of %llu OR-ACKs %s (%s)", (unsigned long long)count,
-		      (unsigned long long)received, refusals[i].what, refusals[i].counter);
+		now = refusal_severity(onramp_growth(host, name), onramp_growth(host, "received"),
+				       refusals[i].normal);
+		found(host, now, "%llu of %llu OR-ACKs %s (%s)%s", (unsigned long long)count,
+		      (unsigned long long)received, refusals[i].what, name,
+		      now == SEVERITY_NOTE ? EARLIER : "");
 		remedy_info(host, "%s", refusals[i].remedy);
 	}
 }
@@ -291,32 +302,46 @@ void check_acker_clock(struct host *host)
 	remedy_info(host, "timelyctl acker set test-clock-offset 0 test-clock-drift 0");
 }
 
-/* Whether @count, OR-ACKs that were not sent, is too small to matter. */
-static bool is_rare(__u64 count, __u64 sent)
+/* Whether the counter @name, OR-ACKs that were not sent, is too small to matter. */
+static bool is_rare(const struct host *host, const char *name)
 {
+	__u64 sent = onramp_counter(host, "sent"), count = onramp_counter(host, name);
+
 	return count + sent < FEW_SIGNALS || count <= sent / 100;
+}
+
+/* A warning if such OR-ACKs were frequent in the last second, too. */
+static enum severity unsent_severity(struct host *host, const char *name)
+{
+	return onramp_growth(host, name) > onramp_growth(host, "sent") / 100 ? SEVERITY_WARNING :
+									      SEVERITY_NOTE;
 }
 
 void check_acker_errors(struct host *host)
 {
-	__u64 sent = onramp_counter(host, "sent");
-	__u64 errors = onramp_counter(host, "send_errors");
+	enum severity severity;
 
-	if (!host->acker.count || !host->onramp.used || is_rare(errors, sent))
+	if (!host->acker.count || !host->onramp.used || is_rare(host, "send_errors"))
 		return;
-	found_warn(host, "%llu OR-ACKs could not be sent, %llu were sent",
-		   (unsigned long long)errors, (unsigned long long)sent);
+	severity = unsent_severity(host, "send_errors");
+	found(host, severity, "%llu OR-ACKs could not be sent, %llu were sent%s",
+	      (unsigned long long)onramp_counter(host, "send_errors"),
+	      (unsigned long long)onramp_counter(host, "sent"),
+	      severity == SEVERITY_NOTE ? EARLIER : "");
 	remedy_info(host, "ip route get ADDRESS shows the route to a sender; look for a lack of memory in the kernel's log");
 }
 
 void check_acker_limited(struct host *host)
 {
-	__u64 sent = onramp_counter(host, "sent");
-	__u64 limited = onramp_counter(host, "send_limited");
+	enum severity severity;
 
-	if (is_rare(limited, sent))
+	if (is_rare(host, "send_limited"))
 		return;
-	found_warn(host, "%llu OR-ACKs were not sent because of the rate limit, %llu were sent; the limit is %u per second to each peer",
-		   (unsigned long long)limited, (unsigned long long)sent, host->acker.rate);
+	severity = unsent_severity(host, "send_limited");
+	found(host, severity,
+	      "%llu OR-ACKs were not sent because of the rate limit, %llu were sent; the limit is %u per second to each peer%s",
+	      (unsigned long long)onramp_counter(host, "send_limited"),
+	      (unsigned long long)onramp_counter(host, "sent"), host->acker.rate,
+	      severity == SEVERITY_NOTE ? EARLIER : "");
 	remedy_info(host, "timelyctl acker set rate NUMBER, or answer less data: timelyctl acker set every BYTES");
 }

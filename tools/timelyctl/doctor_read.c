@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/timex.h>
 #include <unistd.h>
 
@@ -26,13 +27,15 @@ const char * const module_names[MODULES] = {
 	[MODULE_TCP] = "tcp_timely",
 	[MODULE_SCH] = "sch_timely",
 	[MODULE_ACKER] = "timely_acker",
+	[MODULE_TRIM] = "sch_trim",
+	[MODULE_NDP] = "ndp",
 };
 
 /* ---- files ---- */
 
 static void read_files(struct host *host)
 {
-	char path[64];
+	char path[64], base_rtt[32];
 
 	for (int i = 0; i < MODULES; i++) {
 		snprintf(path, sizeof(path), "/sys/module/%s/version", module_names[i]);
@@ -41,6 +44,8 @@ static void read_files(struct host *host)
 	read_line("/proc/sys/net/ipv4/tcp_congestion_control", host->control,
 		  sizeof(host->control));
 	read_line("/proc/sys/net/ipv4/timely/preset", host->preset, sizeof(host->preset));
+	host->auto_base_rtt = read_line("/proc/sys/net/ipv4/timely/min_rtt_ns", base_rtt,
+					sizeof(base_rtt)) && strcmp(base_rtt, "auto") == 0;
 }
 
 bool is_loaded(const struct host *host, int module)
@@ -199,7 +204,7 @@ static int read_devices(struct host *host, const struct link *only)
 	return 0;
 }
 
-/* ---- everything ---- */
+/* ---- the modules ---- */
 
 /* Report that something could not be read, so that checks are left out. */
 static void incomplete(struct host *host, const char *what, int err)
@@ -230,7 +235,8 @@ static void read_modules(struct host *host)
 		incomplete(host, "connections",
 			   connections_get(&family, &here, &host->connections));
 		/* Only root on the host may list those of all network namespaces. */
-		if (connections_get(&family, &everywhere, &host->everywhere))
+		host->is_everywhere = !connections_get(&family, &everywhere, &host->everywhere);
+		if (!host->is_everywhere)
 			connections_get(&family, &here, &host->everywhere);
 		incomplete(host, "counters of RTTs", family_counters(&family, &host->rtts));
 		incomplete(host, "limits", limits_get(&family, &host->limits));
@@ -250,12 +256,93 @@ static void read_modules(struct host *host)
 	family_close(&family);
 }
 
-void host_read(struct host *host, const struct link *only)
+/* ---- counters that grow ---- */
+
+/* What cannot be read now does not grow: the first reading has reported the error. */
+static void read_again(struct host *host)
+{
+	static const struct choice here = {};
+	struct timespec second = { .tv_sec = 1 };
+	struct again *again = &host->again;
+	struct family family;
+
+	if (again->done)
+		return;
+	again->done = true;
+	while (nanosleep(&second, &second) && errno == EINTR)
+		;
+	if (!family_open(&family, TIMELY_GENL_NAME) && family.id) {
+		family_counters(&family, &again->rtts);
+		onramp_get(&family, &again->onramp);
+		connections_get(&family, &here, &again->connections);
+	}
+	family_close(&family);
+	ask_module(&again->module);
+}
+
+/* A counter that is smaller was reset: the module was loaded again. */
+static __u64 growth(__u64 before, __u64 after)
+{
+	return after > before ? after - before : 0;
+}
+
+__u64 rtts_growth(struct host *host, const char *name)
+{
+	read_again(host);
+	return growth(counter_value(&host->rtts, name), counter_value(&host->again.rtts, name));
+}
+
+__u64 onramp_growth(struct host *host, const char *name)
+{
+	read_again(host);
+	return growth(counter_value(&host->onramp.counters, name),
+		      counter_value(&host->again.onramp.counters, name));
+}
+
+/* Of the clock steps that a NIC reports. */
+__u32 steps_growth(struct host *host, const struct device *device)
+{
+	const struct report *report;
+
+	read_again(host);
+	report = nic_report(&host->again.module, device->link);
+	return device->report && report ? growth(device->report->steps, report->steps) : 0;
+}
+
+const struct timely_connection *connection_again(struct host *host,
+						 const struct timely_connection *connection)
+{
+	read_again(host);
+	for (size_t i = 0; i < host->again.connections.count; i++) {
+		const struct timely_connection *one = &host->again.connections.connection[i];
+
+		if (one->family == connection->family && one->sport == connection->sport &&
+		    one->dport == connection->dport &&
+		    memcmp(one->saddr, connection->saddr, sizeof(one->saddr)) == 0 &&
+		    memcmp(one->daddr, connection->daddr, sizeof(one->daddr)) == 0)
+			return one;
+	}
+	return NULL;
+}
+
+/* ---- everything ---- */
+
+static void read_clocks(struct host *host)
 {
 	struct timex clock = {};
+	struct timely_clock *page;
 
-	read_files(host);
 	host->unsynchronised = adjtimex(&clock) >= 0 && clock.status & STA_UNSYNC;
+	if (timely_clock_open(&page, NULL))
+		return;
+	host->has_clock = !timely_clock_read(page, &host->clock);
+	timely_clock_close(page);
+}
+
+void host_read(struct host *host, const struct link *only)
+{
+	read_files(host);
+	read_clocks(host);
 	incomplete(host, "qdiscs", qdiscs_get(&host->qdiscs, NULL));
 	incomplete(host, "routes", talk_dump_route(RTM_GETROUTE, sizeof(struct rtmsg), add_route,
 						   &host->routes));
@@ -278,6 +365,10 @@ void host_free(struct host *host)
 	free(host->acker.rule);
 	free(host->ndp.counts.counters.counter);
 	free(host->sockets.socket);
+	free(host->again.rtts.counter);
+	free(host->again.onramp.counters.counter);
+	free(host->again.module.reports.report);
+	connections_free(&host->again.connections);
 	connections_free(&host->connections);
 	connections_free(&host->everywhere);
 }

@@ -83,7 +83,10 @@ static int compare_addresses(const void *a, const void *b)
 	return memcmp(one->address, other->address, one->bytes);
 }
 
-/* The MTU of the device with the local address; 0 if there is none. @addresses are sorted. */
+/*
+ * The MTU of the device with the local address; 0 if there is none, or if the device is a loopback
+ * device, whose MTU of 65536 bytes no IP packet reaches. @addresses are sorted.
+ */
 static __u32 socket_mtu(const struct tcp_socket *socket, const struct addresses *addresses,
 			const struct links *links)
 {
@@ -96,7 +99,7 @@ static __u32 socket_mtu(const struct tcp_socket *socket, const struct addresses 
 				  compare_addresses);
 	for (size_t i = 0; address && i < links->count; i++)
 		if (links->link[i].ifindex == address->ifindex)
-			return links->link[i].mtu;
+			return links->link[i].loopback ? 0 : links->link[i].mtu;
 	return 0;
 }
 
@@ -110,10 +113,30 @@ static void read_info(struct tcp_socket *socket, const struct nlattr *attr)
 	/* The kernel's structure may be shorter or longer. */
 	memcpy(&info, mnl_attr_get_payload(attr), bytes < sizeof(info) ? bytes : sizeof(info));
 	socket->mss = info.tcpi_snd_mss;
+	/* TCP sends no packet larger than half the largest window that the peer has offered. */
+	socket->narrow = info.tcpi_snd_wnd / 2 <= info.tcpi_snd_mss;
 	if (info.tcpi_options & TCPI_OPT_TIMESTAMPS)
 		socket->mss += 12;
 	socket->min_rtt_ns = 1000ULL * info.tcpi_min_rtt;
 	socket->busy = info.tcpi_bytes_sent >= BUSY_BYTES && info.tcpi_last_data_sent < BUSY_MS;
+}
+
+/* The ends of a connection. A socket of IPv6 may have a connection of IPv4: ::ffff:a.b.c.d. */
+static struct socket_key read_key(const struct inet_diag_msg *info)
+{
+	struct socket_key key = {
+		.bytes = info->idiag_family == AF_INET6 ? 16 : 4,
+		.sport = info->id.idiag_sport, .dport = info->id.idiag_dport,
+	};
+	size_t skip = 0;
+
+	if (key.bytes == 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)info->id.idiag_dst)) {
+		key.bytes = 4;
+		skip = 12;
+	}
+	memcpy(key.saddr, (const __u8 *)info->id.idiag_src + skip, key.bytes);
+	memcpy(key.daddr, (const __u8 *)info->id.idiag_dst + skip, key.bytes);
+	return key;
 }
 
 static void add_socket(const struct nlmsghdr *message, void *data)
@@ -135,12 +158,7 @@ static void add_socket(const struct nlmsghdr *message, void *data)
 	sockets->socket = socket;
 	socket += sockets->count++;
 	memset(socket, 0, sizeof(*socket));
-	socket->key = (struct socket_key){
-		.bytes = info->idiag_family == AF_INET6 ? 16 : 4,
-		.sport = info->id.idiag_sport, .dport = info->id.idiag_dport,
-	};
-	memcpy(socket->key.saddr, info->id.idiag_src, socket->key.bytes);
-	memcpy(socket->key.daddr, info->id.idiag_dst, socket->key.bytes);
+	socket->key = read_key(info);
 	mnl_attr_for_each(attr, message, sizeof(*info)) {
 		if (mnl_attr_get_type(attr) == INET_DIAG_CONG)
 			attr_text(socket->control, sizeof(socket->control), attr);

@@ -79,6 +79,7 @@ static void add_link(const struct nlmsghdr *message, void *data)
 	link->ifindex = info->ifi_index;
 	link->up = info->ifi_flags & IFF_UP;
 	link->ethernet = info->ifi_type == ARPHRD_ETHER;
+	link->loopback = info->ifi_flags & IFF_LOOPBACK;
 	mnl_attr_for_each(attr, message, sizeof(*info))
 		read_attr(link, attr);
 }

@@ -153,6 +153,7 @@ void attr_text(char *to, size_t size, const struct nlattr *attr);
  * @queues: transmit queues that the driver has allocated
  * @up: the device is up
  * @ethernet: the device has an Ethernet link layer and is not the loopback device
+ * @loopback: the device is the loopback device
  */
 struct link {
 	char name[IFNAMSIZ];
@@ -165,6 +166,7 @@ struct link {
 	bool elsewhere;
 	bool up;
 	bool ethernet;
+	bool loopback;
 };
 
 struct links {

@@ -393,6 +393,16 @@ long_path() {
 		send(*pair, 400000)
 		look()
 	EOF
+	# The IPv4 connection of an IPv6 socket, as servers that listen on [::] have them
+	look() {
+		finds 4 long-path
+		json '"10.7.2.6:" in all["findings"][0]["evidence"]'
+	}
+	with_connections <<-EOF
+		pair = connect("::ffff:10.7.2.6")
+		send(*pair, 400000)
+		look()
+	EOF
 	bottleneck
 }
 
@@ -414,6 +424,24 @@ mtu() {
 	with_connections <<-EOF
 		pair = connect("$h2_v4")
 		send(*pair, 400000)
+		look()
+	EOF
+	# Packets to the host itself are smaller than the MTU of the loopback device, and those to a
+	# peer with a small window are smaller than any MTU.
+	with_connections <<-EOF
+		def pair_of(host, address, window):
+		    listener = inside(host, socket.socket)
+		    if window:
+		        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
+		    listener.bind((address, 0))
+		    listener.listen()
+		    client = inside("h1", socket.socket)
+		    client.connect(listener.getsockname())
+		    return client, listener.accept()[0]
+		pairs = [pair_of("h1", "127.0.0.1", 0), pair_of("h1", "10.7.2.1", 0),
+		         pair_of("h2", "$h2_v4", 2000)]
+		for pair in pairs:
+		    send(*pair, 100000)
 		look()
 	EOF
 }

@@ -71,14 +71,20 @@ static struct {
 	{ "drift", 0 },		/* drift of the receiver's test clock, ppb */
 	{ "exists4", 0 },	/* errno of changes of IPv4 rules */
 	{ "exists6", 0 },	/* errno of changes of IPv6 rules */
-	{ "flows_used", 100 },	/* flows in use, of 100 */
+	{ "flows_used", 100 },	/* flows in use, of flows_max */
+	{ "flows_max", 100 },
 	{ "hardware", 0 },	/* RTTs that ended at a hardware timestamp */
 	{ "tcp", 0 },		/* RTTs that ended when TCP processed the ACK */
 	{ "doubtful", 0 },	/* ACKs with a wrong hardware timestamp */
 	{ "probes_unsynced", 0 },	/* base-RTT probes not by the common time */
+	{ "grows", 0 },		/* 1: the second reading of these counters has twice their values */
 	{ "alike", 0 },		/* instead of "connections": 10.0.0.0 to 172.0.0.0, all alike */
 	{ "state", 2 },		/* their state, TIMELY_STATE_*: sending */
 	{ "base", 20000 },	/* their base RTT, ns */
+	{ "target", 5000 },	/* their target delay, ns */
+	{ "losses", 0 },	/* their rate cuts by losses */
+	{ "marks", 0 },		/* their rate cuts by ECN, which "grows" lets grow */
+	{ "mapped", 0 },	/* 1: they have IPv6 sockets, with addresses such as ::ffff:10.0.0.0 */
 	{ "min_rtt", 20 },	/* the shortest RTT that TCP has measured, us */
 	{ "reports", 0 },	/* instead of "nics": number of NICs with the next values */
 	{ "nic", 2 },		/* their state, TIMELY_NIC_*: sure */
@@ -214,20 +220,29 @@ static void put_counter(struct nlmsghdr *message, const char *name)
 	put_count(message, name, *knob("count"));
 }
 
+/* The value of a knob at reading number @reading, from 0. */
+static long grown(const char *key, int reading)
+{
+	return *knob(key) * (1 + *knob("grows") * reading);
+}
+
 static void put_rtts(struct nlmsghdr *message)
 {
-	put_count(message, "hardware", *knob("hardware") + *knob("count"));
+	static const char * const keys[] = { "tcp", "doubtful", "probes_unsynced" };
+	static int reading;
+
+	put_count(message, "hardware", grown("hardware", reading) + *knob("count"));
 	put_count(message, "too_long", *knob("count"));
-	if (*knob("tcp"))
-		put_count(message, "tcp", *knob("tcp"));
-	if (*knob("doubtful"))
-		put_count(message, "doubtful", *knob("doubtful"));
-	if (*knob("probes_unsynced"))
-		put_count(message, "probes_unsynced", *knob("probes_unsynced"));
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+		if (*knob(keys[i]))
+			put_count(message, keys[i], grown(keys[i], reading));
+	reading++;
 }
 
 static void put_onramp(struct nlmsghdr *message)
 {
+	static int reading;
+
 	mnl_attr_put_u16(message, TIMELY_A_ORACK_PORT, 20306);
 	mnl_attr_put_u8(message, TIMELY_A_UNAUTHENTICATED, *knob("unauthenticated"));
 	mnl_attr_put_u8(message, TIMELY_A_KEY_USED, *knob("used"));
@@ -236,10 +251,11 @@ static void put_onramp(struct nlmsghdr *message)
 	put_counter(message, "sent");
 	put_counter(message, "unknown_key");
 	put_counter(message, "bad_time");
-	put_count(message, "received", *knob("received"));
-	put_count(message, "bad_tag", *knob("bad_tag"));
-	put_count(message, "old", *knob("old"));
-	put_count(message, "send_errors", *knob("send_errors"));
+	put_count(message, "received", grown("received", reading));
+	put_count(message, "bad_tag", grown("bad_tag", reading));
+	put_count(message, "old", grown("old", reading));
+	put_count(message, "send_errors", grown("send_errors", reading));
+	reading++;
 }
 
 /* Flow number @i, from 0. The last flow was paused the longest. */
@@ -276,11 +292,16 @@ static void put_peer(struct nlmsghdr *message, int i)
 /* One of several connections that differ in their ports only. */
 static void put_alike(struct nlmsghdr *message, int i)
 {
+	static int reading;
 	struct timely_connection connection = {
 		.net_cookie = 1, .family = AF_INET, .sport = htons(1000 + i), .dport = htons(80),
 		.saddr = { 10 }, .daddr = { 172 }, .state = *knob("state"),
-		.base_rtt_ns = *knob("base"), .rtt_ns = *knob("base"), .target_ns = 5000,
-		.rate_Bps = 100000000, .link_kbps = 10000000, .control = "timely",
+		.base_rtt_ns = *knob("base"), .rtt_ns = *knob("base"),
+		.target_ns = *knob("target"), .rate_Bps = 100000000, .link_kbps = 10000000, .control = "timely",
+		.cuts = {
+			[TIMELY_CUT_LOSS] = *knob("losses"),
+			[TIMELY_CUT_ECN] = grown("marks", reading += !i),
+		},
 	};
 
 	mnl_attr_put(message, TIMELY_A_CONNECTION, sizeof(connection), &connection);
@@ -288,11 +309,14 @@ static void put_alike(struct nlmsghdr *message, int i)
 
 static void put_report(struct nlmsghdr *message, int i)
 {
+	static int reading;
+
 	mnl_attr_put_u32(message, TIMELY_A_IFINDEX, i + 1);
 	mnl_attr_put_u8(message, TIMELY_A_NIC_STATE, *knob("nic"));
 	mnl_attr_put_u8(message, TIMELY_A_NIC_USE, *knob("nic") != TIMELY_NIC_OFF);
 	mnl_attr_put_u64(message, TIMELY_A_PAIRS, *knob("pairs"));
-	mnl_attr_put_u32(message, TIMELY_A_STEPS, *knob("steps"));
+	mnl_attr_put_u32(message, TIMELY_A_STEPS, grown("steps", reading));
+	reading += !i;
 	mnl_attr_put_u32(message, TIMELY_A_LINK_OVERRIDE_KBPS, *knob("override"));
 }
 
@@ -323,7 +347,7 @@ static void put_acker(struct nlmsghdr *message)
 		put_rule(message, i);
 }
 
-/* Two budgets of 100. Of the first one "flows_used" are in use, and "count" were refused. */
+/* Two budgets. Of the first one "flows_used" are in use, and "count" were refused. */
 static void put_limits(struct nlmsghdr *message)
 {
 	static const char * const names[] = { "flows", "queues" };
@@ -334,7 +358,7 @@ static void put_limits(struct nlmsghdr *message)
 		mnl_attr_put_strz(message, TIMELY_A_LIMIT_NAME, names[i]);
 		mnl_attr_put_strz(message, TIMELY_A_LIMIT_DOC, "objects of a kind");
 		mnl_attr_put_u32(message, TIMELY_A_LIMIT_USED, i ? 7 : *knob("flows_used"));
-		mnl_attr_put_u32(message, TIMELY_A_LIMIT_MAX, 100);
+		mnl_attr_put_u32(message, TIMELY_A_LIMIT_MAX, i ? 100 : *knob("flows_max"));
 		mnl_attr_put_u64(message, TIMELY_A_LIMIT_REFUSED, i ? 0 : *knob("count"));
 		mnl_attr_nest_end(message, nest);
 	}
@@ -586,11 +610,23 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 	end_dump(request, portid);
 }
 
-/* The TCP sockets of the connections that are alike, and one of IPv6 by cubic. */
+/* Write the address @first.0.0.0, for an IPv6 socket with @mapped. */
+static void put_socket_address(void *to, unsigned char first, bool mapped)
+{
+	static const unsigned char prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+	if (mapped)
+		memcpy(to, prefix, sizeof(prefix));
+	((unsigned char *)to)[mapped ? sizeof(prefix) : 0] = first;
+}
+
+/* The TCP sockets of the connections that are alike, and without "mapped" one of IPv6 by cubic. */
 static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 {
 	const struct inet_diag_req_v2 *diag = mnl_nlmsg_get_payload(request);
-	int count = diag->sdiag_family == AF_INET ? *knob("alike") : 1;
+	bool mapped = *knob("mapped");
+	bool timely = diag->sdiag_family == (mapped ? AF_INET6 : AF_INET);
+	int count = timely ? *knob("alike") : !mapped;
 
 	for (int i = 0; i < count; i++) {
 		struct nlmsghdr *message = add_message(request, portid, request->nlmsg_type);
@@ -600,10 +636,9 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 		socket->idiag_family = diag->sdiag_family;
 		socket->id.idiag_sport = htons(1000 + i);
 		socket->id.idiag_dport = htons(80);
-		*(unsigned char *)socket->id.idiag_src = 10;
-		*(unsigned char *)socket->id.idiag_dst = 172;
-		mnl_attr_put_strz(message, INET_DIAG_CONG,
-				  diag->sdiag_family == AF_INET ? "timely" : "cubic");
+		put_socket_address(socket->id.idiag_src, 10, mapped);
+		put_socket_address(socket->id.idiag_dst, 172, mapped);
+		mnl_attr_put_strz(message, INET_DIAG_CONG, timely ? "timely" : "cubic");
 		mnl_attr_put(message, INET_DIAG_INFO, sizeof(info), &info);
 		if (*knob("random"))
 			put_random(message);

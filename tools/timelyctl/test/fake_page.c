@@ -2,9 +2,10 @@
 /*
  * Writes a clock page as timely-clockd does, for tests of `timelyctl clock`:
  *
- *	fake_page FILE [AGE]
+ *	fake_page FILE [AGE [STATE]]
  *
- * The page is of this moment, or AGE seconds old. One peer is good, one is silent.
+ * The page is of this moment, or AGE seconds old. One peer is good, the other one is silent, or has
+ * the state STATE, a number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,6 +56,7 @@ int main(int argc, char **argv)
 
 	if (!file)
 		return 2;
+	page.peers[1].state = argc > 3 ? atoi(argv[3]) : TIMELY_CLOCK_PEER_SILENT;
 	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW) - age_ns;
 	page.suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
 	return fwrite(&page, sizeof(page), 1, file) != 1 || fclose(file);

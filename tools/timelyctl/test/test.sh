@@ -461,7 +461,8 @@ connections() {
 	onramp "" 0 'no connection uses timely, or none matches' flows
 	onramp "connections=2" 0 '^\[a00:1::1\]:1001 *\[ac00:9::1\]:80 *16 Mb/s *31 us *30 us *1000 ns *15 us driver *5 sending cuts:loss=1$' flows
 	onramp "connections=1" 0 '^10.0.0.1:1000 *172.0.0.9:80 *8 Mb/s *- *30 us *- *15 us - *- sending$' flows
-	onramp_json "connections=30" '[f["from_port"] for f in n] == list(range(1029, 999, -1))' flows
+	# The last RTT of connection 1002 is old, and 1000 has had none.
+	onramp_json "connections=30" '[f["from_port"] for f in n][:-2] == [*range(1029, 1002, -1), 1001]' flows
 	onramp_json "connections=30" '[f["from_port"] for f in n] == [1000, 1001, 1002]' flows sort rate limit 3
 	onramp_json "connections=30" '[f["from_port"] for f in n] == [1009, 1007, 1005, 1003, 1001]' flows to ac00:9::/32
 	# The worst connections come last here, and with "sort rate" first.
@@ -973,22 +974,39 @@ doctors() {
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "alike=3" 0
 	doctor "rx=1" "alike=3 state=34" 4 probes-apart
-	doctor "rx=1" "probes_unsynced=1" 4 probes-unsynced
+	doctor "rx=1" "alike=3 mapped=1 state=34" 4 probes-apart
+	doctor "rx=1" "probes_unsynced=1 grows=1" 4 probes-unsynced
+	doctor "rx=1" "probes_unsynced=1" 0 probes-unsynced
+	says 'this was earlier, and not in the last second'
+	result $? "doctor: a note says that counters do not grow"
 	doctor "rx=1" "alike=3 base=30001" 4 filled-queue
 	doctor "rx=1" "alike=3 base=30000" 0
+	doctor "rx=1" "alike=3 base=30001 target=0" 0
+	file proc/sys/net/ipv4/timely/min_rtt_ns 30001
+	doctor "rx=1" "alike=3 base=30001" 0
+	healthy_files
 	doctor "rx=1" "alike=3 base=2000000 min_rtt=2000" 4 long-path
 	doctor "rx=1" "alike=3 state=66" 4 minimum-rate
+	says 'because queueing delays'
+	result $? "doctor: minimum-rate without a cause to reduce the rate at once"
+	doctor "rx=1" "alike=3 state=66 losses=1000 marks=5 grows=1" 4 minimum-rate
+	says '(ECN)'
+	result $? "doctor: minimum-rate names the cause of the last second"
 	doctor "rx=1" "flows_used=90" 4 limits
 	doctor "rx=1" "ndp=1 ndp_sockets=2" 0
 	doctor "rx=1" "ndp=1 ndp_sockets=3" 4 ndp-trim
 	doctor "rx=1" "flows_used=89" 0
+	doctor "rx=1" "flows_used=0 flows_max=0" 0
 	doctor "rx=1" "count=1" 0 limits
-	doctor "rx=1" "hardware=9000 doubtful=1000" 4 rejected-rtts
+	doctor "rx=1" "hardware=9000 doubtful=1000 grows=1" 4 rejected-rtts
+	doctor "rx=1" "hardware=9000 doubtful=1000" 0 rejected-rtts
 	doctor "rx=1" "hardware=9000 doubtful=800 tcp=700" 0
-	doctor "rx=1" "hardware=9000 tcp=9001" 4 late-rtts
+	doctor "rx=1" "hardware=9000 tcp=9001 grows=1" 4 late-rtts
+	doctor "rx=1" "hardware=9000 tcp=9001" 0 late-rtts
 	doctor "rx=1" "hardware=9000 tcp=8999" 0
 	doctor "rx=1" "reports=1" 0
-	doctor "rx=1" "reports=1 steps=11" 4 nic-clock-steps
+	doctor "rx=1" "reports=1 steps=11 grows=1" 4 nic-clock-steps
+	doctor "rx=1" "reports=1 steps=11" 0 nic-clock-steps
 	doctor "rx=1" "reports=1 nic=1" 0
 	doctor "rx=1" "reports=1 nic=1 alike=1" 4 nic-clock
 	doctor "rx=1" "reports=1 nic=1 alike=1 pairs=900" 0
@@ -999,13 +1017,16 @@ doctors() {
 	doctor "rx=1" "rules=1" 1 acker-key
 	doctor "rx=1" "rules=1 unauthenticated=1" 4 onramp-unauthenticated
 	doctor "rx=1" "rules=1 keys=1 used=1 drift=1" 1 acker-clock
-	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=100" 4 acker-errors
+	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=100 grows=1" 4 acker-errors
+	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=100" 0 acker-errors
 	doctor "rx=1" "rules=1 keys=1 used=1 send_errors=99" 0
-	doctor "rx=1" "received=1000 bad_tag=11" 4 onramp-refused
+	doctor "rx=1" "received=1000 bad_tag=11 grows=1" 4 onramp-refused
+	doctor "rx=1" "received=1000 bad_tag=11" 0 onramp-refused
 	doctor "rx=1" "received=1000 bad_tag=10" 0
-	doctor "rx=1" "received=1000 bad_tag=501" 1 onramp-refused
+	doctor "rx=1" "received=1000 bad_tag=501 grows=1" 1 onramp-refused
+	doctor "rx=1" "received=1000 bad_tag=501" 0 onramp-refused
 	doctor "rx=1" "received=1000 old=500" 0
-	doctor "rx=1" "received=1000 old=501" 1 onramp-refused
+	doctor "rx=1" "received=1000 old=501 grows=1" 1 onramp-refused
 	rm -r "$work/root/sys/module/timely_acker"
 	doctor "rx=1" "keys=1 used=1" 4 acker-module
 	healthy_files
@@ -1030,10 +1051,24 @@ doctors() {
 	done
 	touch "$work/root/unsync"
 	doctor "rx=1" "" 4 clock
+	# timely-clockd has one peer that is good, and one that is learning, silent, or excluded.
+	mkdir -p "$work/root/run/timely-clockd"
+	for state in "0 1 0" "0 0 4 clock-daemon" "0 3 4 clock-daemon" "60 1 4 clock clock-daemon"; do
+		# shellcheck disable=SC2086 # words
+		set -- $state
+		"$work/fake_page" "$work/root/run/timely-clockd/clock" "$1" "$2"
+		shift 2
+		doctor "rx=1" "" "$@"
+	done
 	healthy_files
 	rm -r "$work/root/sys/module/tcp_timely" "$work/root/sys/module/sch_timely" \
 		"$work/root/sys/module/timely_acker"
 	doctor "rx=1" "" 1 modules-loaded
+	for module in sch_trim ndp; do
+		file sys/module/$module/version "${version#timelyctl }"
+		doctor "rx=1" "" 0
+		rm -r "$work/root/sys/module/$module"
+	done
 	file sys/kernel/security/lockdown 'none [integrity] confidentiality'
 	doctor "rx=1" "" 1 module-signature
 	file sys/kernel/security/lockdown '[none] integrity confidentiality'
@@ -1105,7 +1140,7 @@ completion() {
 	offers "all from to port cgroup sort limit interval duration" timelyctl record file ''
 	offers "show paths counters from to port limit" timelyctl ndp ''
 	offers "from to port limit" timelyctl ndp paths to 10.0.0.0/8 ''
-	offers "nic rtt flows top watch record ndp metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
+	offers "nic rtt flows top watch record clock ndp metrics onramp key acker limits setup teardown trial doctor help" timelyctl ''
 	offers "show flows unauthenticated" timelyctl onramp ''
 	offers "route cgroup confirm revert status" timelyctl trial ''
 	offers "on off" timelyctl onramp unauthenticated ''
