@@ -74,6 +74,8 @@ deb() {
 		tail -n 30 "$tmp/log" >&2
 		die "dpkg-buildpackage failed, see above"
 	}
+	# Names of files have the version: with packages of two versions apt-get would get both.
+	rm -f "$out"/timely-*.deb "$out"/timely_*.changes "$out"/timely_*.buildinfo
 	mv "$tmp"/*.deb "$tmp"/*.changes "$tmp"/*.buildinfo "$out"
 }
 
@@ -95,6 +97,7 @@ rpm() {
 		tail -n 30 "$tmp/log" >&2
 		die "rpmbuild failed, see above"
 	}
+	rm -f "$out"/timely-*.rpm
 	mv "$tmp"/rpm/RPMS/*/*.rpm "$out"
 }
 

@@ -39,13 +39,17 @@ archive() {
 
 # The second build is from a tarball without git, in another directory, language, time zone and with another umask.
 same_bytes() {
-	mkdir "$work/some where"
+	mkdir "$work/some where" "$work/packages"
+	: >"$work/packages/timely-dkms_0.0_all.deb"
+	: >"$work/packages/timely-dkms-0.0-1.noarch.rpm"
 	archive | tar -C "$work/some where" -xf - || fail "no copy"
 	for kind in deb rpm; do
 		TIMELY_PACKAGES=$work/packages "$here/build.sh" "$kind" || fail "build.sh $kind"
 		(umask 077 && LANG=C.UTF-8 TZ=Asia/Tokyo TIMELY_PACKAGES=$work/again \
 			"$work/some where/packaging/build.sh" "$kind") || fail "build.sh $kind, again"
 	done
+	[ ! -e "$work/packages/timely-dkms_0.0_all.deb" ] && [ ! -e "$work/packages/timely-dkms-0.0-1.noarch.rpm" ] ||
+		fail "packages of an older version are left"
 	for file in "$work"/packages/*.deb "$work"/packages/*.rpm; do
 		cmp "$file" "$work/again/${file##*/}" || fail "differs: $file"
 	done
@@ -167,9 +171,38 @@ rpm_removal() {
 	nothing_is_left
 }
 
+# The lines of the operations manual that begin with one of these words, in one of its sections.
+manual_lines() {
+	awk -v section="$1" -v words="$2" '
+		/^#/ { inside = $0 == "## " section }
+		inside && $0 ~ "^    (" words ") " { print substr($0, 5) }' "$top/Documentation/operations.md"
+}
+
+# The manual's commands that install and remove packages; then its other way to remove what make install has installed.
+manual() {
+	touch "$work/started"
+	echo 'APT::Get::Assume-Yes "true"; quiet "2";' >/etc/apt/apt.conf.d/99yes
+	export DEBIAN_FRONTEND=noninteractive
+	[ -e "/lib/modules/$(uname -r)/build" ] || kernel "$(uname -r)" "$headers"
+	manual_lines Installing 'make|apt-get' >install
+	[ "$(wc -l <install)" -eq 2 ] || fail "the manual installs by other commands: $(cat install)"
+	(cd "$top" && sh -e) <install >log 2>&1 || fail "$(cat log)"
+	timelyctl --version | grep -F "$version" || fail "version of timelyctl"
+	manual_lines 'Turning everything off' 'apt-get|make' >remove
+	[ "$(wc -l <remove)" -eq 2 ] || fail "the manual removes by other commands: $(cat remove)"
+	grep apt-get remove | sh -e >log 2>&1 || fail "$(cat log)"
+	! command -v timelyctl || fail "timelyctl is still installed"
+	(cd "$top" && make install) >log 2>&1 || fail "$(cat log)"
+	[ -x /usr/local/sbin/timelyctl ] || fail "make install has installed no timelyctl"
+	(cd "$top" && grep make | sh -e) <remove >log 2>&1 || fail "$(cat log)"
+	apt purge timely-dkms timely-tools
+	nothing_is_left
+}
+
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
-	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_installation rpm_upgrade rpm_removal
+	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_installation rpm_upgrade rpm_removal \
+		manual
 	exit
 fi
 

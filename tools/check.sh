@@ -91,6 +91,7 @@ jobs="
 	fast	kunit
 	fast	library
 	check	examples
+	check	manual-nft
 	check	upstream-tdc
 	check	upstream-tls-short
 	check	upstream-mptcp-sockopt
@@ -404,6 +405,7 @@ run_job() {
 	kunit)			kunit/run.sh base ;;
 	kunit-debug)		kunit/run.sh debug ;;
 	smoke)			selftests base load transfer qdisc_tcp onramp_ctl ;;
+	manual-nft)		selftests "$(tools/lab/uml/build.sh selftests)" manual ;;
 	noipv6)			TIMELY_KERNEL_ARGUMENTS=ipv6.disable=1 selftests base onramp_noipv6 ;;
 	selftests-debug-core)	selftests debug @core ;;
 	selftests-debug-rest)	selftests debug sysctl qdisc_churn qdisc_fuzz onramp_unload \

@@ -9,7 +9,7 @@
 set -eu
 
 # One line each for building kernels and modules, for the lab, for tests, for kernels in QEMU, for
-# the kernel's own tests, for programs that run over NDP. The last line has the library of chronyc
+# the kernel's own tests and the operations manual, for programs that run over NDP. The last line has the library of chronyc
 # that not every Debian has; tools/lab/debian/chrony.sh unpacks chrony, because the installed package would
 # replace this machine's clock daemon.
 packages="
@@ -17,7 +17,7 @@ packages="
 	python3 python3-pyroute2 binutils iproute2 ethtool gnuplot-nox
 	sparse shellcheck codespell mypy libmnl-dev librsvg2-bin
 	qemu-system-x86 busybox-static cpio
-	python3-scapy iptables iputils-ping
+	python3-scapy iptables nftables iputils-ping
 	curl iperf3
 	libedit2
 "

@@ -17,9 +17,10 @@
  *	write path= value= [at= [every=]] write a file: now, or at a time, or repeatedly from then
  *	run file= at=                     run a shell script
  *	set_clock at= by=                 step CLOCK_REALTIME by that many ns
- *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate= sndbuf= rcvbuf=]
- *	                                  send from the namespace @from to @to without end; @pace
- *	                                  sets SO_MAX_PACING_RATE, @rate limits the application
+ *	bulk from= to= addr= port= cc= connect= start= [stop= pace= rate= sndbuf= rcvbuf=
+ *	     tos=]                        send from the namespace @from to @to without end; @pace
+ *	                                  sets SO_MAX_PACING_RATE, @rate limits the application,
+ *	                                  @tos sets IP_TOS of the sender
  *	train from= to= addr= port= cc= connect= start= size= every= [sndbuf= rcvbuf=]
  *	                                  send a message of @size bytes every @every ns
  *	pingpong from= to= addr= port= cc= connect= start= size=
@@ -119,7 +120,7 @@ struct flow {
 	struct source snd, rcv, listener, timer;
 	const char *from, *to, *addr, *cc;
 	__u16 port;
-	__u64 connect, start, stop, pace, rate;	/* see the plan */
+	__u64 connect, start, stop, pace, rate, tos;	/* see the plan */
 	__u64 budget;			/* bytes that a sender with rate= may send now */
 	__u64 message;			/* bytes of a pingpong's or a train's message, or 0 */
 	__u64 got[2];			/* bytes of it that arrived at sender and receiver */
@@ -859,6 +860,8 @@ static void flow_connect(void *obj)
 		SET(f->from, f->snd.fd, IPPROTO_TCP, TCP_NODELAY, int, 1);
 	if (f->pace)
 		SET(f->from, f->snd.fd, SOL_SOCKET, SO_MAX_PACING_RATE, __u64, f->pace);
+	if (f->tos)
+		SET(f->from, f->snd.fd, IPPROTO_IP, IP_TOS, int, f->tos);
 	if (f->sndbuf)
 		SET(f->from, f->snd.fd, SOL_SOCKET, SO_SNDBUF, int, f->sndbuf);
 	if (connect(f->snd.fd, (void *)&sin, sizeof(sin)) && errno != EINPROGRESS)
@@ -1302,6 +1305,7 @@ static void plan_flow(enum flow_kind kind, struct incast *inc)
 		f->stop = to_u64(arg_or("stop", "0"));
 		f->pace = to_u64(arg_or("pace", "0"));
 		f->rate = to_u64(arg_or("rate", "0"));
+		f->tos = to_u64(arg_or("tos", "0"));
 	}
 	flow_setup(f);
 }

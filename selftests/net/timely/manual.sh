@@ -4,11 +4,12 @@
 # The operations manual (Documentation/operations.md): each indented block runs as a script, in the order of the
 # manual, and all commands must succeed. A case is a section of the manual. Functions before_SECTION_NUMBER prepare
 # what a block needs: SECTION is the heading in lower case with _, NUMBER counts the section's blocks.
+# Where the manual says what an output shows, an entry of the list shows compares it.
 # Topology: eth0 of the initial namespace == eth0 of the namespace peer, a pair of test NICs.
 
 . "$(dirname "$0")/ctl_lib.sh"
 
-need_tools bash ethtool modprobe depmod nstat ss
+need_tools bash ethtool modprobe depmod nstat ss nft
 top=$here/../../..
 manual=$top/Documentation/operations.md
 blocks=$work/blocks
@@ -18,18 +19,21 @@ export PATH="$modules:$top/packaging:$PATH" MODPROBE_OPTIONS="-d $work/root"
 
 # Commands that do not run here, and why. They are checked for syntax.
 not_run="
-apt-get: the guest has the machine's root directory, which must not change
-make: the guest has the machine's root directory, which must not change
-chronyc: the guest has no time server
-nft: the guest's kernel has no nf_tables
+apt-get: the guest has the machine's root directory, which must not change; packaging/test.sh runs these commands
+make: the guest has the machine's root directory, which must not change; packaging/test.sh runs these commands
 perf: User Mode Linux has no perf events; tools/lab/vm/smoke.sh runs these commands
 bpftrace: User Mode Linux has no BPF programs; tools/lab/vm/smoke.sh runs these commands
+"
+nft list tables >"$work/tables" 2>&1 || not_run="${not_run}nft: this kernel has no nf_tables; make check runs this test with one that has
 "
 # Commands that end with another status than 0, and why.
 fails="
 timelyctl doctor: 4, as nothing synchronises the guest's clock
 timely-switch status: 1, as connections use timely
 timely-switch away: 1, as connections use timely
+"
+# What blocks show, as the manual says: the block and a regular expression.
+shows="
 "
 
 # Write each block to a file SECTION.NUMBER, and their names to the file list.
@@ -86,8 +90,28 @@ host_up() {
 		link set eth0 up
 		route add default via 10.1.0.1
 	END
+	settings >"$work/settings"
+	clock_daemon
 	connections &
 	sleep 1
+}
+
+# Settings of other programs, which the manual changes and restores.
+settings() {
+	ip -4 route show
+	cd /proc/sys/net/ipv4 && grep . tcp_congestion_control tcp_allowed_congestion_control tcp_reflect_tos
+	nft list tables 2>/dev/null || :
+}
+
+# A clock daemon for chronyc, which has no source of time and leaves the guest's clock alone.
+clock_daemon() {
+	cat >"$work/chrony.conf" <<-END
+		local stratum 10
+		port 0
+		cmdport 0
+		pidfile $work/chrony.pid
+	END
+	must "$modules/chronyd" -x -u root -f "$work/chrony.conf"
 }
 
 # Stop the connections, as when their processes are restarted.
@@ -96,10 +120,13 @@ stop_connections() {
 	within_seconds 5 no_connections || fail "the connections are still there"
 }
 
+no_clock_daemon() { ! pgrep -x chronyd >/dev/null; }
 no_connections() { ! pgrep -x python3 >/dev/null; }
 
 host_down() {
 	stop_connections
+	must kill "$(cat "$work/chrony.pid")"
+	within_seconds 5 no_clock_daemon || fail "chronyd is still there"
 	must ip netns del peer
 	must rmmod hwnic
 	for dir in $written; do
@@ -113,6 +140,7 @@ before_1_one_route_4() { ctl 0 trial route 10.1.0.0/16; }
 before_on_ramp_pauses_without_a_queue_1() { ctl 0 setup eth0; }
 before_a_trial_does_not_end_1() { ctl 0 trial route 10.1.0.0/16; }
 before_turning_everything_off_3() { fails=; stop_connections; }
+before_turning_everything_off_4() { must cp /run/timely.prom "$work"; }
 
 # ---- running ----
 
@@ -147,6 +175,20 @@ script() {
 	done <"$1"
 }
 
+# shows_all BLOCK: the output of the block has a match of each of its entries in the list shows
+shows_all() {
+	while IFS= read -r entry; do
+		[ "${entry%%: *}" = "$1" ] || continue
+		echo "$1" >>"$work/used"
+		grep -v '^+' "$work/must" | grep -qE -- "${entry#*: }" || {
+			say_lines <"$work/must"
+			fail "the output of $1 does not show: ${entry#*: }"
+		}
+	done <<-END
+		$shows
+	END
+}
+
 # section NAME: run all blocks of the section
 section() {
 	grep "^$1[.]" "$blocks/list" | while read -r block; do
@@ -161,6 +203,7 @@ section() {
 		{ script "$blocks/$block" >"$work/script"; } 3>&1
 		cd "$top" || exit 1
 		must timeout 120 bash -x "$work/script" </dev/null
+		shows_all "$block"
 		[ -z "${TIMELY_VERBOSE:-}" ] || say_lines <"$work/must"
 	done || exit 1
 }
@@ -170,15 +213,17 @@ everything_is_off() {
 	for module in timely tcp_timely sch_timely timely_acker; do
 		! is_loaded $module || fail "$module is still loaded"
 	done
-	for file in /run/timely/* /run/timely-switch /etc/modules-load.d/* /etc/sysctl.d/*; do
-		[ ! -e "$file" ] || fail "$file was left"
+	for file in /run/timely* /run/timely/* /etc/modules-load.d/* /etc/sysctl.d/*; do
+		[ -d "$file" ] || [ ! -e "$file" ] || fail "$file was left"
 	done
+	(settings) >"$work/settings-left"
+	must diff "$work/settings" "$work/settings-left"
 }
 
 # Each entry of the lists and each preparation is for a command or block of the manual.
 nothing_is_superfluous() {
 	{
-		echo "$not_run$fails" | sed 's/: .*//'
+		echo "$not_run$fails$shows" | sed 's/: .*//'
 		grep -o '^before_[a-z0-9_]*' "$0"
 	} | sort -u | while read -r name; do
 		[ -z "$name" ] || grep -qxF "$name" "$work/used" || fail "the manual has no use for: $name"
@@ -189,9 +234,9 @@ nothing_is_superfluous() {
 names_exist() {
 	# shellcheck disable=SC2016 # no expansion
 	grep -v '^    ' "$manual" | grep -o '`[^`]*`' | grep -oE '[a-z0-9]+(_[a-z0-9]+)+' | sort -u >"$work/names"
-	grep -q '^timely_connections [1-9]' /run/timely.prom || fail "no connection used timely"
+	grep -q '^timely_connections [1-9]' "$work/timely.prom" || fail "no connection used timely"
 	[ "$(wc -l <"$work/names")" -gt 20 ] || fail "the manual has no names"
-	sed 's/_bucket//; s/{.*//' /run/timely.prom | cat - "$top"/man/* "$top/selftests/README.md" >"$work/known"
+	sed 's/_bucket//; s/{.*//' "$work/timely.prom" | cat - "$top"/man/* "$top/selftests/README.md" >"$work/known"
 	while read -r name; do
 		grep -qwF -- "${name%_bucket}" "$work/known" || fail "no man page, metric or test has the name $name"
 	done <"$work/names"

@@ -25,6 +25,7 @@ DEFAULTS: Table = {
     "police_burst_bytes": 65_536,
     "gro_us": 0,                # receivers merge packets that arrive within this time
     "ack_dscp": 0,              # ports send packets with this DSCP before all others
+    "class_dscp": 0,            # packets with this DSCP share each port evenly with all others
     "pause_us": 0,              # on the testbed of NICs: how long ports to servers stop sending
     "pause_every_us": 1_000,    # time between the beginnings of two pauses
 }
@@ -105,11 +106,16 @@ def policer(path: Table, dev: str) -> list[str]:
             f"burst {path['police_burst_bytes']} limit 1600"]
 
 
-def priority(path: Table, topo: Table, dev: str) -> list[str]:
-    """tc commands for two bands below the port's tbf; packets with the DSCP take the first band."""
-    mark = path["ack_dscp"] << 2
+def bands(path: Table, topo: Table, dev: str) -> list[str]:
+    """tc commands for two bands below the port's tbf; packets with the DSCP take the first band.
+
+    Each band has the whole buffer. With ack_dscp the first band goes first, with class_dscp the
+    bands take turns.
+    """
+    kind = "prio bands 2" if path["ack_dscp"] else f"ets bands 2 quanta {topo['mtu']} {topo['mtu']}"
+    mark = (path["ack_dscp"] or path["class_dscp"]) << 2
     limit = topo["buffer_bytes"]
-    return [f"qdisc add dev {dev} parent 1:1 handle 2: prio bands 2 "
+    return [f"qdisc add dev {dev} parent 1:1 handle 2: {kind} "
             "priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
             f"filter add dev {dev} parent 2: protocol ip prio 1 u32 "
             f"match ip dsfield {mark:#x} 0xfc flowid 2:1",

@@ -91,6 +91,8 @@ def flow_line(scenario: Scenario, cc: str, rng: random.Random, verb: str, flow: 
     for key in ("sndbuf", "rcvbuf", "size"):
         if key in flow:
             line += f" {key}={flow[key]}"
+    if "dscp" in flow:
+        line += f" tos={flow['dscp'] << 2}"
     if verb == "train":
         line += f" every={int(flow['every_us'] * 1000)}"
     return line
@@ -149,7 +151,7 @@ def ping_lines(scenario: Scenario, cc: str, rng: random.Random) -> list[str]:
         to, addr = address_of(ping["to"])
         lines.append(f"ping from=h{ping['from']} to={to} addr={addr} "
                      f"port={PING_PORT + i} start={MS + int(rng.uniform(0, every))} every={every} "
-                     f"size={ping['size']} tos={tos} "
+                     f"size={ping['size']} tos={tos | ping.get('dscp', 0) << 2} "
                      f"echo_tos={tos | ping.get('echo_dscp', 0) << 2} "
                      f"seed={rng.randrange(1 << 16)}")
     return lines

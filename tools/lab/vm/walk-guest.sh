@@ -254,6 +254,7 @@ install_and_use() {
 	test_that 'top lists the other guest' names_peer timelyctl top
 	test_that 'watch shows the connection' watch_shows_peer
 	test_that 'export metrics' export_metrics
+	test_that 'the timer of the metrics is active' systemctl status --no-pager timely-metrics.timer
 	test_that 'metrics of the connection are exported' soon scraped 'timely_module_loaded{module="timely"} 1' \
 		'timely_connections [1-9].*'
 }
