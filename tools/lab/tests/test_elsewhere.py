@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from support import raw_result, scenario
-from timelylab import bundle, cli, elsewhere, guest
+from timelylab import bundle, cli, elsewhere, guest, nicbed
 from timelylab.cell import scenario_of
 from timelylab.common import TOP, Figures, LabError
 from timelylab.guest import Tools
@@ -173,7 +173,7 @@ class Bundle(unittest.TestCase):
                                   ("qdisc", "timely", "q_timely.so")):
             own = load_scenario(scenario_path(name), [], [])
             with mock.patch.multiple(guest, build=lambda *_: "", built_path=lambda *_: "/built"), \
-                    mock.patch.object(guest.nicbed, "build", lambda _: "/built"):
+                    mock.patch.object(nicbed, "build", lambda _: "/built"):
                 tools = guest.prepare("base", own, [cc])
             script = cell_script(scenario_of(own, cc), cc, 1, tools.modules, tools.hwnic)
             used = set(re.findall(rf"{re.escape(TOP)}/([\w./-]+)", script)) - {"build/tc"}
