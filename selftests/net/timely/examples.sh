@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # The files of packaging/examples, applied: the sysctls, the commands of the systemd unit, the script of
-# NetworkManager, the files of ifupdown (with busybox's ifup) and of systemd-networkd.
+# NetworkManager, the files of ifupdown (with busybox's ifup) and of systemd-networkd; these two also on a kernel
+# without the modules.
 # Topology: a multi-queue veth in h1.
 #
 # packaging/examples/test.sh checks the files with the programs that read them.
@@ -25,18 +26,24 @@ has_timely() {
 # has_route: new connections to 10.1.0.0/16 use timely
 has_route() { ip -n h1 route show 10.1.0.0/16 | grep -q 'via 10.0.0.1 dev eth0 .*congctl timely'; }
 
+# has_plain_route: the route is there, without timely
+has_plain_route() { ip -n h1 route show 10.1.0.0/16 | grep 'via 10.0.0.1 dev eth0' | grep -qv congctl; }
+
 # qdiscs: print the qdiscs of eth0, without the counter of references
 qdiscs() { tc -n h1 qdisc show dev eth0 | sed 's/ refcnt [0-9]*//'; }
 
 device_up() {
-	must insmod "$modules/timely.ko"
-	must insmod "$modules/tcp_timely.ko"
-	must insmod "$modules/sch_timely.ko"
 	must ip netns add h1
 	must ip -n h1 -batch - <<-EOF
 		link add name eth0 numtxqueues 4 numrxqueues 4 type veth peer name peer
 		link set peer up
 	EOF
+}
+
+load_modules() {
+	must insmod "$modules/timely.ko"
+	must insmod "$modules/tcp_timely.ko"
+	must insmod "$modules/sch_timely.ko"
 }
 
 # At boot the sysctls are set before the network's devices are up.
@@ -53,19 +60,21 @@ sysctls() {
 	[ "$kinds" = "mq timely timely" ] || fail "the qdiscs are: $kinds"
 }
 
-# unit_runs SETTING: run the command of the systemd unit for eth0
+# unit_command UNIT SETTING: print the command of a systemd unit for eth0
+unit_command() { sed -n "s/^$2=-\{0,1\}//p" "$examples/$1" | sed 's/%I/eth0/'; }
+
+# unit_runs UNIT SETTING: run this command
 unit_runs() {
-	command=$(sed -n "s/^$1=-\{0,1\}//p" "$examples/systemd/timely@.service" | sed 's/%I/eth0/')
-	# shellcheck disable=SC2086 # words
-	must $in_h1 $command
+	# shellcheck disable=SC2046 # words
+	must $in_h1 $(unit_command "$@")
 }
 
 systemd_unit() {
 	must ip -n h1 link set eth0 up
 	before=$(qdiscs)
-	unit_runs ExecStart
+	unit_runs systemd/timely@.service ExecStart
 	has_timely 4
-	unit_runs ExecStop
+	unit_runs systemd/timely@.service ExecStop
 	[ "$(qdiscs)" = "$before" ] || fail "the qdiscs of before are not restored"
 }
 
@@ -104,15 +113,36 @@ systemd_networkd() {
 	must $in_h1 sh -c "
 		mount -o remount,ro /sys
 		SYSTEMD_LOG_TARGET=console timeout 4 $networkd & sleep 3
-		ip route
 		wait"
 	cp "$work/must" "$work/networkd"
-	grep -q '^10.1.0.0/16 via 10.0.0.1 dev eth0 .*congctl timely' "$work/networkd" || {
+	! grep -e 'Unknown\|Invalid\|ignoring.*10-timely.network' -e 'eth0: Could not' "$work/networkd" ||
+		fail "networkd ignores settings, or fails"
+	has_plain_route || {
 		say_lines <"$work/networkd"
-		fail "no route with congctl timely"
+		fail "no route without timely"
 	}
-	! grep -E 'Unknown|Invalid|ignoring' "$work/networkd" | grep 10-timely.network ||
-		fail "networkd ignores settings"
+}
+
+# Devices and routes come up without timely.
+kernel_without_modules() {
+	busybox_runs ifup
+	has_plain_route || fail "ifup: no route"
+	has_timely 0
+	busybox_runs ifdown
+	systemd_networkd
+	# shellcheck disable=SC2046 # words
+	refused $in_h1 $(unit_command systemd-networkd/timely-route.service ExecStart)
+	has_plain_route || fail "the unit has removed the route"
+	must ip -n h1 addr flush dev eth0
+	must ip -n h1 link set eth0 down
+}
+
+networkd_unit() {
+	systemd_networkd
+	unit_runs systemd-networkd/timely-route.service ExecStart
+	has_route || fail "no route with congctl timely"
+	unit_runs systemd-networkd/timely-route.service ExecStop
+	has_plain_route || fail "no route without timely"
 }
 
 device_down() {
@@ -120,4 +150,5 @@ device_down() {
 	must ip netns del h1
 }
 
-run_cases device_up sysctls systemd_unit network_manager ifupdown systemd_networkd device_down
+run_cases device_up kernel_without_modules load_modules sysctls systemd_unit network_manager ifupdown networkd_unit \
+	device_down

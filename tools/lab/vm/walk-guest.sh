@@ -309,6 +309,7 @@ example() {
 
 # The route of two examples, by which new connections to another address of the peer use timely.
 route_is_there() { ip route show 10.1.0.0/16 | tee /dev/stderr | grep -q 'congctl timely'; }
+route_is_plain() { ip route show 10.1.0.0/16 | tee /dev/stderr | grep via | grep -qv congctl; }
 route_is_used() {
 	peer=10.1.0.1
 	hold && uses timely && let_go || return 1
@@ -336,12 +337,21 @@ playbook() {
 	grep -E "^localhost .* changed=$1 .* failed=0 " /run/playbook
 }
 
-networkd_uses_example() {
+networkd_has_example() {
 	example systemd-networkd/10-timely.network /etc/systemd/network/10-timely.network &&
-		networkctl reload && networkctl reconfigure eth0 && soon route_is_there
+		example systemd-networkd/timely-route.service /etc/systemd/system/timely-route.service &&
+		systemctl daemon-reload && networkctl reload && networkctl reconfigure eth0 && soon route_is_plain
 }
+networkd_uses_example() { networkd_has_example && systemctl start timely-route.service && route_is_there; }
 undo_networkd() {
-	rm /etc/systemd/network/10-timely.network && networkctl reload && networkctl reconfigure eth0 && soon no_route
+	systemctl stop timely-route.service && rm /etc/systemd/system/timely-route.service /etc/systemd/network/10-timely.network &&
+		systemctl daemon-reload && networkctl reload && networkctl reconfigure eth0 && soon no_route
+}
+
+# On a kernel without the modules the unit fails, and the device and the route are there.
+networkd_goes_without() {
+	networkd_has_example && ! systemctl start timely-route.service && route_is_plain &&
+		networkctl status eth0 | tee /dev/stderr | grep -qF '(configured)'
 }
 
 stop_networkd() {
@@ -349,6 +359,7 @@ stop_networkd() {
 }
 
 ifup_uses_example() { example ifupdown/timely /etc/network/interfaces.d/timely && ifup eth0 && route_is_there; }
+ifup_goes_without() { example ifupdown/timely /etc/network/interfaces.d/timely && ifup eth0 && route_is_plain; }
 undo_ifupdown() { ifdown eth0 && rm /etc/network/interfaces.d/timely && no_route; }
 
 network_manager_uses_example() {
@@ -435,6 +446,13 @@ signature_stage() {
 	test_that 'doctor says that only signed modules are loaded' doctor 1 module-signature
 	test_that 'no module is loaded' no_modules
 	test_that 'the metrics say so' soon scraped 'timely_module_loaded{module="timely"} 0'
+	test_that 'networkd sets up the route of the example without timely' networkd_goes_without
+	test_that 'the other guest still answers' transfer
+	test_that 'networkd removes the route' undo_networkd
+	test_that 'stop networkd' stop_networkd
+	test_that 'ifup sets up the device and the route of the example without timely' ifup_goes_without
+	test_that 'the other guest still answers' transfer
+	test_that 'ifdown removes the route' undo_ifupdown
 }
 
 # The new kernel, as it is.
