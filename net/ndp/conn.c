@@ -35,6 +35,11 @@
 #define NDP_RTO_NS		(1 * NSEC_PER_MSEC)
 #define NDP_BACKOFF_MAX_NS	(100 * NSEC_PER_MSEC)
 
+/* A program that has connected gets this time to send the first data. Then the peer is told about
+ * the connection, because its program may wait for that in accept().
+ */
+#define NDP_OPEN_NS		(1 * NSEC_PER_MSEC)
+
 /* How long a connection without a program waits for the peer to end its stream: one minute. */
 #define NDP_ORPHAN_NS		(60 * NSEC_PER_SEC)
 
@@ -205,11 +210,18 @@ static u64 ndp_probe_ns(const struct sock *sk)
 		   ndp->probed_ns + div_u64(ndp_timeout_ns(sk), NDP_KEEPALIVE_PROBES));
 }
 
+/* When to tell the peer about a connection whose program has neither sent nor received. */
+static u64 ndp_open_ns(const struct ndp_sock *ndp)
+{
+	return ndp->key.initiator && !ndp->opened ? ndp->heard_ns + NDP_OPEN_NS : TIMELY_NDP_NEVER;
+}
+
 static u64 ndp_due_ns(const struct sock *sk)
 {
 	const struct ndp_sock *ndp = ndp_sk(sk);
 	u64 due = min3(timely_ndp_sender_due_ns(&ndp->sender), ndp_dead_ns(sk), ndp_probe_ns(sk));
 
+	due = min(due, ndp_open_ns(ndp));
 	return ndp->orphan_ns ? min(due, ndp->orphan_ns) : due;
 }
 
@@ -393,6 +405,15 @@ static void ndp_ask_host(struct ndp_sock *ndp, u64 now_ns)
 		timely_ndp_sender_probe(&ndp->sender, now_ns);
 }
 
+/* Tells the peer about a connection without data. */
+static void ndp_open(struct ndp_sock *ndp, u64 now_ns)
+{
+	ndp->opened = true;
+	ndp->waits_ns = now_ns;
+	ndp->probed_ns = now_ns;
+	timely_ndp_sender_probe(&ndp->sender, now_ns);
+}
+
 static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
@@ -402,6 +423,8 @@ static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
 		ndp_reset(sk, turn, READ_ONCE(sk->sk_err_soft) ?: ETIMEDOUT);
 	} else if (ndp->orphan_ns && turn->now_ns >= ndp->orphan_ns) {
 		ndp_reset(sk, turn, 0);
+	} else if (turn->now_ns >= ndp_open_ns(ndp)) {
+		ndp_open(ndp, turn->now_ns);
 	} else {
 		timely_ndp_sender_timeout(&ndp->sender, turn->now_ns);
 		ndp_ask_host(ndp, turn->now_ns);
@@ -450,6 +473,7 @@ int ndp_conn_start(struct sock *sk)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 	int err = ndp->started ? -EISCONN : ndp_conn_prepare(sk, GFP_KERNEL);
+	struct ndp_turn turn;
 
 	if (err)
 		return err;
@@ -458,11 +482,11 @@ int ndp_conn_start(struct sock *sk)
 	do {
 		get_random_bytes(&ndp->key.conn, sizeof(ndp->key.conn));
 	} while (!ndp_insert(sk));
-	/* From now on another thread that waits for data may send a PROBE. */
-	spin_lock_bh(&ndp->lock);
+	/* From now on another thread that waits for data, or the timer, may send a PROBE. */
+	ndp_begin(sk, &turn);
 	ndp->started = true;
-	spin_unlock_bh(&ndp->lock);
 	ndp_count(sock_net(sk), NDP_opened);
+	ndp_end(sk, &turn);
 	return 0;
 }
 
@@ -481,12 +505,8 @@ void ndp_conn_open(struct sock *sk)
 	if (READ_ONCE(ndp->opened) || !READ_ONCE(ndp->started))
 		return;
 	ndp_begin(sk, &turn);
-	if (!ndp->opened && !ndp->ended && ndp->key.initiator) {
-		ndp->opened = true;
-		ndp->waits_ns = turn.now_ns;
-		ndp->probed_ns = turn.now_ns;
-		timely_ndp_sender_probe(&ndp->sender, turn.now_ns);
-	}
+	if (!ndp->opened && !ndp->ended && ndp->key.initiator)
+		ndp_open(ndp, turn.now_ns);
 	ndp_end(sk, &turn);
 }
 

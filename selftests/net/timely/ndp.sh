@@ -185,7 +185,7 @@ server_speaks_first() {
 	ndp <<-'EOF'
 		listener = listen()
 		client = connect()
-		result(not_yet=not wait(listener, seconds=0.01))
+		result(not_yet=not select.select([listener], [], [], 0.0005)[0])
 		poll = select.poll()
 		poll.register(client, select.POLLIN)
 		assert not poll.poll(0)
@@ -200,6 +200,31 @@ server_speaks_first() {
 	expect not_yet -eq 1
 	expect spoken -eq 1
 	expect ended -eq 1
+}
+
+# A program that has connected and does not send, receive or poll: its peer learns of it after 1 ms.
+opens_without_data() {
+	ndp <<-'EOF'
+		listener = listen()
+		client = ndp_socket("h1")
+		client.connect((V4, PORT))
+		result(early=select.select([listener], [], [], 0.0009)[0] != [])
+		result(opened=select.select([listener], [], [], 0.001)[0] != [])
+		server = accept(listener)
+		client.send(b"late")
+		result(late=wait(server) and server.recv(100) == b"late")
+		before = stat("h2")["received"]
+		other = ndp_socket("h1")
+		other.connect((V4, PORT))
+		other.send(b"data")
+		served = accept(listener)
+		time.sleep(0.01)
+		result(packets=stat("h2")["received"] - before)
+	EOF
+	expect early -eq 0
+	expect opened -eq 1
+	expect late -eq 1
+	expect packets -eq 1 "a connection with data needs no packet to open"
 }
 
 # The first packet to a port without a listener is answered by a RESET.
@@ -605,6 +630,6 @@ unload_under_load() {
 }
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
-	polls_without_memory server_speaks_first refused_connection half_close non_blocking reader_stops \
-	resets reset_after_data data_during_close listener_disconnected dead_peer ports many_connections \
+	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
+	non_blocking reader_stops resets reset_after_data data_during_close listener_disconnected dead_peer ports many_connections \
 	proof_of_the_address full_queue device_removed namespace_deleted unload_under_load
