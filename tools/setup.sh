@@ -18,7 +18,7 @@ packages="
 	sparse shellcheck codespell mypy libmnl-dev librsvg2-bin
 	qemu-system-x86 busybox-static cpio
 	python3-scapy iptables nftables iputils-ping
-	curl iperf3
+	curl iperf3 qperf
 	libedit2
 "
 [ $# -eq 0 ] || packages="$*"

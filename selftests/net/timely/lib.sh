@@ -398,7 +398,7 @@ processes_left() {
 	for proc in /proc/[0-9]*; do
 		read -r comm 2>/dev/null <"$proc/comm" || continue
 		case $comm in
-		python3*|traffic.py|ip|tc|insmod|rmmod|netlink_fuzz|many_sockets|packet_fuzz|ndp_fuzz|timelyctl|timely-clockd|chronyd|curl|iperf3)
+		python3*|traffic.py|ip|tc|insmod|rmmod|netlink_fuzz|many_sockets|packet_fuzz|ndp_fuzz|timelyctl|timely-clockd|chronyd|curl|iperf3|qperf)
 			echo "$comm (${proc#/proc/})" ;;
 		esac
 	done

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Programs that know nothing of NDP, run by "ndp run": Python's web server with curl, and iperf3.
+# Programs that know nothing of NDP, run by "ndp run": Python's web server with curl, iperf3, and
+# qperf.
 # Topology: h1 -- mid -- h2, 10 Gb/s.
 
 . "$(dirname "$0")/ndp_lib.sh"
 
-need_tools curl iperf3
+need_tools curl iperf3 qperf
 export NDP_PRELOAD="$modules/ndp_preload.so"
 
 # by_ndp NAMESPACE COMMAND...
@@ -64,4 +65,26 @@ iperf() {
 	throughput -R
 }
 
-run_cases hosts web_server iperf
+# no_clients_left SERVER: of qperf's processes only the server is left
+no_clients_left() { [ "$(processes_left | grep '^qperf')" = "qperf ($1)" ]; }
+
+# of_qperf NAME: prints a result of qperf
+of_qperf() { awk -v name="$1" '$1 == name { print $3 }' "$work/must"; }
+
+# Bandwidth and latency by qperf. Its client connects and waits for the server on another
+# connection, and the server waits in accept(): the connection must open without data.
+qperf_results() {
+	ip netns exec h2 "$modules/ndp" run qperf >"$work/qperf-server" 2>&1 &
+	server=$!
+	trap 'kill $server' EXIT
+	must by_ndp h1 qperf -uu -t 1 --wait_server 5 $h2_v4 tcp_bw tcp_lat
+	mbps=$(($(of_qperf bw) * 8 / 1000000))
+	latency_ns=$(of_qperf latency)
+	say "qperf: $mbps Mb/s, $latency_ns ns"
+	expect mbps -ge 8500 "full packets carry 92 % data"
+	expect latency_ns -ge 10000 "the link's delay"
+	expect latency_ns -le 15000 "half a round trip"
+	within_seconds 5 no_clients_left $server || fail "left: $(processes_left)"
+}
+
+run_cases hosts web_server iperf qperf_results
