@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# Measure CPU cycles per byte of a sender and a receiver of bulk TCP data. See README.md.
+# Measure CPU cycles per byte of a sender and a receiver of bulk TCP or NDP data. See README.md.
 #
 #   cpu.sh [--quick] [--lanes LIST] [--flows LIST] [--links LIST] [--repeats N] [--share PERCENT]
 #          [--moderation NS] [--chunks N] [--chunk-kb KB] [--warm MS] [--profile]
 #          [--modules DIR] [--kernel native|base|DIR]
 #
-# LIST is separated by commas. A lane is CC/QDISC[/SEGMENT[/SPLIT]], see README.md. Links are in
+# LIST is separated by commas. A lane is CC/QDISC[/SEGMENT[/SPLIT]][@MTU], see README.md. Links are in
 # Gb/s. --quick: three repeats of four cells, for development. --share: payload of all connections
 # together, percent of the link; 0: no limit. --moderation: least time between two interrupts.
 # --chunks, --chunk-kb: parts of a run and their size; --warm: virtual time before them. --profile:
 # print the functions of each cell with the cycles that they take, in place of tables.
-# --modules: a directory with timely.ko, sch_timely.ko and tcp_timely.ko, in place of a build of
-# this tree. --kernel: native (default, compiled as Debian's kernels are), base (the lab's), or a
+# --modules: a directory with timely.ko, sch_timely.ko, tcp_timely.ko and ndp.ko, in place of a
+# build of this tree. --kernel: native (default, compiled as Debian's kernels are), base (the lab's), or a
 # build directory. Raw results and tables go to $OUT (default build/bench-cpu).
 
 set -eu
@@ -82,7 +82,7 @@ cpu_run() {
 		-e WARM_MS="$warm" -e KALLSYMS="${profile:+$out/kallsyms}" \
 		"$here/cpu_cells.sh" "$raw" "$build/cpu_bench.ko" "$run_repeat" \
 		"$run_lanes" "$run_flows" "$run_links" "$modules/timely.ko" \
-		"$modules/sch_timely.ko" "$modules/tcp_timely.ko"
+		"$modules/sch_timely.ko" "$modules/tcp_timely.ko" "$modules/ndp.ko"
 }
 
 if [ -z "$profile" ]; then

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cpu_bench: TSC cycles that a sender and a receiver of bulk TCP data need, with connections that
- * are paced to a share of a link. cpu.sh builds and runs this module; README.md describes the
+ * cpu_bench: TSC cycles that a sender and a receiver of bulk TCP or NDP data need, with TCP's
+ * connections paced to a share of a link. cpu.sh builds and runs this module; README.md describes the
  * measurement.
  *
  * The module needs the lab's kernel: User Mode Linux in time-travel mode. There the clock is
@@ -40,8 +40,12 @@
 #include <linux/tcp.h>
 #include <linux/time-internal.h>
 #include <linux/tracepoint.h>
+#include <linux/udp.h>
 #include <net/gso.h>
 #include <net/tcp.h>
+#include <uapi/linux/ndp.h>
+
+#include "timely/engine/ndp_wire.h"
 
 #include "native.h"
 
@@ -66,9 +70,13 @@
 #define CB_STEP_NS	4000
 /* Bytes of a frame on the link besides what the skb has: checksum, preamble, inter-packet gap. */
 #define CB_FRAME_BYTES	24
+/* Largest MTU of a device. */
+#define CB_MTU_MAX	9000
 /* First bytes of a frame, which a driver copies; all headers are among them. */
 #define CB_COPY_BYTES	128
-/* Bytes of a driver's page that each frame occupies, for the socket's memory accounting. */
+/* A frame occupies a multiple of these bytes of a driver's pages, for the socket's memory
+ * accounting.
+ */
 #define CB_PAGE_SHARE	2048
 /* After this many steps the rest of the kernel may run. */
 #define CB_BREATH	64
@@ -81,6 +89,10 @@
 static unsigned int flows = 1;
 module_param(flows, uint, 0644);
 MODULE_PARM_DESC(flows, "number of connections, 1 to 1000");
+
+static bool ndp;
+module_param(ndp, bool, 0644);
+MODULE_PARM_DESC(ndp, "NDP's sockets instead of TCP's; pulls ask for the rate of the link, without a share");
 
 static unsigned int link_mbps = 10000;
 module_param(link_mbps, uint, 0644);
@@ -110,7 +122,9 @@ MODULE_PARM_DESC(chunk_kb, "data of each part, KB");
 enum cb_where {
 	CB_BENCH,	/* this module's own work, in no result */
 	CB_WRITE,	/* sender: the system call, and what it sends */
-	CB_TIMER,	/* sender: timers, and what they send. Also the step of the clock */
+	CB_TIMER,	/* sender: timers, and what they send; with NDP, the receiver's pulls. Also
+			 * the step of the clock
+			 */
 	CB_DONE,	/* sender: the driver frees what it has sent */
 	CB_ACK,		/* sender: ACKs, what they send, and other work after the poll */
 	CB_RECEIVE,	/* receiver: interrupts: data up to TCP's receive queue, ACKs */
@@ -204,6 +218,7 @@ struct cb_flow {
  * @read_ns: time of the last read
  * @piece_cycles: cycles of reading the TSC, which each interval contains
  * @step_cycles: cycles of a step of the clock in which no timer expires
+ * @again: packets of NDP that were retransmitted since the start
  * @retransmitted: packets that were retransmitted in the measurement
  * @wrong: reason why the run is invalid; NULL: valid
  */
@@ -220,6 +235,7 @@ struct cb_run {
 	u64 read_ns;
 	u64 piece_cycles;
 	u64 step_cycles;
+	u32 again;
 	u32 retransmitted;
 	const char *wrong;
 };
@@ -399,6 +415,22 @@ static struct sk_buff *cb_frames(struct sk_buff *skb)
 	return IS_ERR(list) ? NULL : list;
 }
 
+/* Bytes of headers, from Ethernet's to TCP's or NDP's. */
+static u32 cb_headers(const struct sk_buff *skb)
+{
+	if (!ndp)
+		return skb_tcp_all_headers(skb);
+	return skb_transport_offset(skb) + sizeof(struct udphdr) + TIMELY_NDP_BYTES;
+}
+
+/* Is this packet of NDP a retransmission? The flags follow magic, version and type. */
+static bool cb_ndp_again(const struct sk_buff *skb)
+{
+	const u8 *header = skb_transport_header(skb) + sizeof(struct udphdr);
+
+	return ndp && get_unaligned_be16(header + 4) & TIMELY_NDP_RTX;
+}
+
 static u64 cb_wire_ns(u32 bytes)
 {
 	return div_u64(8000ULL * (bytes + CB_FRAME_BYTES), link_mbps);
@@ -408,7 +440,6 @@ static void cb_transmit(struct cb_run *run, struct cb_port *port, struct sk_buff
 {
 	struct cb_port *peer = cb_port[port == cb_port[CB_SENDER]];
 	struct sk_buff *frame = cb_frames(skb), *next;
-	u32 headers = skb_tcp_all_headers(skb);
 
 	if (!frame)
 		cb_fail(run, "a packet could not be split into frames");
@@ -423,7 +454,8 @@ static void cb_transmit(struct cb_run *run, struct cb_port *port, struct sk_buff
 	}
 	if (port == cb_port[CB_SENDER]) {
 		run->now.packets++;
-		run->now.sent += skb->len - headers;
+		run->now.sent += skb->len - cb_headers(skb);
+		run->again += cb_ndp_again(skb);
 	}
 	netdev_sent_queue(port->dev, skb->len);
 	cb_cb(skb)->due_ns = port->free_ns;
@@ -481,7 +513,8 @@ static struct sk_buff *cb_build(struct cb_port *port, const struct sk_buff *fram
 
 		get_page(skb_frag_page(frag));
 		skb_add_rx_frag(skb, i, skb_frag_page(frag), skb_frag_off(frag),
-				skb_frag_size(frag), i ? 0 : CB_PAGE_SHARE);
+				skb_frag_size(frag),
+				i ? 0 : roundup(frame->len, CB_PAGE_SHARE));
 	}
 	skb->ip_summed = CHECKSUM_UNNECESSARY;
 	skb->protocol = eth_type_trans(skb, port->dev);
@@ -686,6 +719,11 @@ static u64 cb_flow_Bps(void)
 	return div_u64((u64)link_mbps * (1000000 / 8 / 100) * (share ?: 100), flows);
 }
 
+static int cb_protocol(void)
+{
+	return ndp ? IPPROTO_NDP : IPPROTO_TCP;
+}
+
 static int cb_listen(struct cb_run *run)
 {
 	struct sockaddr_in address = {
@@ -695,8 +733,8 @@ static int cb_listen(struct cb_run *run)
 	};
 	int err;
 
-	err = sock_create_kern(dev_net(cb_port[CB_RECEIVER]->dev), PF_INET, SOCK_STREAM, 0,
-			       &run->listener);
+	err = sock_create_kern(dev_net(cb_port[CB_RECEIVER]->dev), PF_INET, SOCK_STREAM,
+			       cb_protocol(), &run->listener);
 	if (!err)
 		err = kernel_bind(run->listener, (struct sockaddr *)&address, sizeof(address));
 	if (!err)
@@ -704,7 +742,8 @@ static int cb_listen(struct cb_run *run)
 	return err;
 }
 
-/* Prepare an end of a connection. From here on, TCP calls the functions of the application. */
+/* Prepare an end of a connection. From here on, TCP or NDP calls the functions of
+ * the application. */
 static int cb_set_up(struct cb_flow *flow, struct socket *sock, bool sender)
 {
 	unsigned long Bps = cb_flow_Bps();
@@ -712,7 +751,7 @@ static int cb_set_up(struct cb_flow *flow, struct socket *sock, bool sender)
 	struct sock *sk = sock->sk;
 	int err = 0;
 
-	if (sender && share)
+	if (sender && share && !ndp)
 		err = sock_setsockopt(sock, SOL_SOCKET, SO_MAX_PACING_RATE, KERNEL_SOCKPTR(&Bps),
 				      sizeof(Bps));
 	sock_no_linger(sk);
@@ -721,8 +760,10 @@ static int cb_set_up(struct cb_flow *flow, struct socket *sock, bool sender)
 	sk->sk_sndbuf = min_t(u64, room, CB_SNDBUF_MAX);
 	sk->sk_rcvbuf = CB_RCVBUF;
 	sk->sk_userlocks |= SOCK_SNDBUF_LOCK | SOCK_RCVBUF_LOCK;
-	tcp_sk(sk)->window_clamp = CB_WINDOW;
-	tcp_sk(sk)->rcv_ssthresh = CB_WINDOW;
+	if (!ndp) {
+		tcp_sk(sk)->window_clamp = CB_WINDOW;
+		tcp_sk(sk)->rcv_ssthresh = CB_WINDOW;
+	}
 	write_lock_bh(&sk->sk_callback_lock);
 	sk->sk_user_data = flow;
 	if (sender)
@@ -747,13 +788,14 @@ static int cb_open_flow(struct cb_run *run, struct cb_flow *flow)
 	/* In the caller's namespace. Kernel sockets would not use the namespace's parameters of
 	 * tcp_timely.
 	 */
-	err = sock_create(PF_INET, SOCK_STREAM, IPPROTO_TCP, &flow->from);
+	err = sock_create(PF_INET, SOCK_STREAM, cb_protocol(), &flow->from);
 	if (err)
 		return err;
-	tcp_sock_set_nodelay(flow->from->sk);
+	if (!ndp)
+		tcp_sock_set_nodelay(flow->from->sk);
 	err = kernel_connect(flow->from, (struct sockaddr *)&address, sizeof(address), O_NONBLOCK);
-	if (err != -EINPROGRESS)
-		return err ?: -EIO;
+	if (err && err != -EINPROGRESS)
+		return err;
 	do {
 		cb_step(run);
 		err = kernel_accept(run->listener, &flow->to, O_NONBLOCK);
@@ -807,6 +849,8 @@ static u32 cb_retransmissions(const struct cb_run *run)
 {
 	u32 sum = 0, i;
 
+	if (ndp)
+		return run->again;
 	for (i = 0; i < flows; i++)
 		sum += tcp_sk(run->flow[i].from->sk)->total_retrans;
 	return sum;
@@ -1049,6 +1093,7 @@ static void cb_dev_setup(struct net_device *dev)
 	/* Without ARP nobody asks for a MAC address, so both devices can have the same. */
 	dev->flags |= IFF_NOARP;
 	dev->flags &= ~IFF_MULTICAST;
+	dev->max_mtu = CB_MTU_MAX;
 	dev->features = NETIF_F_SG | NETIF_F_HW_CSUM | NETIF_F_ALL_TSO | NETIF_F_GRO;
 	dev->hw_features = dev->features;
 	eth_hw_addr_set(dev, address);

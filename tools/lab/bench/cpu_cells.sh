@@ -4,7 +4,7 @@
 # Make all runs of one repeat of cpu.sh. cpu.sh starts this script in the guest.
 #
 #   cpu_cells.sh RAW CPU_BENCH.KO REPEAT "LANES" "FLOWS" "LINKS" TIMELY.KO SCH_TIMELY.KO
-#                TCP_TIMELY.KO
+#                TCP_TIMELY.KO NDP.KO
 #
 # A cell is one run of cpu_bench; it appends a line of JSON to RAW. The lanes take turns in each
 # combination of link and number of flows; in every second repeat in the reverse order.
@@ -60,7 +60,16 @@ least_kbps() {
 	echo $(($1 * 10000 * share / $2))
 }
 
-# use_lane CC QDISC SEGMENT SPLIT LINK FLOWS: both ends have the congestion control and the qdisc.
+# Initial window of NDP's connections for a link of $1 Gb/s and packets of $2 bytes: what the link
+# sends in 40 us, which is the base RTT and the waits for interrupts at both ends.
+ndp_window() {
+	packets=$((40 * $1 * 1000 / 8 / $2 + 1))
+	[ $packets -le 256 ] || packets=256
+	echo $packets
+}
+
+# use_lane CC QDISC SEGMENT SPLIT LINK FLOWS MTU: both ends have the congestion control, the qdisc
+# and the MTU.
 use_lane() {
 	room="limit 1000000 flow_limit 100000"
 	split=
@@ -73,6 +82,11 @@ use_lane() {
 		netns=${name% *}
 		# shellcheck disable=SC2086 # lists of words
 		ip netns exec "$netns" tc qdisc replace dev "${name#* }" root "$2" $room $split
+		ip -n "$netns" link set "${name#* }" mtu "$7"
+		if [ "$1" = ndp ]; then
+			ip netns exec "$netns" sysctl -qw net.ndp.window="$(ndp_window "$5" "$7")"
+			continue
+		fi
 		ip netns exec "$netns" sysctl -qw net.ipv4.tcp_congestion_control="$1"
 		[ "$1" != timely ] ||
 			ip netns exec "$netns" sysctl -qw net.ipv4.timely.segment_bytes="$3" \
@@ -82,8 +96,17 @@ use_lane() {
 
 # cell LANE FLOWS LINK
 cell() {
+	case $1 in
+	*@*)	mtu=${1#*@} ;;
+	*)	mtu=1500 ;;
+	esac
 	# shellcheck disable=SC2046 # words
-	use_lane $(echo "$1" | awk -F/ '{ print $1, $2, $3 == "" ? "auto" : $3, $4 == "" ? 0 : $4 }') "$3" "$2"
+	use_lane $(echo "${1%@*}" | awk -F/ '{ print $1, $2, $3 == "" ? "auto" : $3, $4 == "" ? 0 : $4 }') \
+		"$3" "$2" "$mtu"
+	case $1 in
+	ndp/*)	set_to ndp Y ;;
+	*)	set_to ndp N ;;
+	esac
 	set_to flows "$2"
 	# Unlike "ip netns exec", nsenter keeps debugfs.
 	nsenter --net=/run/netns/sender cat $run >"$TIMELY_WORK/result" || {

@@ -23,18 +23,22 @@ BASE = "cubic/fq"
 TARGET = 1.1
 SENDER = ("write", "timer", "done", "ack")
 RECEIVER = ("receive", "read")
+# TCP's timers are those of the sender's qdisc; NDP's are those of the receiver's pulls.
+NDP_SENDER = ("write", "done", "ack")
+NDP_RECEIVER = ("receive", "read", "timer")
 QDISCS = {"timely": "sch_timely"}
 
 
 def name(lane):
     """The name of a lane in tables."""
+    lane, _, mtu = lane.partition("@")
     cc, qdisc, segment, split = (lane.split("/") + ["", ""])[:4]
     text = f"{cc} over {QDISCS.get(qdisc, qdisc)}"
     if segment not in ("", "auto"):
         text += ", large segments" if int(segment) > 60000 else f", segments of {segment}"
     if split not in ("", "0"):
         text += ", split" if split == "auto" else f", split {split}"
-    return text
+    return text + (f", MTU {mtu}" if mtu else "")
 
 
 def cycles(run, chunk, part):
@@ -72,6 +76,8 @@ class Results:
         self.places = list(dict.fromkeys((line["link_gbit"], line["flows"]) for line in lines))
 
     def costs(self, place, lane, parts):
+        if lane.startswith("ndp/"):
+            parts = {SENDER: NDP_SENDER, RECEIVER: NDP_RECEIVER}.get(parts, parts)
         return {repeat: cost(run, parts) for repeat, run in self.cells[*place, lane].items()}
 
     def ratios(self, place, lane, parts):
