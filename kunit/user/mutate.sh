@@ -788,9 +788,11 @@ faults_of_ndp_wire() {
 	a packet without one byte counts as whole|s/return total - needs < payload ?/return total - needs + 1 < payload ?/
 	the header is set before the packet is checked|s/^	u32 needs = ndp_outline(wire, min(bytes, total));/	u32 needs = (memset(header, 0, sizeof(*header)), ndp_outline(wire, min(bytes, total)));/
 	the length is not in the sum|s/u64 mix = sum->bytes;/u64 mix = 0;/
-	the sum does not cover the last block|s/^	ndp_sum_block(sum->lanes, sum->rest);$//
+	the sum does not cover the last block|s/^	ndp_sum_blocks(sum->lanes, sum->rest, 1);$//
 	the sum covers old bytes after the end|s/memset(sum->rest + have, 0, TIMELY_NDP_SUM_BLOCK - have);//
 	lanes of the sum start with 0|s/sum->lanes\[i\] = (i + 1) \* NDP_SUM_FACTOR;/sum->lanes[i] = 0;/
+	a word of a block is not in the sum|s/ndp_sum_step(d, at + 24)/ndp_sum_step(d, at + 16)/
+	only the first of several blocks is in the sum|s/^	part = bytes \/ TIMELY_NDP_SUM_BLOCK;/	part = !!(bytes \/ TIMELY_NDP_SUM_BLOCK);/
 	a piece of the sum starts a new block|s/u32 have = sum->bytes % TIMELY_NDP_SUM_BLOCK, part;/u32 have = 0, part;/
 	a cookie is valid for one period|s/ ||$/;/;/ndp_cookie(header, addresses, secret, period - 1);/d
 	a cookie is for any port|s/put_unaligned_be16(header->sport, at);/put_unaligned_be16(0, at);/

@@ -316,17 +316,31 @@ void timely_ndp_sum_start(struct timely_ndp_sum *sum)
 }
 EXPORT_SYMBOL_GPL(timely_ndp_sum_start);
 
-/* Add a block. Each step is invertible, so payloads that differ in one word of a lane give
- * different lanes. The lanes do not depend on each other, so the CPU works on all of them at the
- * same time.
+/* Add a word of a block to its lane. The step is invertible, so payloads that differ in one word of a
+ * lane give different lanes.
  */
-static void ndp_sum_block(u64 lanes[TIMELY_NDP_SUM_LANES], const u8 *data)
+static u64 ndp_sum_step(u64 lane, const u8 *data)
 {
-	u32 i;
+	return ror64((lane ^ get_unaligned_le64(data)) * NDP_SUM_FACTOR, NDP_SUM_ROTATE);
+}
 
-	for (i = 0; i < TIMELY_NDP_SUM_LANES; i++)
-		lanes[i] = ror64((lanes[i] ^ get_unaligned_le64(data + 8 * i)) * NDP_SUM_FACTOR,
-				 NDP_SUM_ROTATE);
+/* Add whole blocks. The lanes do not depend on each other, so the CPU works on all of them at the
+ * same time, if it finds them in registers and not in an array.
+ */
+static void ndp_sum_blocks(u64 lanes[TIMELY_NDP_SUM_LANES], const u8 *at, u32 blocks)
+{
+	u64 a = lanes[0], b = lanes[1], c = lanes[2], d = lanes[3];
+
+	for (; blocks; blocks--, at += TIMELY_NDP_SUM_BLOCK) {
+		a = ndp_sum_step(a, at);
+		b = ndp_sum_step(b, at + 8);
+		c = ndp_sum_step(c, at + 16);
+		d = ndp_sum_step(d, at + 24);
+	}
+	lanes[0] = a;
+	lanes[1] = b;
+	lanes[2] = c;
+	lanes[3] = d;
 }
 
 /**
@@ -348,15 +362,13 @@ void timely_ndp_sum_add(struct timely_ndp_sum *sum, const void *data, u32 bytes)
 		memcpy(sum->rest + have, at, part);
 		if (have + part < TIMELY_NDP_SUM_BLOCK)
 			return;
-		ndp_sum_block(sum->lanes, sum->rest);
+		ndp_sum_blocks(sum->lanes, sum->rest, 1);
 		at += part;
 		bytes -= part;
 	}
-	for (; bytes >= TIMELY_NDP_SUM_BLOCK; bytes -= TIMELY_NDP_SUM_BLOCK) {
-		ndp_sum_block(sum->lanes, at);
-		at += TIMELY_NDP_SUM_BLOCK;
-	}
-	memcpy(sum->rest, at, bytes);
+	part = bytes / TIMELY_NDP_SUM_BLOCK;
+	ndp_sum_blocks(sum->lanes, at, part);
+	memcpy(sum->rest, at + part * TIMELY_NDP_SUM_BLOCK, bytes % TIMELY_NDP_SUM_BLOCK);
 }
 EXPORT_SYMBOL_GPL(timely_ndp_sum_add);
 
@@ -373,7 +385,7 @@ u32 timely_ndp_sum_end(struct timely_ndp_sum *sum)
 
 	/* Zeros that fill a block cannot be taken for payload, because the length is added, too. */
 	memset(sum->rest + have, 0, TIMELY_NDP_SUM_BLOCK - have);
-	ndp_sum_block(sum->lanes, sum->rest);
+	ndp_sum_blocks(sum->lanes, sum->rest, 1);
 	for (i = 0; i < TIMELY_NDP_SUM_LANES; i++)
 		mix = ror64((mix ^ sum->lanes[i]) * NDP_SUM_FACTOR, NDP_SUM_ROTATE);
 	return (u32)(mix ^ mix >> 32);
