@@ -649,6 +649,39 @@ static void host_clock_from_system__follows_slewing(void)
 	EXPECT(slewed_ns(83333) <= 1);
 }
 
+/* The clocks as if the last readings had been before a suspension of @ns: CLOCK_BOOTTIME and the
+ * system clock go on meanwhile, CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW do not.
+ */
+static void suspend(struct host_clock *clock, int64_t ns)
+{
+	clock->suspended_ns -= ns;
+	clock->system_ns -= ns;
+}
+
+/* A suspension is no step of the system clock, and the kernel's timestamps of the packets that it
+ * interrupted are not used.
+ */
+static void host_clock_tick__notices_a_suspension(void)
+{
+	struct host_clock clock;
+	struct address own = host(1);
+
+	EXPECT(!host_clock_open(&clock, "system", &own, true));
+	EXPECT(host_clock_tick(&clock) == 0);
+	suspend(&clock, 100 * NS_PER_S);
+	EXPECT(host_clock_tick(&clock) == CLOCK_SUSPENDED);
+	EXPECT(llabs(clock.step_ns - 100 * (int64_t)NS_PER_S) < (int64_t)NS_PER_S);
+	EXPECT(!host_clock_from_system(&clock, clock_ns(CLOCK_REALTIME)));
+	EXPECT(host_clock_tick(&clock) == 0);
+	/* Readings have errors: the timestamp must be in the past. */
+	EXPECT(host_clock_from_system(&clock, clock_ns(CLOCK_REALTIME) - 200));
+	/* A step without a suspension. */
+	clock.system_ns -= 100 * NS_PER_S;
+	EXPECT(host_clock_tick(&clock) == CLOCK_STEPPED);
+	EXPECT(host_clock_tick(&clock) == 0);
+	host_clock_close(&clock);
+}
+
 /* ---- the configuration ---- */
 
 static const char *path_of(const char *name)
@@ -941,6 +974,7 @@ int main(int argc, char **argv)
 	RUN(group_peer_offset__a_lie_is_noticed);
 	RUN(clock_difference__has_its_error);
 	RUN(host_clock_from_system__follows_slewing);
+	RUN(host_clock_tick__notices_a_suspension);
 	RUN(config_read__members);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
