@@ -29,6 +29,58 @@ static void detail_text(char *text, size_t size, const struct timely_connection 
 					 rejected_names[i], connection->rejected[i]);
 }
 
+/**
+ * struct columns - a line about a connection, without its state and counters
+ * @from: local address and port
+ * @to: remote address and port
+ * @rate: rate
+ * @rtt: last RTT
+ * @base: base RTT
+ * @queue: queueing delay of the last RTT
+ * @target: target delay
+ * @pauses: pauses by On-Ramp
+ * @paused: duration of these pauses
+ */
+struct columns {
+	char from[64];
+	char to[64];
+	char rate[32];
+	char rtt[32];
+	char base[32];
+	char queue[32];
+	char target[32];
+	char pauses[32];
+	char paused[32];
+};
+
+/* A time, or "-" if it is not known. */
+static void column_time(char *text, size_t size, bool known, __u64 ns)
+{
+	if (known)
+		time_text(text, size, ns);
+	else
+		snprintf(text, size, "-");
+}
+
+static void write_columns(struct columns *to, const struct timely_connection *connection)
+{
+	unsigned int bytes = connection_address_bytes(connection);
+
+	end_text(to->from, sizeof(to->from), connection->saddr, bytes, ntohs(connection->sport));
+	end_text(to->to, sizeof(to->to), connection->daddr, bytes, ntohs(connection->dport));
+	rate_text(to->rate, sizeof(to->rate), connection->rate_Bps / 125);
+	column_time(to->rtt, sizeof(to->rtt), connection->rtt_ns, connection->rtt_ns);
+	column_time(to->base, sizeof(to->base), true, connection->base_rtt_ns);
+	column_time(to->queue, sizeof(to->queue), connection->rtt_ns,
+		    connection_queue_ns(connection));
+	column_time(to->target, sizeof(to->target), connection->target_ns, connection->target_ns);
+	column_time(to->paused, sizeof(to->paused), connection->pauses, connection->paused_ns);
+	snprintf(to->pauses, sizeof(to->pauses), "-");
+	if (connection->pauses)
+		snprintf(to->pauses, sizeof(to->pauses), "%llu",
+			 (unsigned long long)connection->pauses);
+}
+
 /* The headings of connection_text(). */
 const char *connection_headings(char *text, size_t size)
 {
@@ -40,24 +92,39 @@ const char *connection_headings(char *text, size_t size)
 /* A line about a connection. */
 const char *connection_text(char *text, size_t size, const struct timely_connection *connection)
 {
-	unsigned int bytes = connection_address_bytes(connection);
-	char from[64], to[64], rate[32], rtt[32], base[32], queue[32], target[32], pauses[32];
+	struct columns columns;
 	char detail[512];
 
+	write_columns(&columns, connection);
 	detail_text(detail, sizeof(detail), connection);
-	snprintf(pauses, sizeof(pauses), "%llu", (unsigned long long)connection->pauses);
-	snprintf(text, size, "%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s",
-		 end_text(from, sizeof(from), connection->saddr, bytes, ntohs(connection->sport)),
-		 end_text(to, sizeof(to), connection->daddr, bytes, ntohs(connection->dport)),
-		 rate_text(rate, sizeof(rate), connection->rate_Bps / 125),
-		 connection->rtt_ns ? time_text(rtt, sizeof(rtt), connection->rtt_ns) : "-",
-		 time_text(base, sizeof(base), connection->base_rtt_ns),
-		 connection->rtt_ns ?
-			time_text(queue, sizeof(queue), connection_queue_ns(connection)) : "-",
-		 connection->target_ns ?
-			time_text(target, sizeof(target), connection->target_ns) : "-",
-		 connection->rtt_ns ? source_name(connection->source) : "-",
-		 connection->pauses ? pauses : "-", detail + !!detail[0]);
+	snprintf(text, size, "%-21s %-21s %11s %9s %9s %9s %9s %-8s %6s %s", columns.from,
+		 columns.to, columns.rate, columns.rtt, columns.base, columns.queue,
+		 columns.target, connection->rtt_ns ? source_name(connection->source) : "-",
+		 columns.pauses, detail + !!detail[0]);
+	return text;
+}
+
+/* The headings of narrow_text(). */
+const char *narrow_headings(char *text, size_t size)
+{
+	snprintf(text, size, "%11s %9s %9s %6s %9s %-21s %-21s %9s %9s %-8s %s", "rate", "queue",
+		 "RTT", "cuts", "paused", "to", "from", "base RTT", "target", "RTT by",
+		 "state and counters");
+	return text;
+}
+
+/* A line about a connection, of which the first 71 columns say the most. */
+const char *narrow_text(char *text, size_t size, const struct timely_connection *connection)
+{
+	struct columns columns;
+	char detail[512];
+
+	write_columns(&columns, connection);
+	detail_text(detail, sizeof(detail), connection);
+	snprintf(text, size, "%11s %9s %9s %6llu %9s %-21s %-21s %9s %9s %-8s %s", columns.rate,
+		 columns.queue, columns.rtt, (unsigned long long)connection_cuts(connection),
+		 columns.paused, columns.to, columns.from, columns.base, columns.target,
+		 connection->rtt_ns ? source_name(connection->source) : "-", detail + !!detail[0]);
 	return text;
 }
 

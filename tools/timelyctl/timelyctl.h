@@ -562,6 +562,9 @@ unsigned int connection_address_bytes(const struct timely_connection *connection
 
 const char *connection_headings(char *text, size_t size);
 const char *connection_text(char *text, size_t size, const struct timely_connection *connection);
+/* The same columns for a narrow screen: first all that connections can be sorted by. */
+const char *narrow_headings(char *text, size_t size);
+const char *narrow_text(char *text, size_t size, const struct timely_connection *connection);
 int command_flows(char **words, int count, bool json);
 
 /* ---- ndp.c: NDP in this network namespace ---- */

@@ -38,27 +38,40 @@ struct destination {
 	__u64 paused_ns;
 };
 
+/**
+ * struct destinations - all destinations
+ * @length: length of the prefix that connections are summed up by
+ * @destination: the destinations
+ * @count: their number
+ * @slots: hash table: 1 + index of a destination; 0: a free slot
+ * @slot_count: size of the table, a power of two, more than twice @count
+ */
 struct destinations {
+	unsigned int length;
 	struct destination *destination;
 	size_t count;
+	size_t *slots;
+	size_t slot_count;
 };
 
 /* ---- summing up ---- */
 
-/* Clear the bits of the remote address beyond the prefix's @length. */
-static void cut_address(struct timely_connection *connection, unsigned int length)
+/* The prefix of the remote address, with the bits beyond its length cleared. */
+static struct prefix prefix_of(const struct timely_connection *connection, unsigned int length)
 {
-	for (unsigned int bit = length; bit < connection_address_bytes(connection) * 8; bit++)
-		connection->daddr[bit / 8] &= ~(0x80 >> bit % 8);
+	struct prefix prefix = { .bytes = connection_address_bytes(connection) };
+	unsigned int bits = prefix.bytes * 8;
+
+	prefix.length = length < bits ? length : bits;
+	memcpy(prefix.address, connection->daddr, prefix.bytes);
+	for (unsigned int bit = prefix.length; bit < bits; bit++)
+		prefix.address[bit / 8] &= ~(0x80 >> bit % 8);
+	return prefix;
 }
 
-static int compare_addresses(const void *a, const void *b)
+static bool is_same_prefix(const struct prefix *one, const struct prefix *other)
 {
-	const struct timely_connection *one = a, *other = b;
-
-	if (one->family != other->family)
-		return one->family - other->family;
-	return memcmp(one->daddr, other->daddr, connection_address_bytes(one));
+	return one->bytes == other->bytes && memcmp(one->address, other->address, one->bytes) == 0;
 }
 
 static void add_connection(struct destination *to, const struct timely_connection *connection)
@@ -80,39 +93,73 @@ static void add_connection(struct destination *to, const struct timely_connectio
 		to->queue_max_ns = queue_ns;
 }
 
-static struct destination *new_destination(struct destinations *all,
-					   const struct timely_connection *connection,
-					   unsigned int length)
+/* The slot of the prefix, or the free slot that it gets. Slots after a taken one are tried in turn. */
+static size_t *find_slot(const struct destinations *all, const struct prefix *prefix)
 {
-	struct destination *new;
+	__u64 hash = prefix->bytes;
+	size_t i;
 
-	all->destination = reallocarray(all->destination, all->count + 1, sizeof(*new));
-	if (!all->destination)
-		out_of_memory();
-	new = &all->destination[all->count++];
-	memset(new, 0, sizeof(*new));
-	new->prefix.bytes = connection_address_bytes(connection);
-	new->prefix.length = length < new->prefix.bytes * 8 ? length : new->prefix.bytes * 8;
-	memcpy(new->prefix.address, connection->daddr, new->prefix.bytes);
-	return new;
+	/* FNV-1a */
+	for (unsigned int byte = 0; byte < prefix->bytes; byte++)
+		hash = (hash ^ prefix->address[byte]) * 0x100000001b3;
+	i = (hash ^ hash >> 32) & (all->slot_count - 1);
+	while (all->slots[i] &&
+	       !is_same_prefix(&all->destination[all->slots[i] - 1].prefix, prefix))
+		i = (i + 1) & (all->slot_count - 1);
+	return &all->slots[i];
 }
 
-/* Sum up the connections of the list, whose order and remote addresses change. */
-static void sum_up(struct connections *list, unsigned int length, struct destinations *all)
+/* Make room for twice as many destinations. */
+static void grow(struct destinations *all)
 {
-	struct destination *last = NULL;
+	all->slot_count = all->slot_count ? 2 * all->slot_count : 64;
+	free(all->slots);
+	all->slots = calloc(all->slot_count, sizeof(*all->slots));
+	all->destination = reallocarray(all->destination, all->slot_count / 2,
+					sizeof(*all->destination));
+	if (!all->slots || !all->destination)
+		out_of_memory();
+	for (size_t i = 0; i < all->count; i++)
+		*find_slot(all, &all->destination[i].prefix) = i + 1;
+}
 
-	for (size_t i = 0; i < list->count; i++)
-		cut_address(&list->connection[i], length);
-	if (list->count)
-		qsort(list->connection, list->count, sizeof(*list->connection), compare_addresses);
-	for (size_t i = 0; i < list->count; i++) {
-		const struct timely_connection *connection = &list->connection[i];
+/* Add a connection up; NULL: start again. Connections are not kept, so that many cost little. */
+static void sum_up(const struct timely_connection *connection, void *data)
+{
+	struct destinations *all = data;
+	struct prefix prefix;
+	size_t *slot;
 
-		if (!last || compare_addresses(connection - 1, connection) != 0)
-			last = new_destination(all, connection, length);
-		add_connection(last, connection);
+	if (!connection) {
+		all->count = 0;
+		memset(all->slots, 0, all->slot_count * sizeof(*all->slots));
+		return;
 	}
+	prefix = prefix_of(connection, all->length);
+	if (2 * (all->count + 1) >= all->slot_count)
+		grow(all);
+	slot = find_slot(all, &prefix);
+	if (!*slot) {
+		all->destination[all->count] = (struct destination){ .prefix = prefix };
+		*slot = ++all->count;
+	}
+	add_connection(&all->destination[*slot - 1], connection);
+}
+
+/* Read the destinations. Prints errors; returns an exit status. */
+static int destinations_get(const struct choice *choice, struct destinations *all)
+{
+	struct family family;
+	int err;
+
+	if (!connections_open(&family))
+		return STATUS_FAILED;
+	grow(all);
+	err = connections_each(&family, choice, sum_up, all);
+	if (err)
+		connections_tell_failed(&family, "top", err);
+	family_close(&family);
+	return err ? STATUS_FAILED : STATUS_OK;
 }
 
 /* ---- sorting ---- */
@@ -228,28 +275,23 @@ static void json_destinations(const struct destinations *all)
 int command_top(char **words, int count, bool json)
 {
 	struct choice choice = { .length = 128 };
-	struct connections list = {};
 	struct destinations all = {};
 	int status = choice_parse("top", words, count, WORD_PREFIX, &choice);
-	size_t limit = choice.limit;
 
-	/* The limit is that of destinations. */
-	choice.limit = 0;
+	all.length = choice.length;
 	if (!status)
-		status = connections_list("top", &choice, &list);
-	if (status)
-		return status;
-	sum_up(&list, choice.length, &all);
-	if (all.count)
+		status = destinations_get(&choice, &all);
+	if (!status && all.count)
 		qsort_r(all.destination, all.count, sizeof(*all.destination), compare_destinations,
 			&choice.order);
-	if (limit && all.count > limit)
-		all.count = limit;
-	if (json)
+	/* The limit is that of destinations. */
+	if (choice.limit && all.count > choice.limit)
+		all.count = choice.limit;
+	if (!status && json)
 		json_destinations(&all);
-	else
+	else if (!status)
 		print_destinations(&all);
 	free(all.destination);
-	connections_free(&list);
+	free(all.slots);
 	return status;
 }

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,10 @@
  * struct view - state of the view
  * @family: module timely
  * @choice: which connections are shown, and their order
- * @list: the connections
+ * @limit: number of connections that the user wants to see; 0: all
+ * @list: the worst connections, up to the last one on the screen
  * @first: index of the first connection on the screen
- * @held: the connections are not read again until a key is pressed
+ * @held: all connections were read, and are not read again until a key is pressed
  * @due_ms: when the connections are read again, by now_ms()
  * @signals: file that signals are read from
  * @rows: height of the screen
@@ -50,6 +52,7 @@
 struct view {
 	struct family family;
 	struct choice choice;
+	size_t limit;
 	struct connections list;
 	size_t first;
 	bool held;
@@ -115,6 +118,23 @@ static size_t page_lines(const struct view *view)
 	return view->rows > OTHER_LINES ? view->rows - OTHER_LINES : 1;
 }
 
+/* The number of connections that can be shown by scrolling. */
+static size_t reachable(const struct view *view)
+{
+	size_t matching = view->list.matching;
+
+	return view->limit && view->limit < matching ? view->limit : matching;
+}
+
+/* Keep a full page on the screen. */
+static void limit_first(struct view *view)
+{
+	size_t lines = page_lines(view), count = reachable(view);
+
+	if (view->first + lines > count)
+		view->first = count > lines ? count - lines : 0;
+}
+
 static void draw(struct view *view)
 {
 	static const char keys_text[] =
@@ -122,8 +142,7 @@ static void draw(struct view *view)
 	size_t lines = page_lines(view);
 	char text[CONNECTION_TEXT];
 
-	if (view->first + lines > view->list.count)
-		view->first = view->list.count > lines ? view->list.count - lines : 0;
+	limit_first(view);
 	fputs(HOME, stdout);
 	snprintf(text, sizeof(text), "%zu connections, worst %s first, %zu to %zu shown%s",
 		 view->list.matching, order_name(view->choice.order),
@@ -132,10 +151,10 @@ static void draw(struct view *view)
 		 view->held ? "; HELD: space goes on" : "");
 	put_line(view, text);
 	fputs("\n" REVERSE, stdout);
-	put_line(view, connection_headings(text, sizeof(text)));
+	put_line(view, narrow_headings(text, sizeof(text)));
 	fputs(NORMAL "\n", stdout);
 	for (size_t i = view->first; i < view->list.count && i < view->first + lines; i++) {
-		put_line(view, connection_text(text, sizeof(text), &view->list.connection[i]));
+		put_line(view, narrow_text(text, sizeof(text), &view->list.connection[i]));
 		putchar('\n');
 	}
 	fputs(CLEAR_BELOW, stdout);
@@ -146,11 +165,20 @@ static void draw(struct view *view)
 
 /* ---- events ---- */
 
-/* Read the connections. Prints errors, after the terminal is restored; returns an exit status. */
+/*
+ * Read the connections up to the last one on the screen: a poll of many costs less without the
+ * others. A view that is held needs all, to scroll. Prints errors, after the terminal is restored;
+ * returns an exit status.
+ */
 static int read_connections(struct view *view)
 {
-	int err = connections_get(&view->family, &view->choice, &view->list);
+	size_t last = view->first + page_lines(view);
+	int err;
 
+	view->choice.limit = view->limit;
+	if (!view->held && (!view->limit || last < view->limit))
+		view->choice.limit = last;
+	err = connections_get(&view->family, &view->choice, &view->list);
 	if (err) {
 		restore_terminal();
 		connections_tell_failed(&view->family, "watch", err);
@@ -159,12 +187,19 @@ static int read_connections(struct view *view)
 	return STATUS_OK;
 }
 
-/* A limit may have removed connections that are the worst in the new order: read them again. */
+/* Read the connections before the next drawing, unless the view is held. */
+static void read_soon(struct view *view)
+{
+	if (!view->held)
+		view->due_ms = 0;
+}
+
+/* Those that are the worst in the new order may not have been kept: read them again. */
 static void sort_by(struct view *view, enum order order)
 {
 	view->choice.order = order;
 	view->first = 0;
-	view->due_ms = 0;
+	read_soon(view);
 	connections_sort(&view->list, &view->choice);
 }
 
@@ -188,9 +223,12 @@ static bool handle_key(struct view *view, char key)
 		break;
 	case ' ':
 		view->held = !view->held;
+		view->due_ms = 0;
 		break;
 	case 'j':
 		view->first += page_lines(view);
+		limit_first(view);
+		read_soon(view);
 		break;
 	case 'k':
 		view->first -= view->first < page_lines(view) ? view->first : page_lines(view);
@@ -257,6 +295,8 @@ static void handle_signal(struct view *view)
 		read_size(view);
 	else
 		yield_to(view, info.ssi_signo);
+	/* The screen may be larger now. */
+	read_soon(view);
 }
 
 static __u64 now_ms(void)
@@ -278,10 +318,10 @@ static int run(struct view *view)
 	while (!ferror(stdout)) {
 		__u64 now = now_ms();
 
-		if (now >= view->due_ms && !view->held) {
+		if (now >= view->due_ms) {
 			if (read_connections(view))
 				return STATUS_FAILED;
-			view->due_ms = now + view->choice.interval_ms;
+			view->due_ms = view->held ? UINT64_MAX : now + view->choice.interval_ms;
 		}
 		draw(view);
 		if (poll(files, ARRAY_SIZE(files), view->held ? -1 : (int)(view->due_ms - now)) < 0)
@@ -315,6 +355,7 @@ int command_watch(char **words, int count, bool json)
 
 	if (status)
 		return status;
+	view.limit = view.choice.limit;
 	if (json)
 		return usage_err("watch: -j is not possible; timelyctl record writes a file");
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
@@ -324,11 +365,11 @@ int command_watch(char **words, int count, bool json)
 	if (!connections_open(&view.family))
 		return STATUS_FAILED;
 	/* An error of the first reading leaves the terminal as it is. */
+	read_size(&view);
 	status = read_connections(&view);
 	if (!status) {
 		view.signals = open_signals();
 		atexit(restore_terminal);
-		read_size(&view);
 		change_terminal();
 		status = run(&view);
 		restore_terminal();

@@ -496,7 +496,7 @@ watch() {
 	usage 'watch: -j is not possible' -j watch
 	usage 'watch interval: allowed are 10 to 3600000 ms, not "9"' watch interval 9
 	onramp "connections=1" 1 'watch needs a terminal; timelyctl flows prints once' watch
-	for case in shows sorts scrolls resizes signals stops hangs_up; do
+	for case in shows fits sorts scrolls resizes signals stops hangs_up; do
 		FAKE_FAMILY="connections=30" "$python" -I "$here/watch.py" "$fake" $case \
 			>"$work/output" 2>"$work/errors"
 		result $? "watch: $case"
