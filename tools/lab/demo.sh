@@ -16,6 +16,7 @@ out=$1
 shift
 lab=$top/tools/lab/lab
 page=$out/index.html
+started=$(date +%s)
 
 # Fetch the kernel's source while the packages are installed that the demonstration needs. If this
 # fails, lab run tries again and says why.
@@ -26,9 +27,16 @@ trap 'kill $! 2>/dev/null' EXIT
 wait || :
 trap - EXIT
 
+echo "The page with the results will be $page: open it in a browser, and results appear as they arrive."
 failed=
-"$lab" run demo "$@" --out "$out/demo" --page "$page" || failed=1
+"$lab" run demo "$@" --out "$out/demo" --page "$page" --more || failed=1
 [ ! -e "$out/demo/summary.json" ] ||
 	"$lab" run demo-cubic "$@" --out "$out/demo-cubic" --page "$page" --beside "$out/demo" || failed=1
-[ ! -e "$page" ] || echo "The page with the results is $page: open it in a browser."
+# Without a second part nothing follows: let browsers stop reloading the page.
+if [ -e "$page" ] && grep -q '<meta http-equiv="refresh"' "$page"; then
+	"$lab" page "$out/demo" --out "$page" || failed=1
+fi
+seconds=$(($(date +%s) - started))
+[ ! -e "$page" ] ||
+	echo "The page with the results is $page: open it in a browser. The demo took $((seconds / 60)) min $((seconds % 60)) s."
 [ -z "$failed" ]

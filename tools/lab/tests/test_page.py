@@ -285,10 +285,10 @@ class Live(unittest.TestCase):
         with open(self.path, encoding="ascii") as file:
             return file.read()
 
-    def start(self, beside: Sequence[str] = ()) -> str:
+    def start(self, beside: Sequence[str] = (), more: bool = False) -> str:
         """Run the small scenario; the result is the message of the error that ended it."""
         options = run.Options("small", None, None, self.out, False, False, (), (), "base", 1,
-                              self.path, beside)
+                              self.path, beside, more=more)
         self.turn, write = threading.Semaphore(), run.Progress.write
 
         def write_and_read(progress: run.Progress) -> None:
@@ -315,7 +315,8 @@ class Live(unittest.TestCase):
         more = "The others are under way; this page reloads every 5 seconds."
         self.assertEqual(states, [f"1 of 3 cells have finished. {more}",
                                   f"2 of 3 cells have finished. {more}",
-                                  f"2 of 3 cells have finished, 1 failed. {more}",
+                                  "2 of 3 cells have finished, 1 failed. More follows; this page "
+                                  "reloads every 5 seconds.",
                                   "2 of 3 cells have finished, 1 failed."])
         *live, last = self.pages
         self.assertTrue(all('http-equiv="refresh"' in text for text in live))
@@ -333,6 +334,15 @@ class Live(unittest.TestCase):
         self.assertIn("4 of 6 cells have finished, 2 failed.", self.page())
         self.assertIn("no summary.json", self.start([os.path.dirname(self.path)]))
         self.assertEqual(self.cells, 6)
+
+    def test_more_follows(self) -> None:
+        """Between two runs browsers go on reloading the page, and at the end of the last not."""
+        self.start(more=True)
+        self.assertIn('http-equiv="refresh"', self.page())
+        self.assertIn("More follows", self.page())
+        first, self.out = self.out, self.out + "-2"
+        self.start([first])
+        self.assertNotIn('http-equiv="refresh"', self.page())
 
     def test_ended_early(self) -> None:
         """A run that ends early leaves a page that says so and is not reloaded."""

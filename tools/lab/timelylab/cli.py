@@ -33,7 +33,7 @@ def run_command(args: argparse.Namespace) -> None:
     run_scenario(Options(args.scenario, args.cc, args.seeds, args.out, args.keep, args.keep_peers,
                          args.set, args.module_param, args.kernel, args.jobs, args.page,
                          args.beside, hosts_of(args.on) if args.on is not None else (),
-                         options_of(args.slurm) if args.slurm is not None else None))
+                         options_of(args.slurm) if args.slurm is not None else None, args.more))
 
 
 def list_command(_args: argparse.Namespace) -> None:
@@ -95,6 +95,8 @@ def add_run_options(run: argparse.ArgumentParser) -> None:
                      help="write an HTML page, again after each cell: see lab page")
     run.add_argument("--beside", metavar="DIR", action="append", default=[],
                      help="show the run in DIR on the page, too")
+    run.add_argument("--more", action="store_true",
+                     help="a run with --beside follows: browsers go on reloading the page")
 
 
 def main() -> None:

@@ -88,6 +88,8 @@ def state_of(runs: Sequence[Run]) -> str:
     text = f"{done} of {done + failed + waiting} cells have finished"
     if failed:
         text += f", {failed} failed"
+    if any(run.running for run in runs) and not waiting:
+        return text + f". More follows; this page reloads every {REFRESH_S} seconds."
     if any(run.running for run in runs):
         return text + f". The others are under way; this page reloads every {REFRESH_S} seconds."
     if waiting:

@@ -42,6 +42,7 @@ class Options(NamedTuple):
     beside: Sequence[str]
     hosts: Sequence[str] = ()
     slurm: Sequence[str] | None = None      # options of sbatch
+    more: bool = False                      # another run will go on with the page
 
 
 class Progress:
@@ -67,9 +68,9 @@ class Progress:
             compare(self.run.scenario, self.run.cells)
         self.write()
 
-    def stop(self, reason: str = "") -> None:
-        """The run ended; the reason is given if it did so early."""
-        self.run.running, self.run.ended = False, reason
+    def stop(self, reason: str = "", more: bool = False) -> None:
+        """The run ended, early if there is a reason. With `more`, browsers go on reloading."""
+        self.run.running, self.run.ended = more, reason
         self.write()
 
     def write(self) -> None:
@@ -205,7 +206,7 @@ def run_scenario(options: Options) -> None:
     except BaseException as error:
         progress.stop(str(error) or "The run was interrupted")
         raise
-    progress.stop()
+    progress.stop(more=options.more)
     print(f"{len(run.cells)} cells in {wall_s:.0f} s, results in {out}"
           + (f", page in {options.page}" if options.page else ""))
     if run.failures:
