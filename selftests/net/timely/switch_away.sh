@@ -184,6 +184,18 @@ away_and_back() {
 	says "nothing to restore"
 }
 
+# A trial is over before its route loses timely: back does not make it permanent.
+trial_ends() {
+	must ip -n h1 route add 10.12.0.0/16 via 10.7.1.1
+	must ip netns exec h1 timelyctl trial route 10.12.0.0/16 minutes 10
+	run 0 away
+	says "namespace h1: the trial was reverted: Trial of the route 10.12.0.0/16"
+	run 0 back
+	! ip -n h1 route show 10.12.0.0/16 | grep congctl || fail "the trial has become permanent"
+	[ -z "$(find /run/timely -name 'trial*')" ] || fail "there is still a trial"
+	must ip -n h1 route del 10.12.0.0/16
+}
+
 # killed WHEN TEXT: away is killed before or after its first change whose words have TEXT, and back restores all. Changes
 # are made by nsenter, which kills the session of timely-switch.
 killed() {
@@ -342,5 +354,5 @@ finish() {
 	rm -f /run/timely-switch
 }
 
-run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back \
+run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
 	killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings finish
