@@ -124,6 +124,20 @@ configure() {
 		via 10.7.1.1
 	must ip -n h1 -6 route add fd09::/16 via fd07:1::1 congctl timely
 	must ip -n h1 route add 10.11.0.0/16 via 10.7.1.1 congctl cubic
+	# Nexthop objects, as routing daemons use them, with and without other metrics.
+	must ip -n h1 -batch - <<-EOF
+		nexthop add id 5 via 10.7.1.1 dev eth0
+		nexthop add id 6 via fd07:1::1 dev eth0
+		nexthop add id 7 via fd07:1::7 dev eth0
+		nexthop add id 8 group 6/7
+		nexthop add id 9 via fd07:1::1 dev eth0 onlink
+		route add 10.13.0.0/16 nhid 5 congctl timely
+		route add 10.14.0.0/16 nhid 5 proto static metric 20 mtu 1400 congctl timely
+		route add 10.15.0.0/16 nhid 5
+		route add 10.16.0.0/16 nhid 9 congctl timely
+		route add fd0a::/16 nhid 6 congctl timely
+		route add fd0b::/16 nhid 8 congctl timely initcwnd 20
+	EOF
 	must ip netns add "a name"
 	unshare -n sleep 100000 &
 	echo $! >"$work/sleep"
