@@ -273,20 +273,24 @@ static bool is_over(int file)
 static void wait_for_end(__s64 until, int file)
 {
 	struct itimerspec end = { .it_value.tv_sec = until };
+	int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+	int changes = inotify_init1(IN_CLOEXEC);
 	struct pollfd wait[] = {
-		{ .fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC), .events = POLLIN },
-		{ .fd = inotify_init1(IN_CLOEXEC), .events = POLLIN },
+		{ .fd = timer, .events = POLLIN },
+		{ .fd = changes, .events = POLLIN },
 	};
 	char events[4096];
 
-	inotify_add_watch(wait[1].fd, STATE_DIR, IN_DELETE);
-	timerfd_settime(wait[0].fd, TFD_TIMER_ABSTIME, &end, NULL);
+	inotify_add_watch(changes, STATE_DIR, IN_DELETE);
+	timerfd_settime(timer, TFD_TIMER_ABSTIME, &end, NULL);
 	while (!is_over(file) && boot_seconds() < until) {
 		if (poll(wait, ARRAY_SIZE(wait), 60 * 1000) <= 0)
 			continue;
 		if (wait[1].revents && read(wait[1].fd, events, sizeof(events)) < 0)
 			wait[1].fd = -1;
 	}
+	close(timer);
+	close(changes);
 }
 
 /* Report a failure once, not at each repetition. */

@@ -292,6 +292,9 @@ logged() {
 	: >"$work/log"
 }
 
+# open_files: the number of descriptors of the process in the background
+open_files() { find "/proc/$(pgrep -x timelyctl)/fd" -type l | wc -l; }
+
 # An undo that fails is tried again. It fails here because the state file is that of a control group, and then
 # damaged.
 failed_undo_is_repeated() {
@@ -300,7 +303,11 @@ failed_undo_is_repeated() {
 	file=$state/$(ls $state)
 	cp "$file" "$work/route"
 	cp "$work/group" "$file"
-	sleep 95
+	sleep 65
+	before_files=$(open_files)
+	sleep 30
+	files=$(open_files)
+	expect files -eq "$before_files" "descriptors of the process after more repetitions"
 	expect_congctl 10.9.1.0/24
 	logged 'the control group /no is over: the program cannot be detached.*; trying again every 10 s'
 	echo damaged >"$file"
