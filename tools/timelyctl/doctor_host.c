@@ -13,12 +13,6 @@
 
 #include "doctor.h"
 
-/*
- * The lowest rto_min that gets no warning, ms: the value that tcp_timely(7) recommends. Receivers
- * delay ACKs for 40 ms and more, and a much shorter timer expires without a loss.
- */
-#define LEAST_RTO_MIN_MS 25
-
 /* With fewer ACKs than this, the share of ACKs that gave no RTT says nothing. */
 #define FEW_ACKS 1000
 
@@ -211,14 +205,13 @@ void check_route_control(struct host *host)
 /* The list is that of the whole host, and the default congestion control is always in it. */
 void check_allowed_control(struct host *host)
 {
-	char list[512], words[sizeof(list) + 2];
+	char list[512];
 
 	/* Connections by a route with congctl timely need no permission. */
 	if (!is_loaded(host, MODULE_TCP) || host->routes.timely ||
 	    !read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", list, sizeof(list)))
 		return;
-	snprintf(words, sizeof(words), " %s ", list);
-	if (strstr(words, " timely "))
+	if (has_word(list, "timely"))
 		return;
 	found_info(host, "programs without privilege that choose timely for their sockets (TCP_CONGESTION) are refused: net.ipv4.tcp_allowed_congestion_control is \"%s\"",
 		   plain(list));

@@ -38,6 +38,22 @@ bool read_number(const char *path, __s64 *value)
 	       parse_number(text, INT64_MIN, INT64_MAX, value);
 }
 
+/* Does a list of words with spaces between them have this word? */
+bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+
+	while (*list) {
+		size_t size = strcspn(list, " ");
+
+		if (size == length && strncmp(list, word, size) == 0)
+			return true;
+		list += size;
+		list += strspn(list, " ");
+	}
+	return false;
+}
+
 /* Write to an existing file. Returns 0 or a negative errno. */
 int write_line(const char *path, const char *text)
 {

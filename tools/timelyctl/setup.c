@@ -245,7 +245,7 @@ static void advise(const struct setup *setup)
 		tell_info("# the default congestion control is %s: connections use timely only by a route (timelyctl trial route PREFIX) or after sysctl -w net.ipv4.tcp_congestion_control=timely",
 			  plain(value));
 	if (read_line("/proc/sys/net/ipv4/tcp_allowed_congestion_control", value, sizeof(value)) &&
-	    !strstr(value, "timely"))
+	    !has_word(value, "timely"))
 		tell_info("# programs without privilege and other network namespaces may not choose timely; to allow that: sysctl -w net.ipv4.tcp_allowed_congestion_control=\"%s timely\"",
 			  plain(value));
 	if (read_line("/proc/sys/net/ipv4/tcp_pacing_ca_ratio", value, sizeof(value)) &&
@@ -280,6 +280,7 @@ static bool is_timely(const struct node *node)
 /* Does each queue have timely, below mq or as the only qdisc? */
 static bool is_set_up(const struct device *device, const struct node *root, bool has_mq)
 {
+	__s64 least_us;
 	if (!has_mq)
 		return device->queues < 2 && is_timely(root);
 	for (unsigned int queue = 1; queue <= device->queues; queue++)
@@ -293,6 +294,10 @@ static int put_timely(struct setup *setup, struct device *device, __u32 parent,
 		      const struct node *root)
 {
 	struct node node = { .parent = parent, .kind = "timely" };
+	if (read_number("/proc/sys/net/ipv4/tcp_rto_min_us", &least_us) &&
+	    least_us < 1000 * LEAST_RTO_MIN_MS)
+		tell_info("# net.ipv4.tcp_rto_min_us is %lld: receivers may delay ACKs for longer, and TCP then retransmits packets that were not lost; to change that: sysctl -w net.ipv4.tcp_rto_min_us=%u",
+			  (long long)least_us, 1000 * LEAST_RTO_MIN_MS);
 
 	if (is_timely(root)) {
 		node.options = root->options;

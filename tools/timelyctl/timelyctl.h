@@ -23,6 +23,12 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
+/*
+ * The lowest rto_min that gets no warning, ms: the value that tcp_timely(7) recommends. Receivers
+ * delay ACKs for 40 ms and more, and a much shorter timer expires without a loss.
+ */
+#define LEAST_RTO_MIN_MS 25
+
 /* Exit statuses, see the manual. */
 enum {
 	STATUS_OK,
@@ -109,6 +115,7 @@ const char *time_text(char *text, size_t size, __u64 ns);
 
 bool read_line(const char *path, char *text, size_t size);
 bool read_number(const char *path, __s64 *value);
+bool has_word(const char *list, const char *word);
 int write_line(const char *path, const char *text);
 
 /* ---- netlink.c: requests and replies ---- */

@@ -578,12 +578,10 @@ static int tell_group_refused(int err)
 /* The program cannot load the module. */
 static bool has_timely(void)
 {
-	char list[512], words[sizeof(list) + 2];
+	char list[512];
 
-	if (!read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", list, sizeof(list)))
-		list[0] = 0;
-	snprintf(words, sizeof(words), " %s ", list);
-	if (strstr(words, " timely "))
+	if (read_line("/proc/sys/net/ipv4/tcp_available_congestion_control", list, sizeof(list)) &&
+	    has_word(list, "timely"))
 		return true;
 	tell_err("module tcp_timely is not loaded: modprobe tcp_timely");
 	return false;

@@ -10,6 +10,7 @@
 
 state=/run/timely
 default=/proc/sys/net/core/default_qdisc
+allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
 where=$in_h1
 
 # One line for each qdisc of h1, sorted: the kernel does not keep their order.
@@ -332,11 +333,25 @@ devices_on_top_of_others() {
 		link set d2 master bond0
 		link set bond0 up
 		link add link bond0 name bond0.7 type vlan id 7
+	least=$($in_h1 sysctl -n net.ipv4.tcp_rto_min_us)
+	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us=5000
+	ctl 0 setup one --dry-run
+	says 'tcp_rto_min_us is 5000: .*sysctl -w net.ipv4.tcp_rto_min_us=25000'
+	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us="$least"
 		link set bond0.7 up
 	EOF
 	for device in bond0.7 bond0 d1 d2; do before $device; done
 	ctl 0 setup bond0.7
 	says '^# bond0.7 is a vlan: packets wait in the qdiscs of'
+	# Another rule of the module has a name that begins in the same way.
+	read -r list <$allowed
+	echo "$list timely_patched" >$allowed
+	ctl 0 setup nic --dry-run
+	says 'sysctl -w net.ipv4.tcp_allowed_congestion_control=".* timely_patched timely"'
+	echo "$list timely" >$allowed
+	ctl 0 setup nic --dry-run
+	! grep tcp_allowed_congestion_control "$work/out" || fail "advice that was followed"
+	echo "$list" >$allowed
 	has_timely d1 1
 	has_timely d2 2
 	has_timely bond0 0
@@ -405,7 +420,6 @@ congestion_control() {
 	ctl 1 setup four congctl
 	says 'the congestion control cannot be set to timely\|no congestion control timely'
 	has_timely four 0
-	allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
 	allowed_before=$(cat $allowed)
 	echo "$allowed_before timely" >$allowed
 	ctl 0 setup one congctl
