@@ -94,6 +94,24 @@ one_queue() {
 	no_qdisc one
 }
 
+# Filters of packets that are received, and of all that are sent, are no part of the qdiscs.
+filters_stay() {
+	must tc -n h1 qdisc add dev four clsact
+	for direction in ingress egress; do
+		must tc -n h1 filter add dev four $direction matchall classid 1:1
+	done
+	filters=$(tc -n h1 filter show dev four ingress; tc -n h1 filter show dev four egress)
+	[ "$(echo "$filters" | grep -c '^filter .* handle')" -eq 2 ] || fail "the filters are: $filters"
+	there_and_back four 4
+	ctl 0 setup four
+	[ "$(tc -n h1 filter show dev four ingress; tc -n h1 filter show dev four egress)" = "$filters" ] ||
+		fail "the filters have changed"
+	ctl 0 teardown four
+	[ "$(tc -n h1 filter show dev four ingress; tc -n h1 filter show dev four egress)" = "$filters" ] ||
+		fail "the filters have changed"
+	must tc -n h1 qdisc del dev four clsact
+}
+
 several_queues() {
 	there_and_back four 4
 	# An administrator's mq stays, with the kernel's or other qdiscs below.
@@ -555,7 +573,7 @@ devices_down() {
 	must ip netns del h2
 }
 
-run_cases devices_up one_queue several_queues device_is_down default_qdisc_changes \
+run_cases devices_up one_queue several_queues filters_stay device_is_down default_qdisc_changes \
 	dry_run_changes_nothing twice_is_once default_qdisc_is_timely later_changes_stay \
 	configured_qdiscs_are_refused failure_half_way_is_undone advice devices_on_top_of_others \
 	congestion_control interrupted_commands bad_input_changes_nothing devices_down
