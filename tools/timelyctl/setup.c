@@ -10,10 +10,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <linux/pkt_sched.h>
@@ -78,6 +80,50 @@ static bool add_lower(struct setup *setup, const struct link *upper)
 	}
 	if (!setup->count) {
 		tell_err("%s is a %s, and no device below it sends packets to a network: there is nothing to set up",
+			 plain(upper->name), upper->kind);
+		return false;
+	}
+	return true;
+}
+
+/* veth and dummy devices can have a qdisc, although they have none by default. */
+static bool has_no_queue(const struct device *device)
+{
+	const struct node *root = tree_root(&device->now);
+	const char *kind = device->link->kind;
+
+	return root && !root->handle && strcmp(root->kind, "noqueue") == 0 &&
+	       strcmp(kind, "veth") != 0 && strcmp(kind, "dummy") != 0;
+}
+
+static void free_device(struct device *device)
+{
+	tree_free(&device->now);
+	tree_free(&device->before);
+	free(device->former);
+}
+
+/*
+ * Of the devices below @upper keep those that have a queue, and print their names. Packets of the
+ * others, such as tunnels, wait in the qdisc of another device. Prints an error if none is left.
+ */
+static bool keep_queues(struct setup *setup, const struct link *upper)
+{
+	size_t count = setup->count;
+
+	setup->count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct device *device = &setup->device[i];
+
+		if (!has_no_queue(device)) {
+			setup->device[setup->count++] = *device;
+			continue;
+		}
+		tell_info("# %s has no queue: skipped", device->name);
+		free_device(device);
+	}
+	if (!setup->count) {
+		tell_err("%s is a %s, and no device below it has a queue: there is nothing to set up",
 			 plain(upper->name), upper->kind);
 		return false;
 	}
@@ -152,16 +198,14 @@ static bool read_devices(struct setup *setup, const char *name)
 	for (size_t i = 0; i < setup->count; i++)
 		if (!read_device(setup, &setup->device[i]))
 			return false;
-	return true;
+	setup->upper = link_is_upper(link);
+	return !setup->upper || keep_queues(setup, link);
 }
 
 static void close_setup(struct setup *setup)
 {
-	for (size_t i = 0; i < setup->count; i++) {
-		tree_free(&setup->device[i].now);
-		tree_free(&setup->device[i].before);
-		free(setup->device[i].former);
-	}
+	for (size_t i = 0; i < setup->count; i++)
+		free_device(&setup->device[i]);
 	talk_close(&setup->talk);
 	links_free(&setup->links);
 	if (setup->dir >= 0)
@@ -217,12 +261,9 @@ static bool may_replace(struct setup *setup, const struct device *device, const 
 
 static bool may_set_up(struct setup *setup, const struct device *device)
 {
-	const struct node *root = tree_root(&device->now);
 	const char *kind = device->link->kind;
 
-	/* veth and dummy devices can have a qdisc, although they have none by default. */
-	if (root && !root->handle && strcmp(root->kind, "noqueue") == 0 &&
-	    strcmp(kind, "veth") != 0 && strcmp(kind, "dummy") != 0) {
+	if (has_no_queue(device)) {
 		tell_err("%s%s%s has no queue of its own (noqueue); set up the device that sends its packets to the network instead",
 			 device->name, kind[0] ? " is a " : "", kind);
 		return false;
@@ -239,6 +280,7 @@ static bool may_set_up(struct setup *setup, const struct device *device)
 static void advise(const struct setup *setup)
 {
 	char value[512];
+	__s64 least_us;
 	int fd = hardware_open();
 
 	if (!setup->congctl && has_other_congctl(value, sizeof(value)))
@@ -252,6 +294,10 @@ static void advise(const struct setup *setup)
 	    atoi(value) < 100)
 		tell_info("# net.ipv4.tcp_pacing_ca_ratio is %s: congestion controls without a rate of their own, such as cubic, are paced too slowly; to change that: sysctl -w net.ipv4.tcp_pacing_ca_ratio=120",
 			  plain(value));
+	if (read_number("/proc/sys/net/ipv4/tcp_rto_min_us", &least_us) &&
+	    least_us < 1000 * LEAST_RTO_MIN_MS)
+		tell_info("# net.ipv4.tcp_rto_min_us is %lld: receivers may delay ACKs for longer, and TCP then retransmits packets that were not lost; to change that: sysctl -w net.ipv4.tcp_rto_min_us=%u",
+			  (long long)least_us, 1000 * LEAST_RTO_MIN_MS);
 	if (read_line("/proc/sys/net/core/default_qdisc", value, sizeof(value)) &&
 	    strcmp(value, "timely") != 0)
 		for (size_t i = 0; i < setup->count; i++)
@@ -280,7 +326,6 @@ static bool is_timely(const struct node *node)
 /* Does each queue have timely, below mq or as the only qdisc? */
 static bool is_set_up(const struct device *device, const struct node *root, bool has_mq)
 {
-	__s64 least_us;
 	if (!has_mq)
 		return device->queues < 2 && is_timely(root);
 	for (unsigned int queue = 1; queue <= device->queues; queue++)
@@ -294,10 +339,6 @@ static int put_timely(struct setup *setup, struct device *device, __u32 parent,
 		      const struct node *root)
 {
 	struct node node = { .parent = parent, .kind = "timely" };
-	if (read_number("/proc/sys/net/ipv4/tcp_rto_min_us", &least_us) &&
-	    least_us < 1000 * LEAST_RTO_MIN_MS)
-		tell_info("# net.ipv4.tcp_rto_min_us is %lld: receivers may delay ACKs for longer, and TCP then retransmits packets that were not lost; to change that: sysctl -w net.ipv4.tcp_rto_min_us=%u",
-			  (long long)least_us, 1000 * LEAST_RTO_MIN_MS);
 
 	if (is_timely(root)) {
 		node.options = root->options;
@@ -477,6 +518,32 @@ static int restore_congctl(const struct setup *setup, const struct device *devic
 	return 0;
 }
 
+/*
+ * Has timely-switch taken timely from the device? Its record has the inode of the network namespace
+ * and the name of the device. A teardown would find none of the qdiscs of the setup.
+ */
+static bool is_switched_away(const struct device *device)
+{
+	FILE *record = fopen("/run/timely-switch", "re");
+	char begin[64], *line = NULL;
+	struct stat stat = {};
+	bool found = false;
+	size_t size = 0;
+	int length;
+
+	if (!record)
+		return false;
+	if (fstatat(AT_FDCWD, "/proc/self/ns/net", &stat, 0))
+		stat.st_ino = 0;
+	length = snprintf(begin, sizeof(begin), "qdisc\t%llu\t%s\t",
+			  (unsigned long long)stat.st_ino, device->link->name);
+	while (!found && getline(&line, &size, record) > 0)
+		found = strncmp(line, begin, length) == 0;
+	free(line);
+	fclose(record);
+	return found;
+}
+
 /* Restore the former qdiscs, or if that fails those of now. */
 static int restore_before(struct setup *setup, struct device *device)
 {
@@ -504,6 +571,11 @@ static int tear_down_device(struct setup *setup, struct device *device)
 			  ", because its qdisc timely was not installed by timelyctl setup" : "");
 		return 0;
 	}
+	if (!has_timely && is_switched_away(device)) {
+		tell_err("%s: timely-switch away has replaced its qdiscs: run timely-switch back first",
+			 device->name);
+		return -EBUSY;
+	}
 	if (has_timely || is_half_way(device)) {
 		err = restore_before(setup, device);
 		if (err)
@@ -518,6 +590,44 @@ static int tear_down_device(struct setup *setup, struct device *device)
 	return err;
 }
 
+static bool has_device(const struct setup *setup, int ifindex)
+{
+	for (size_t i = 0; i < setup->count; i++)
+		if (setup->device[i].link->ifindex == ifindex)
+			return true;
+	return false;
+}
+
+/*
+ * After the teardown of a bond and the like: name the other devices of this network namespace that
+ * have a state file. They may have been ports of the bond.
+ */
+static void tell_others(const struct setup *setup)
+{
+	char begin[STATE_NAME];
+	int fd = setup->dir < 0 || state_name(begin, "setup", 0) ? -1 :
+		 openat(setup->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir)
+		return;
+	begin[strlen(begin) - 1] = 0;
+	while ((entry = readdir(dir))) {
+		bool ours = strncmp(entry->d_name, begin, strlen(begin)) == 0;
+		int ifindex = ours ? atoi(entry->d_name + strlen(begin)) : 0;
+
+		for (size_t i = 0; ifindex && i < setup->links.count; i++) {
+			const struct link *link = &setup->links.link[i];
+
+			if (link->ifindex == ifindex && !has_device(setup, ifindex))
+				tell_info("# %s was set up, too, and is not below this device: timelyctl teardown %s",
+					  plain(link->name), plain(link->name));
+		}
+	}
+	closedir(dir);
+}
+
 static int tear_down(struct setup *setup)
 {
 	int status = STATUS_OK;
@@ -525,6 +635,8 @@ static int tear_down(struct setup *setup)
 	for (size_t i = 0; i < setup->count; i++)
 		if (tear_down_device(setup, &setup->device[i]))
 			status = STATUS_FAILED;
+	if (setup->upper)
+		tell_others(setup);
 	return status;
 }
 

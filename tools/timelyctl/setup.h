@@ -111,6 +111,7 @@ struct device {
  * @device: the devices to change: the one of the command line, or those below it
  * @count: number of these devices
  * @dir: directory of state files; negative for none
+ * @upper: the device of the command line has others below it
  * @congctl: make timely the default congestion control, too
  * @dry: print the commands, and change nothing
  * @force: replace qdiscs that an administrator has configured
@@ -121,6 +122,7 @@ struct setup {
 	struct device device[64];
 	size_t count;
 	int dir;
+	bool upper;
 	bool congctl;
 	bool dry;
 	bool force;
@@ -179,5 +181,6 @@ bool group_find(const char *path, struct group *group);
 int group_load(struct group *group);
 int group_attach(const struct group *group);
 int group_detach(const struct group *group);
+void groups_with_program(void (*see)(const struct group *group, void *data), void *data);
 
 #endif /* SETUP_H */

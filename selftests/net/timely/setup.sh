@@ -333,11 +333,25 @@ advice() {
 	ctl 0 setup one --dry-run
 	says 'sysctl -w net.ipv4.tcp_pacing_ca_ratio=120'
 	must $in_h1 sysctl -qw net.ipv4.tcp_pacing_ca_ratio=120
+	least=$($in_h1 sysctl -n net.ipv4.tcp_rto_min_us)
+	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us=5000
+	ctl 0 setup one --dry-run
+	says 'tcp_rto_min_us is 5000: .*sysctl -w net.ipv4.tcp_rto_min_us=25000'
+	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us="$least"
 	where=
 	must ip link add name nic numtxqueues 2 numrxqueues 2 type dummy
 	ctl 0 setup nic --dry-run
 	says '^# nic: queues that ethtool -L adds later get the qdisc'
 	says 'sysctl -w net.ipv4.tcp_allowed_congestion_control=".* timely"'
+	# Another rule of the module has a name that begins in the same way.
+	read -r list <$allowed
+	echo "$list timely_patched" >$allowed
+	ctl 0 setup nic --dry-run
+	says 'sysctl -w net.ipv4.tcp_allowed_congestion_control=".* timely_patched timely"'
+	echo "$list timely" >$allowed
+	ctl 0 setup nic --dry-run
+	! grep tcp_allowed_congestion_control "$work/out" || fail "advice that was followed"
+	echo "$list" >$allowed
 	must ip link del nic
 	where=$in_h1
 }
@@ -351,31 +365,27 @@ devices_on_top_of_others() {
 		link set d2 master bond0
 		link set bond0 up
 		link add link bond0 name bond0.7 type vlan id 7
-	least=$($in_h1 sysctl -n net.ipv4.tcp_rto_min_us)
-	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us=5000
-	ctl 0 setup one --dry-run
-	says 'tcp_rto_min_us is 5000: .*sysctl -w net.ipv4.tcp_rto_min_us=25000'
-	must $in_h1 sysctl -qw net.ipv4.tcp_rto_min_us="$least"
 		link set bond0.7 up
 	EOF
 	for device in bond0.7 bond0 d1 d2; do before $device; done
 	ctl 0 setup bond0.7
 	says '^# bond0.7 is a vlan: packets wait in the qdiscs of'
-	# Another rule of the module has a name that begins in the same way.
-	read -r list <$allowed
-	echo "$list timely_patched" >$allowed
-	ctl 0 setup nic --dry-run
-	says 'sysctl -w net.ipv4.tcp_allowed_congestion_control=".* timely_patched timely"'
-	echo "$list timely" >$allowed
-	ctl 0 setup nic --dry-run
-	! grep tcp_allowed_congestion_control "$work/out" || fail "advice that was followed"
-	echo "$list" >$allowed
 	has_timely d1 1
 	has_timely d2 2
 	has_timely bond0 0
 	has_timely bond0.7 0
 	ctl 0 teardown bond0
 	expect_restored bond0.7 bond0 d1 d2
+	# A port that has left the bond is named.
+	ctl 0 setup bond0
+	must ip -n h1 link set d2 nomaster
+	must ip -n h1 link set d2 up
+	ctl 0 teardown bond0
+	says '^# d2 was set up, too, and is not below this device: timelyctl teardown d2$'
+	has_timely d2 2
+	ctl 0 teardown d2
+	expect_restored bond0 d1 d2
+	no_state
 	must ip -n h1 link del bond0
 	# The veth of a bridge leads to a container.
 	must ip -n h1 -batch - <<-EOF
@@ -392,7 +402,24 @@ devices_on_top_of_others() {
 	has_timely v4 0
 	ctl 0 teardown br0
 	expect_restored four v4
+	# A tunnel has no queue: its packets come to another device.
 	must ip -n h1 -batch - <<-EOF
+		link add vx type vxlan id 5 dstport 4789
+		link set vx up
+		link set vx master br0
+	EOF
+	ctl 0 setup br0
+	says '^# vx has no queue: skipped$'
+	says 'packets wait in the qdiscs of four$'
+	has_timely four 4
+	ctl 0 teardown br0
+	expect_restored four
+	must ip -n h1 link set four nomaster
+	ctl 1 setup br0
+	says 'br0 is a bridge, and no device below it has a queue'
+	no_state
+	must ip -n h1 -batch - <<-EOF
+		link del vx
 		link del br0
 		link add link four name four.8 netns h2 type vlan id 8
 	EOF
