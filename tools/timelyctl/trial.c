@@ -628,6 +628,12 @@ static int command_group(char **words, int count)
 
 /* ---- trial confirm, revert, status ---- */
 
+static void tell_attached(const struct group *group, const char *until)
+{
+	tell_info("New connections of the control group %s use timely%s. To end that: bpftool cgroup detach %s sock_ops id %u",
+		  plain(group->path), until, plain(group->path), group->program);
+}
+
 static int confirm(const struct trial *trial)
 {
 	int err = state_remove(trial->dir, trial->state);
@@ -637,8 +643,7 @@ static int confirm(const struct trial *trial)
 		return STATUS_FAILED;
 	}
 	if (trial->group.path)
-		tell_info("New connections of the control group use timely until the next reboot. To end that earlier: bpftool cgroup detach %s sock_ops id %u",
-			  plain(trial->group.path), trial->group.program);
+		tell_attached(&trial->group, " until the next reboot");
 	else
 		tell_info("The route keeps congctl timely until the next reboot. Add congctl timely to the route in the network configuration to keep it longer.");
 	return STATUS_OK;
@@ -658,6 +663,23 @@ static int revert_now(const struct trial *trial)
 	return STATUS_OK;
 }
 
+/* A control group with the program of a trial that was confirmed, or of another namespace. */
+static void show_attached(const struct group *group, void *data)
+{
+	const struct trial *trial = data;
+
+	if (group->program != trial->group.program)
+		tell_attached(group, "");
+}
+
+static void show_attached_json(const struct group *group, [[gnu::unused]] void *data)
+{
+	json_open(NULL, '{');
+	json_string("cgroup", group->path);
+	json_unsigned("program", group->program);
+	json_close('}');
+}
+
 static void show_json(const struct trial *trial, __s64 left)
 {
 	char text[PREFIX_TEXT];
@@ -672,21 +694,19 @@ static void show_json(const struct trial *trial, __s64 left)
 		json_signed("seconds_left", left);
 		json_bool("reverts", is_watched(trial));
 	}
+	json_open("attached", '[');
+	groups_with_program(show_attached_json, NULL);
+	json_close(']');
 	json_close('}');
 	json_end();
 }
 
-static int show(const struct trial *trial, bool json)
+static void show_text(struct trial *trial, __s64 left)
 {
-	__s64 left = trial->until - boot_seconds();
 	char text[TRIAL_TEXT];
 
-	if (left < 0)
-		left = 0;
 	trial_text(text, trial);
-	if (json)
-		show_json(trial, left);
-	else if (!trial->active)
+	if (!trial->active)
 		tell_info("There is no trial.");
 	else if (!is_watched(trial))
 		tell_info("Trial of %s. WARNING: the process that would end it was killed: timelyctl trial revert",
@@ -696,6 +716,19 @@ static int show(const struct trial *trial, bool json)
 	else
 		tell_info("Trial of %s: the former route is restored in %lld s.", text,
 			  (long long)left);
+	groups_with_program(show_attached, trial);
+}
+
+static int show(struct trial *trial, bool json)
+{
+	__s64 left = trial->until - boot_seconds();
+
+	if (left < 0)
+		left = 0;
+	if (json)
+		show_json(trial, left);
+	else
+		show_text(trial, left);
 	return STATUS_OK;
 }
 

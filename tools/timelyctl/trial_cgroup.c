@@ -9,8 +9,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <mntent.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,10 +50,12 @@ static union bpf_attr no_attr(void)
 #define MOVE_REG(to, from)	{ BPF_ALU64 | BPF_MOV | BPF_X, to, from, 0, 0 }
 #define MOVE(to, number)	{ BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, number }
 
+static const char title[] = "timely_trial";
+
 /* Load the program: returns a file descriptor or a negative errno. */
 static int load_program(void)
 {
-	static const char name[8] = "timely", title[] = "timely_trial";
+	static const char name[8] = "timely";
 	__s32 part[2];
 	struct bpf_insn program[] = {
 		MOVE_REG(BPF_REG_6, BPF_REG_1),		/* the struct bpf_sock_ops */
@@ -83,6 +88,28 @@ static int load_program(void)
 	program[4].imm = part[0];
 	program[5].imm = part[1];
 	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static int read_info(int program, struct bpf_prog_info *info)
+{
+	union bpf_attr attr = no_attr();
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	attr.info.bpf_fd = program;
+	attr.info.info_len = sizeof(*info);
+	attr.info.info = (uintptr_t)info;
+	err = bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+	return err < 0 ? err : 0;
+}
+
+/* Returns a file descriptor or a negative errno. */
+static int open_program(__u32 id)
+{
+	union bpf_attr attr = no_attr();
+
+	attr.prog_id = id;
+	return bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 }
 
 /* ---- the control group ---- */
@@ -131,19 +158,15 @@ bool group_find(const char *path, struct group *group)
 /* Load the program, without effect yet: group->file keeps it until group_attach(). */
 int group_load(struct group *group)
 {
-	union bpf_attr attr = no_attr();
-	struct bpf_prog_info info = {};
+	struct bpf_prog_info info;
 	int err;
 
 	group->file = load_program();
 	if (group->file < 0)
 		return group->file;
-	attr.info.bpf_fd = group->file;
-	attr.info.info_len = sizeof(info);
-	attr.info.info = (uintptr_t)&info;
-	err = bpf(BPF_OBJ_GET_INFO_BY_FD, &attr);
+	err = read_info(group->file, &info);
 	group->program = info.id;
-	return err < 0 ? err : 0;
+	return err;
 }
 
 static int change_group(const struct group *group, int command, int program)
@@ -173,14 +196,86 @@ int group_attach(const struct group *group)
 /* The reverse: -ENOENT if the group is gone, or the program is not attached to it any more. */
 int group_detach(const struct group *group)
 {
-	union bpf_attr attr = no_attr();
-	int program, err;
+	int program = open_program(group->program);
+	int err;
 
-	attr.prog_id = group->program;
-	program = bpf(BPF_PROG_GET_FD_BY_ID, &attr);
 	if (program < 0)
 		return program;
 	err = change_group(group, BPF_PROG_DETACH, program);
 	close(program);
 	return err;
+}
+
+/* ---- all control groups ---- */
+
+/* Programs that one control group can have: BPF_CGROUP_MAX_PROGS of the kernel. */
+#define MAX_PROGRAMS 64
+
+/* Is this the program of a trial? */
+static bool is_of_trial(__u32 id)
+{
+	struct bpf_prog_info info;
+	int program = open_program(id);
+	bool same;
+
+	if (program < 0)
+		return false;
+	same = !read_info(program, &info) && strcmp(info.name, title) == 0;
+	close(program);
+	return same;
+}
+
+/* Call @see for each program of a trial that is attached to the control group of this directory. */
+static void see_group(char *path, void (*see)(const struct group *group, void *data), void *data)
+{
+	union bpf_attr attr = no_attr();
+	struct group group = { .path = path, .file = -1 };
+	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	__u32 id[MAX_PROGRAMS] = {};
+
+	if (dir < 0)
+		return;
+	attr.query.target_fd = dir;
+	attr.query.attach_type = BPF_CGROUP_SOCK_OPS;
+	attr.query.prog_ids = (uintptr_t)id;
+	attr.query.prog_cnt = ARRAY_SIZE(id);
+	if (bpf(BPF_PROG_QUERY, &attr) < 0)
+		attr.query.prog_cnt = 0;
+	close(dir);
+	for (__u32 i = 0; i < attr.query.prog_cnt && i < ARRAY_SIZE(id); i++) {
+		group.program = id[i];
+		if (is_of_trial(id[i]))
+			see(&group, data);
+	}
+}
+
+/* The directory of the first file system of control groups of version 2, or NULL. */
+static char *find_groups(void)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	struct mntent *mount;
+	char *path = NULL;
+
+	while (mounts && !path && (mount = getmntent(mounts)))
+		if (strcmp(mount->mnt_type, "cgroup2") == 0)
+			path = strdup(mount->mnt_dir);
+	if (mounts)
+		endmntent(mounts);
+	return path;
+}
+
+/* Call @see for each control group of this host that has the program of a trial. */
+void groups_with_program(void (*see)(const struct group *group, void *data), void *data)
+{
+	char *root = find_groups();
+	char *path[] = { root, NULL };
+	FTS *walk = root ? fts_open(path, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL) : NULL;
+	FTSENT *entry;
+
+	while (walk && (entry = fts_read(walk)))
+		if (entry->fts_info == FTS_D)
+			see_group(entry->fts_path, see, data);
+	if (walk)
+		fts_close(walk);
+	free(root);
 }

@@ -301,7 +301,7 @@ onramp_under_load() {
 
 # ---- a trial of a control group ----
 
-group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial; }
+group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial /group/timed; }
 
 # ends_by_timely COUNT: this many ends of connections use timely
 ends_by_timely() { [ "$(timelyctl -j flows | grep -o '"from"' | wc -l)" -eq "$1" ]; }
@@ -322,6 +322,13 @@ group_uses() {
 }
 
 no_established() { ! grep -E '^ *[0-9]+: [^ ]+ [^ ]+ 0[^6A]' /proc/net/tcp /proc/net/tcp6 -h; }
+
+# The trial of /group/timed has ended by itself, when its minute was over.
+trial_has_ended() { soon sh -c 'timelyctl trial status | grep -q "There is no trial"'; }
+
+# The program of a confirmed trial, PATH and number, as status shows it.
+attached() { timelyctl -j trial status | grep -o "\"attached\":\[{\"cgroup\":\"$1\",\"program\":[0-9]*}\]"; }
+nothing_attached() { timelyctl -j trial status | grep -qF '"attached":[]'; }
 
 # The group of a trial is deleted.
 group_is_deleted() {
@@ -379,6 +386,8 @@ test_that "100 connections over NDP" ndp_many 100
 test_that "unloading ndp is refused while there is a socket" ndp_held
 test_that "unload ndp" ndp_unloaded
 test_that "the modules are unloaded and loaded under load" loaded_under_load
+test_that "control groups" group_up
+test_that "a trial of a control group for a minute" timelyctl trial cgroup /group/timed minutes 1
 test_that "another network namespace" far_up
 test_that "load sch_timely again" insmod /sch_timely.ko
 test_that "load timely_acker" insmod /timely_acker.ko
@@ -398,8 +407,10 @@ test_that "unload sch_timely with On-Ramp" rmmod sch_timely
 test_that "unload timely_acker" rmmod timely_acker
 test_that "delete the namespace" far_down
 test_that "choose another congestion control" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
-test_that "a control group" group_up
-test_that "its connections do not use timely" group_uses /group/trial 0
+test_that "the trial of a minute has ended by itself" trial_has_ended
+test_that "and its program is no longer attached" nothing_attached
+test_that "new connections of its control group do not use timely" group_uses /group/timed 0
+test_that "connections of another control group do not use timely" group_uses /group/trial 0
 test_that "a trial of the control group" timelyctl trial cgroup /group/trial minutes 5
 test_that "both ends of its connections use timely" group_uses /group/trial 2
 test_that "those of other control groups do not" group_uses /group 0
@@ -409,6 +420,7 @@ test_that "the trial is reverted" timelyctl trial revert
 test_that "and new connections do not use timely" group_uses /group/trial 0
 test_that "a trial that is confirmed" sh -c 'timelyctl trial cgroup /group/trial && timelyctl trial confirm'
 test_that "stays" group_uses /group/trial 2
+test_that "trial status still names the group" attached /group/trial
 test_that "the control group of a trial is deleted" group_is_deleted
 test_that "unload tcp_timely" unloaded tcp_timely
 test_that "unload timely" rmmod timely
