@@ -358,6 +358,51 @@ static void peer_take__clocks_are_found(void)
 	}
 }
 
+/* The delays of a pair, of which one of 25 does not wait in a queue, as if two links had a load of
+ * 80 %. Timestamps of arrivals are late by up to 10 us.
+ */
+static void busy_delays(uint64_t *delay_ns)
+{
+	bool waits = chance(25);
+
+	for (unsigned int probe = 0; probe < 2; probe++)
+		delay_ns[probe] = DELAY_NS + chance(10000) + (waits ? 20000 + chance(400000) : 0);
+}
+
+/* The long window has a pair without queues where the short one often has none. */
+static void estimate_solve__few_probes_without_queues(void)
+{
+	struct estimate *estimate = estimate_new();
+	int64_t worst = 0;
+
+	now = 1000000000;
+	for (uint32_t i = 0; i < 16 * 60; i++, now += 62500000) {
+		uint64_t there_ns[2], back_ns[2];
+		struct reading reading;
+		int64_t error;
+
+		busy_delays(there_ns);
+		busy_delays(back_ns);
+		for (unsigned int probe = 0; probe < 2; probe++) {
+			uint64_t sent = now + 20000 * probe;
+
+			estimate_probe(estimate, FORWARD, 2 * i + probe, probe_clock(0, sent),
+				       probe_clock(1, sent + there_ns[probe]));
+			estimate_probe(estimate, BACKWARD, 2 * i + probe, probe_clock(1, sent),
+				       probe_clock(0, sent + back_ns[probe]));
+		}
+		if (i % 4 || i < 16 * 12)
+			continue;
+		estimate_solve(estimate, probe_clock(0, now));
+		reading = estimate_read(estimate, probe_clock(0, now));
+		error = reading.offset_ns - difference(probe_clock(1, now), probe_clock(0, now));
+		EXPECT(reading.known && llabs(error) <= reading.error_ns);
+		worst = llabs(error) > worst ? llabs(error) : worst;
+	}
+	EXPECT(worst < 10000);
+	estimate_free(estimate);
+}
+
 static void peer_take__refuses_a_replayed_message(void)
 {
 	struct message message;
@@ -963,6 +1008,7 @@ int main(int argc, char **argv)
 	RUN(message_verify__every_bit_counts);
 	RUN(message_decode__refuses_other_lengths);
 	RUN(peer_take__clocks_are_found);
+	RUN(estimate_solve__few_probes_without_queues);
 	RUN(peer_take__refuses_a_replayed_message);
 	RUN(peer_take__refuses_an_earlier_session);
 	RUN(peer_take__answers_a_peer_that_was_silent);
