@@ -358,7 +358,7 @@ static void solve__a_direction_that_is_busy(struct kunit *test)
 			point(bed, TIMELY_STRIP_FORWARD, 8000 + below(bed, 50000));
 			point(bed, TIMELY_STRIP_BACKWARD, late(bed));
 		}
-		/* The drift wanders by less than expected; the free direction shows some of that. */
+		/* The drift wanders by less than expected; the free direction shows part of it. */
 		bed->drift_ppb += i < 8 ? 4 : -4;
 		KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
 		KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);

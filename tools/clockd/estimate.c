@@ -20,10 +20,11 @@
  */
 #define PEER_POINTS	256
 #define PEER_WINDOW_NS	4000000000ULL
-/* The window of a peer's long line, ns, and the error of the other one above which it is tried. At a
- * load of 80 % one of 25 pairs is free of queues, so few of the 64 in the short window are. The long
- * window has three times as many, but a drift that changes by 20 ppb/s bends the offset by up to
- * 360 ns in it. Departure from Huygens, which sends more probes and has one window of two seconds.
+/* The window of a peer's long line, ns, and the error of the other line above which the long one is
+ * tried. At a load of 80 % one of 25 pairs is free of queues, so few of the 64 in the short window
+ * are. The long window has three times as many, but a drift that changes by 20 ppb/s bends the
+ * offset by up to 360 ns in it. Departure from Huygens, which sends more probes and has one window
+ * of two seconds.
  */
 #define LONG_WINDOW_NS	12000000000ULL
 #define LONG_ERROR_NS	500

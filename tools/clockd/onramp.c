@@ -9,7 +9,8 @@
  *
  * The module may be loaded, or unloaded and loaded again, at any time, so the netlink family is
  * looked up again every ten seconds: a module that is loaded again has another family. The kernel
- * answers requests to the former family by -ENOENT, as the module does if it has no room for a peer.
+ * answers requests to the former family by -ENOENT, as the module does if it has no room for a
+ * peer.
  */
 #define _GNU_SOURCE
 #include <errno.h>
