@@ -25,6 +25,8 @@ BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "bench-ack": "cycles per ACK of congestion controls: `make bench`",
            "bench-onramp": "cycles of On-Ramp's sender and receiver: `make bench`",
            "bench-poll": "CPU time of looking at 10 000 connections: `make bench`",
+           "bench-clockd": "CPU time and packets of timely-clockd: "
+                           "`tools/docs/results.sh bench-clockd`",
            "bench-cpu": "cycles per byte of sender and receiver: `make bench`",
            "clock-sync": "clock synchronisation of many hosts in the simulator: "
                          "`tools/lab/simulator/clocks run`",

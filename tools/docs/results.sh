@@ -7,7 +7,7 @@
 # the end.
 #
 #   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll,
-#				clock-sync, ndp-sim; by default those in the list below
+#				bench-clockd, clock-sync, ndp-sim; by default those in the list below
 #
 # Environment:
 #   KEEP=1		do not run benches again, because they need a quiet machine: copy their
@@ -21,9 +21,9 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
-	bench-onramp bench-cpu bench-poll onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+	bench-onramp bench-cpu bench-poll bench-clockd onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
-	onramp-fig20 onramp-fig21 onramp-clockd clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
+	onramp-fig20 onramp-fig21 onramp-clockd onramp-clockd-errors clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
 	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
 missed=
@@ -107,6 +107,9 @@ for name; do
 	bench-poll)
 		measure poll
 		keep polls.md table.md ;;
+	bench-clockd)
+		measure clockd
+		keep table.md ;;
 	clock-sync)
 		tools/lab/simulator/clocks run --out "$raw"
 		keep cells.json table.md peers.md hosts.md faults.md peers.svg
