@@ -117,7 +117,7 @@ late="
 	check	selftests-long			230
 	check	vm-6.1				219
 	check	vm-6.12				163
-	check	export				150
+	check	export				260
 	check	lab-hosts			133
 	check	upstream-packetdrill-ipv4	131
 	check	hostile				88
@@ -360,8 +360,9 @@ run_job() {
 	style-c)		style_c ;;
 	export)			tools/export/check.sh export-check 6.12 builtin modules &&
 					tools/export/check.sh export-check-7.3 7.3 ;;
-	export-*)		tools/export/check.sh "$job" "${job#export-}" each modules kunit \
-					kselftest=cap.sh,qdisc_pacing.sh,onramp_host.sh tdc ;;
+	export-*)		tools/export/check.sh "$job" "${job#export-}" modules \
+					kselftest=cap.sh,flows.sh,sysctl.sh,qdisc_pacing.sh,onramp.sh,onramp_ctl.sh,onramp_host.sh,tenant_fuzz.sh,trim.sh \
+					tdc kunit each ;;
 	style-sh)		style_sh ;;
 	style-python)		style_python ;;
 	spelling)		spelling ;;

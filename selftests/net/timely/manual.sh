@@ -34,6 +34,33 @@ timely-switch away: 1, as connections use timely
 "
 # What blocks show, as the manual says: the block and a regular expression.
 shows="
+1_one_route.1: Trial of the route 10.1.0.0/16: the former route is restored in 600 s
+1_one_route.2: ^10.1.2.2:.* other-qdisc
+1_one_route.2: ^10.1.2.0/24 
+1_one_route.2: timely .*pacing_rate
+1_one_route.3: the former route is restored
+2_one_host.2: ^tc qdisc replace dev eth0 root timely
+2_one_host.2: ^sysctl -w net.ipv4.tcp_congestion_control=timely
+2_one_host.4: hardware RTTs +in use
+2_one_host.4: ^qdisc timely
+2_one_host.4: latency [0-9]+ns
+clocks.1: ^Stratum +: 10
+clocks.1: ^probes_apart +0 
+incidents.1: ^errors: 0, 
+connections_do_not_use_timely.1: congctl timely
+low_throughput_and_a_long_queue.1: ^10.1.2.0/24 
+low_throughput_on_busy_hosts.1: ^driver +[0-9]
+hardware_timestamps_are_not_used.1: hardware RTTs +in use
+the_assumed_link_rate_is_wrong.1: \"link_kbps\":10000000,
+the_assumed_link_rate_is_wrong.1: Speed: 10000Mb/s
+one_qdisc_for_all_queues.2: has timely on each of its queues
+drops_in_the_host_s_qdisc.1: ^qdisc timely
+a_budget_is_used_up.1: ^flows +[0-9]+ +65536 +0 
+a_module_cannot_be_unloaded.1: timely-switch: socket: ESTAB 10.1.2.2
+everything_is_gone_after_a_reboot.1: ^tcp_timely 
+a_trial_does_not_end.1: Trial of the route 10.1.0.0/16
+turning_everything_off.1: There is no trial
+turning_everything_off.2: timely-switch: socket: ESTAB 10.1.2.2
 "
 
 # Write each block to a file SECTION.NUMBER, and their names to the file list.
@@ -90,7 +117,8 @@ host_up() {
 		link set eth0 up
 		route add default via 10.1.0.1
 	END
-	settings >"$work/settings"
+	must sysctl -w "net.ipv4.tcp_allowed_congestion_control=reno cubic"
+	(settings) >"$work/settings"
 	clock_daemon
 	connections &
 	sleep 1
