@@ -23,7 +23,7 @@ cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
 	bench-onramp bench-cpu bench-poll bench-clockd onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
-	onramp-fig20 onramp-fig21 onramp-clockd onramp-clockd-errors clock-sync clockd ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
+	onramp-fig20 onramp-fig21 onramp-clockd onramp-clockd-errors clock-sync clockd clockd-load ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
 	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
 missed=
