@@ -301,6 +301,18 @@ void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 
 /* For the files of module timely. */
 void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk);
+struct cgroup;
+
+/**
+ * struct timely_flow_report - a connection of a walk, see timely_flow_walk_begin()
+ * @connection: the connection, as user space gets it
+ * @cgroup: control group of the socket, valid during the report; NULL if not known
+ */
+struct timely_flow_report {
+	struct timely_connection connection;
+	struct cgroup *cgroup;
+};
+
 struct timely_walk *timely_flow_walk_begin(const struct net *net);
 
 /**

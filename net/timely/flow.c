@@ -598,14 +598,15 @@ void timely_flow_tuple(struct timely_tuple *tuple, const struct sock *sk)
 /* Fill in which connection it is. Pointers are NULL in a socket that is just being created, whose
  * memory was that of the flow's socket, see flow_visit().
  */
-static void flow_describe_socket(struct sock *sk, struct timely_connection *connection)
+static void flow_describe_socket(struct sock *sk, struct timely_flow_report *report)
 {
+	struct timely_connection *connection = &report->connection;
 	const struct net *net = sock_net(sk);
 	struct timely_tuple tuple;
-#ifdef CONFIG_SOCK_CGROUP_DATA
-	const struct cgroup *cgroup = sock_cgroup_ptr(&sk->sk_cgrp_data);
 
-	connection->cgroup = cgroup ? cgroup_id(cgroup) : 0;
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	report->cgroup = sock_cgroup_ptr(&sk->sk_cgrp_data);
+	connection->cgroup = report->cgroup ? cgroup_id(report->cgroup) : 0;
 #endif
 	timely_flow_tuple(&tuple, sk);
 	connection->net_cookie = net ? net->net_cookie : 0;
@@ -634,15 +635,15 @@ static void flow_describe_pauses(struct timely_flow *flow, struct timely_connect
 static int flow_visit(void *object, const struct net *net, timely_report report, void *arg)
 {
 	timely_flow_describe describe = READ_ONCE(flow_describe);
+	struct timely_flow_report one = {};
 	struct timely_flow *flow = object;
-	struct timely_connection connection = {};
 	struct sock *sk = (struct sock *)flow->key;
 
 	if (!describe || READ_ONCE(flow->closed) || (net && !net_eq(sock_net(sk), net)))
 		return 0;
-	flow_describe_socket(sk, &connection);
-	flow_describe_pauses(flow, &connection);
-	if (!describe(sk, flow, &connection))
+	flow_describe_socket(sk, &one);
+	flow_describe_pauses(flow, &one.connection);
+	if (!describe(sk, flow, &one.connection))
 		return 0;
 	/* If the entry is open, the socket still existed, with the same congestion control. If it
 	 * is closed, the socket may have been freed, and its memory may be that of another TCP
@@ -651,14 +652,14 @@ static int flow_visit(void *object, const struct net *net, timely_report report,
 	smp_rmb(); /* pairs with smp_wmb() of timely_flow_close() */
 	if (READ_ONCE(flow->closed))
 		return 0;
-	return report(&connection, arg);
+	return report(&one, arg);
 }
 
 /**
  * timely_flow_walk_begin() - start a walk through the connections of a network namespace
  * @net: the namespace, which outlives the walk; NULL for all namespaces
  *
- * timely_walk() reports each connection as a struct timely_connection.
+ * timely_walk() reports each connection as a struct timely_flow_report.
  *
  * Return: the walk, to be given to timely_walk_end(); NULL if there is no memory.
  */

@@ -19,6 +19,7 @@
  */
 
 #include <linux/bitops.h>
+#include <linux/cgroup.h>
 #include <linux/err.h>
 #include <linux/netdevice.h>
 #include <linux/rtnetlink.h>
@@ -651,16 +652,32 @@ static bool tn_same_bits(const u8 *a, const u8 *b, u8 bits)
 	return !memcmp(a, b, bytes) && (!rest || !((a[bytes] ^ b[bytes]) >> (8 - rest)));
 }
 
-static bool tn_is_chosen(const struct timely_choice *choice,
-			 const struct timely_connection *connection)
+/* Returns whether the control group is the one with this identifier, or below that. The walk is in
+ * an RCU read-side critical section, and a group is freed a grace period after its last socket and
+ * its last child: the group and those above it stay.
+ */
+static bool tn_in_cgroup(struct cgroup *cgroup, u64 id)
 {
+#ifdef CONFIG_SOCK_CGROUP_DATA
+	for (; cgroup; cgroup = cgroup_parent(cgroup))
+		if (cgroup_id(cgroup) == id)
+			return true;
+#endif
+	return false;
+}
+
+static bool tn_is_chosen(const struct timely_choice *choice,
+			 const struct timely_flow_report *report)
+{
+	const struct timely_connection *connection = &report->connection;
+
 	if (choice->family && (choice->family != connection->family ||
 			       !tn_same_bits(choice->saddr, connection->saddr, choice->slen) ||
 			       !tn_same_bits(choice->daddr, connection->daddr, choice->dlen)))
 		return false;
 	if (choice->port && choice->port != connection->sport && choice->port != connection->dport)
 		return false;
-	return !choice->cgroup || choice->cgroup == connection->cgroup;
+	return !choice->cgroup || tn_in_cgroup(report->cgroup, choice->cgroup);
 }
 
 /* Puts one connection or peer of a dump, a structure, as tn_dump_flow() a flow. */
@@ -679,14 +696,15 @@ static int tn_dump_struct(struct tn_flow_message *to, u8 command, int attr, cons
 	return 0;
 }
 
-static int tn_dump_connection(const void *connection, void *arg)
+static int tn_dump_connection(const void *object, void *arg)
 {
+	const struct timely_flow_report *report = object;
 	struct tn_flow_message *to = arg;
 
-	if (!tn_is_chosen(&to->choice, connection))
+	if (!tn_is_chosen(&to->choice, report))
 		return 0;
-	return tn_dump_struct(to, TIMELY_CMD_CONNECTION_GET, TIMELY_A_CONNECTION, connection,
-			      sizeof(struct timely_connection));
+	return tn_dump_struct(to, TIMELY_CMD_CONNECTION_GET, TIMELY_A_CONNECTION,
+			      &report->connection, sizeof(report->connection));
 }
 
 static int tn_check_choice(struct netlink_callback *cb)

@@ -99,7 +99,7 @@ static bool in_prefix(const struct prefix *prefix, const struct timely_connectio
 	       prefix_contains(prefix, address, connection_address_bytes(connection));
 }
 
-/* Whether the command asks for the connection. */
+/* Whether the command asks for the connection, apart from its control group. */
 static bool connection_wanted(const struct choice *choice,
 			      const struct timely_connection *connection)
 {
@@ -109,7 +109,7 @@ static bool connection_wanted(const struct choice *choice,
 	if (choice->port && choice->port != ntohs(connection->sport) &&
 	    choice->port != ntohs(connection->dport))
 		return false;
-	return !choice->cgroup || choice->cgroup == connection->cgroup;
+	return true;
 }
 
 /* The identifier of a control group: the inode number of its directory. Prints errors. */
@@ -270,14 +270,27 @@ void connections_sort(struct connections *list, const struct choice *choice)
 /**
  * struct reading - what is done with the connections that are read
  * @choice: which of them the command asks for
+ * @all: the module has not chosen connections
  * @each: called for each of these, see connections_each()
  * @data: argument of @each
  */
 struct reading {
 	const struct choice *choice;
+	bool all;
 	connection_each each;
 	void *data;
 };
+
+/*
+ * Whether the connection is in the control group. Only the module knows the groups above that of
+ * the socket: with a module that does not choose, connections of the groups below are left out.
+ */
+static bool in_cgroup(const struct reading *reading, const struct timely_connection *connection)
+{
+	__u64 cgroup = reading->choice->cgroup;
+
+	return !cgroup || !reading->all || cgroup == connection->cgroup;
+}
 
 static void read_connection(const struct nlmsghdr *message, void *data)
 {
@@ -299,7 +312,8 @@ static void read_connection(const struct nlmsghdr *message, void *data)
 		memcpy(&connection, mnl_attr_get_payload(attr),
 		       bytes < sizeof(connection) ? bytes : sizeof(connection));
 		connection.control[sizeof(connection.control) - 1] = 0;
-		if (connection_wanted(reading->choice, &connection))
+		if (connection_wanted(reading->choice, &connection) &&
+		    in_cgroup(reading, &connection))
 			reading->each(&connection, reading->data);
 	}
 }
@@ -346,6 +360,7 @@ int connections_each(struct family *family, const struct choice *choice, connect
 	/* An older module refuses a choice: read_connection() chooses from all. */
 	if (err == -EINVAL && request->nlmsg_len != bytes) {
 		request->nlmsg_len = bytes;
+		reading.all = true;
 		err = talk_ask(&family->talk, request, read_connection, &reading);
 	}
 	return err;

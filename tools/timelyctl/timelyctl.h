@@ -490,7 +490,7 @@ enum order {
  * @from: range of local addresses; its member bytes is 0 for all
  * @to: range of remote addresses, likewise
  * @port: local or remote port; 0 for all
- * @cgroup: identifier of the socket's control group; 0 for all
+ * @cgroup: identifier of the socket's control group, or of one above that; 0 for all
  * @limit: number of connections to show; 0: all
  * @order: what they are sorted by
  * @all: connections of all network namespaces

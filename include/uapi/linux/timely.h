@@ -420,7 +420,7 @@ struct timely_connection {
 
 /**
  * struct timely_choice - which connections a request lists: those that match all members
- * @cgroup: identifier of the socket's control group; 0: any
+ * @cgroup: identifier of the socket's control group, or of one above that; 0: any
  * @saddr: local address, of which the first @slen bits count; an IPv4 address has the first 4 bytes
  * @daddr: remote address, of which the first @dlen bits count, likewise
  * @family: AF_INET or AF_INET6; 0: any, then @slen and @dlen are 0

@@ -301,19 +301,24 @@ onramp_under_load() {
 
 # ---- a trial of a control group ----
 
-group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial /group/timed; }
+group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial /group/timed /group/other; }
 
 # ends_by_timely COUNT: this many ends of connections use timely
 ends_by_timely() { [ "$(timelyctl -j flows | grep -o '"from"' | wc -l)" -eq "$1" ]; }
 
-# group_uses GROUP COUNT: of a new connection between two processes of the control group, this many ends use timely
+# flows_of GROUP COUNT: timelyctl lists this many connections of the control group and of those below
+flows_of() { [ "$(timelyctl -j flows cgroup "$1" | grep -o '"from"' | wc -l)" -eq "$2" ]; }
+
+# group_uses GROUP COUNT: of a new connection between two processes of the control group, this many ends use timely,
+# which timelyctl finds in this group and those above, and not in another one
 group_uses() {
 	# shellcheck disable=SC2016 # for the inner shell
 	sh -c 'echo 0 >"$0/cgroup.procs" && { nc -l -p 5000 <>/open >/dev/null & } && sleep 1 &&
 		exec nc 127.0.0.1 5000 <>/open >/dev/null' "$1" &
 	client=$!
 	sleep 2
-	soon grep -q ' 0100007F:1388 01 ' /proc/net/tcp && ends_by_timely "$2"
+	soon grep -q ' 0100007F:1388 01 ' /proc/net/tcp && ends_by_timely "$2" && flows_of "$1" "$2" && flows_of /group "$2" &&
+		flows_of /group/other 0
 	status=$?
 	timelyctl flows
 	kill $client
