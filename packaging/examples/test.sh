@@ -44,19 +44,20 @@ modules_exist() {
 	done <"$work/modules"
 }
 
-# unit_is_valid FILE UNIT: systemd-analyze prints unknown settings as warnings, but succeeds.
-unit_is_valid() {
+# systemd-analyze prints unknown settings as warnings, but succeeds.
+units_are_valid() {
 	mkdir -p "$work/root/etc/systemd/system" "$work/root/usr/local/sbin" "$work/root/lib/systemd"
 	cp -r /lib/systemd/system "$work/root/lib/systemd"
-	cp "$1" "$work/root/etc/systemd/system"
+	cp systemd/timely@.service systemd-networkd/timely-route.service ../monitoring/timely-* "$work/root/etc/systemd/system"
 	cp "$work/timelyctl" "$work/root/usr/local/sbin"
 	cp "$work/timelyctl" "$work/root/usr/local/sbin/ip"
 	cp "$work/timelyctl" "$work/root/lib/systemd/systemd-networkd-wait-online"
-	systemd-analyze verify --man=no --root="$work/root" "$2.service" >"$work/verify" 2>&1 || {
+	systemd-analyze verify --man=no --root="$work/root" timely@eth0.service timely-route.service timely-metrics.timer \
+		timely-metrics.service timely-exporter.socket timely-exporter@1.service >"$work/verify" 2>&1 || {
 		cat "$work/verify"
 		return 1
 	}
-	! grep "${2%eth0}" "$work/verify"
+	! grep timely "$work/verify"
 }
 
 # The unit's commands, with the device's name in the place of %I.
@@ -125,8 +126,7 @@ chmod +x "$work/timelyctl"
 
 echo "TAP version 13"
 check 'modules-load.d: the modules exist' modules_exist
-check 'systemd: the unit is valid' unit_is_valid systemd/timely@.service timely@eth0
-check 'systemd-networkd: the unit is valid' unit_is_valid systemd-networkd/timely-route.service timely-route
+check 'systemd: the units are valid' units_are_valid
 check 'systemd: the unit runs timelyctl' unit_runs_timelyctl
 check 'ifupdown: the package can be fetched' fetch_ifupdown
 # shellcheck disable=SC2016 # a variable that ifupdown sets

@@ -9,11 +9,13 @@ import http.server
 import json
 import os
 import re
+import socketserver
 import subprocess
 import sys
 import threading
 import time
 import traceback
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -95,17 +97,31 @@ class Metrics(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Exporter(socketserver.BaseRequestHandler):
+    """Each connection starts a program, as that of timely-exporter.socket does."""
+
+    def handle(self):
+        subprocess.run([f"{WORK}/timelyctl", "metrics", "http"], stdin=self.request,
+                       stdout=self.request, check=True)
+
+
 class Prometheus:
     """A server that reads the metrics every second, and loads the rules."""
 
     def __init__(self):
+        self.exporter = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Exporter)
+        threading.Thread(target=self.exporter.serve_forever, daemon=True).start()
+        self.exporter_address = f"127.0.0.1:{self.exporter.server_address[1]}"
         self.metrics = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Metrics)
         threading.Thread(target=self.metrics.serve_forever, daemon=True).start()
         with open(f"{WORK}/prometheus.yml", "w", encoding="utf-8") as file:
             json.dump({"global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
                        "rule_files": [RULES],
-                       "scrape_configs": [{"job_name": "node", "static_configs": [
-                           {"targets": [f"127.0.0.1:{self.metrics.server_port}"]}]}]}, file)
+                       "scrape_configs": [
+                           {"job_name": "node", "static_configs": [
+                               {"targets": [f"127.0.0.1:{self.metrics.server_port}"]}]},
+                           {"job_name": "timely", "static_configs": [
+                               {"targets": [self.exporter_address]}]}]}, file)
         self.url = f"http://{ADDRESS}/api/v1/"
         with open(f"{WORK}/prometheus.log", "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
@@ -117,6 +133,7 @@ class Prometheus:
         self.process.terminate()
         self.process.wait()
         self.metrics.shutdown()
+        self.exporter.shutdown()
 
     def ask(self, path, **words):
         """The answer to a request, which must be a success."""
@@ -151,7 +168,9 @@ def values_are_stored(server):
     for sample in ("timely_connections", 'timely_module_loaded{module="timely"}',
                    'timely_qdisc_sent_bytes_total{device="eth0",parent="root"}',
                    'timely_qdisc_onramp_paused_seconds_total{device="eth0",parent="root"}'):
-        assert server.query(sample) == [float(last[sample])], sample
+        name, _, labels = sample.rstrip("}").partition("{")
+        series = f'{name}{{{labels + "," if labels else ""}job="node"}}'
+        assert server.query(series) == [float(last[sample])], sample
     assert server.query("rate(timely_qdisc_sent_bytes_total[1m])")[0] > 0
 
 
@@ -175,11 +194,25 @@ def rules_are_evaluated(server):
     assert len(rules()) == text_of(RULES).count("- alert:")
 
 
+def exporter_answers(server):
+    """Prometheus reads the exporter, which refuses other requests."""
+    server.until(lambda: server.query('up{job="timely"}') == [1])
+    assert server.query('timely_module_loaded{job="timely",module="tcp_timely"}') == [0]
+    for path, method, status in (("/", "GET", 404), ("/metrics", "POST", 405)):
+        request = urllib.request.Request(f"http://{server.exporter_address}{path}", method=method)
+        try:
+            urllib.request.urlopen(request, timeout=WAIT_S)
+        except urllib.error.HTTPError as error:
+            assert error.code == status, error
+        else:
+            raise AssertionError(path)
+
+
 def main():
     """Run the tests and return the number of failures."""
     failed = 0
     tests = (metrics_are_valid, rules_are_valid, rules_raise_alerts, names_exist, panels_are_apart,
-             values_are_stored, queries_have_answers, rules_are_evaluated)
+             values_are_stored, queries_have_answers, rules_are_evaluated, exporter_answers)
     server = Prometheus()
     try:
         for number, test in enumerate(tests, 1):

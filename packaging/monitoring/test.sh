@@ -19,6 +19,7 @@ TIMELY_METRICS=$work "$top/selftests/run-in-guest.sh" base observe >"$work/guest
 	echo "not ok 1 - metrics of a guest"
 	exit 1
 }
+make -s -C "$top/tools/timelyctl" OUT="$work" >"$work/make" 2>&1 || { sed 's/^/# /' "$work/make"; exit 1; }
 private="unshare --net"
 [ "$(id -u)" -eq 0 ] || private="$private --map-root-user"
 # shellcheck disable=SC2016 # for the inner shell

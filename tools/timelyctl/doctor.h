@@ -34,6 +34,7 @@ struct finding {
 enum {
 	MODULE_TIMELY, MODULE_TCP, MODULE_SCH, MODULE_ACKER, MODULE_TRIM, MODULE_NDP, MODULES
 };
+
 extern const char * const module_names[MODULES];
 
 /**

@@ -113,8 +113,8 @@ static bool is_at_minimum(const struct host *host, const struct tcp_socket *sock
 }
 
 /*
- * Why the rate of a connection is low: the most frequent cause of the last second to reduce the rate
- * at once. The connection counts the causes of its whole life.
+ * Why the rate of a connection is low: the most frequent cause of the last second to reduce the
+ * rate at once. The connection counts the causes of its whole life.
  */
 static const char *minimum_reason(struct host *host, const struct timely_connection *timely)
 {
@@ -154,9 +154,9 @@ void check_minimum_rate(struct host *host)
 	remedy_info(host, "timelyctl flows sort rate lists them; look for other traffic, lost packets or slow hosts on the path");
 }
 
-static bool is_apart(const struct host *host [[maybe_unused]],
-		     const struct tcp_socket *socket)
+static bool is_apart(const struct host *host, const struct tcp_socket *socket)
 {
+	(void)host;
 	return socket->timely->state & TIMELY_STATE_APART;
 }
 
@@ -190,9 +190,9 @@ void check_probes_unsynced(struct host *host)
 	remedy_info(host, "systemctl status timely-clockd; timelyctl clock shows whether the peers are good");
 }
 
-static bool is_long(const struct host *host [[maybe_unused]],
-		    const struct tcp_socket *socket)
+static bool is_long(const struct host *host, const struct tcp_socket *socket)
 {
+	(void)host;
 	return socket->min_rtt_ns > LONG_RTT_NS;
 }
 

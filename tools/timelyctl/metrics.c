@@ -152,12 +152,29 @@ static void sample_bins(const char *name, const char *labels, const __u64 *ends_
 
 /* ---- the modules ---- */
 
+/* Modules without a netlink family. */
+static const char * const more_modules[] = { "tcp_timely", "sch_timely", "sch_trim" };
+
+static bool is_module_loaded(const char *name)
+{
+	char path[64], version[32];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/version", name);
+	return read_line(path, version, sizeof(version));
+}
+
 static void put_modules(const struct state *state)
 {
+	char label[64];
+
 	start_metric("timely_module_loaded", "gauge", "Whether a module is loaded: 1 or 0");
 	sample("timely_module_loaded", "module=\"timely\"", state->timely);
 	sample("timely_module_loaded", "module=\"timely_acker\"", state->acker);
 	sample("timely_module_loaded", "module=\"ndp\"", state->ndp);
+	for (size_t i = 0; i < ARRAY_SIZE(more_modules); i++)
+		sample("timely_module_loaded",
+		       label_text(label, sizeof(label), "module", more_modules[i]),
+		       is_module_loaded(more_modules[i]));
 }
 
 /* Whether the module's name for something may be a part of a metric's name. */
@@ -674,6 +691,8 @@ static void put_metrics(const struct state *state)
 	put_modules(state);
 	if (state->clocks)
 		put_clock(&state->clock);
+	if (state->ndp)
+		put_ndp(&state->ndp_sums);
 	if (!state->timely)
 		return;
 	put_counters("rtt", &state->rtt);
@@ -682,8 +701,6 @@ static void put_metrics(const struct state *state)
 	put_nics(state);
 	put_qdiscs(state);
 	put_connections(&state->connections);
-	if (state->ndp)
-		put_ndp(&state->ndp_sums);
 }
 
 /* Write a new file, then rename it to @path: no reader finds a part. Returns 0 or an errno. */
@@ -722,29 +739,24 @@ static int write_file(const struct state *state, const char *path)
 	return err;
 }
 
-int command_metrics(char **words, int count, bool json)
+/* Read everything. Prints errors; returns an exit status. */
+static int read_state(struct state *state, bool all)
 {
-	bool all = count && strcmp(words[0], "all") == 0;
-	struct state state = {};
-	const char *path = NULL;
-	int status, err = 0;
+	int status = read_timely(state, all);
 
-	words += all;
-	count -= all;
-	if (count && strcmp(words[0], "output") != 0)
-		return usage_err("metrics: unexpected word \"%s\": allowed are all and output FILE",
-				 plain(words[0]));
-	if (count == 1)
-		return usage_err("metrics output: the file's name is missing");
-	if (count > 2)
-		return usage_err("metrics: unexpected word \"%s\"", plain(words[2]));
-	if (json)
-		return usage_err("metrics: -j is not possible: this is Prometheus' text format");
-	path = count ? words[1] : NULL;
-	status = read_timely(&state, all);
 	if (!status)
-		status = read_rest(&state);
-	read_clock(&state);
+		status = read_rest(state);
+	read_clock(state);
+	return status;
+}
+
+/* Print the metrics, or write them to a file. Prints errors; returns an exit status. */
+static int show_metrics(bool all, const char *path)
+{
+	struct state state = {};
+	int status = read_state(&state, all);
+	int err = 0;
+
 	out = stdout;
 	if (!status && path)
 		err = write_file(&state, path);
@@ -756,4 +768,42 @@ int command_metrics(char **words, int count, bool json)
 	}
 	free_state(&state);
 	return status;
+}
+
+/* Answer a request of HTTP. A client's error is none of this program. */
+static int answer_request(bool all)
+{
+	struct state state = {};
+	int status = STATUS_OK, code = http_read();
+
+	if (code == 200)
+		status = read_state(&state, all);
+	if (status)
+		code = 500;
+	http_start(code);
+	out = stdout;
+	if (code == 200)
+		put_metrics(&state);
+	free_state(&state);
+	return status;
+}
+
+int command_metrics(char **words, int count, bool json)
+{
+	bool all = count && strcmp(words[0], "all") == 0;
+	bool http;
+
+	words += all;
+	count -= all;
+	http = count && strcmp(words[0], "http") == 0;
+	if (count && !http && strcmp(words[0], "output") != 0)
+		return usage_err("metrics: unexpected word \"%s\": allowed are all, output, http",
+				 plain(words[0]));
+	if (count == 1 && !http)
+		return usage_err("metrics output: the file's name is missing");
+	if (count > 2 - http)
+		return usage_err("metrics: unexpected word \"%s\"", plain(words[2 - http]));
+	if (json)
+		return usage_err("metrics: -j is not possible: this is Prometheus' text format");
+	return http ? answer_request(all) : show_metrics(all, count ? words[1] : NULL);
 }

@@ -652,6 +652,11 @@ const char *clock_address_text(char *text, const __u8 *address);
 bool clock_has_ended(const struct timely_clock_page *page);
 int command_clock(char **words, int count, bool json);
 
+/* ---- http.c ---- */
+
+int http_read(void);
+void http_start(int status);
+
 /* ---- metrics.c ---- */
 
 int command_metrics(char **words, int count, bool json);

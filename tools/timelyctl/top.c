@@ -93,7 +93,7 @@ static void add_connection(struct destination *to, const struct timely_connectio
 		to->queue_max_ns = queue_ns;
 }
 
-/* The slot of the prefix, or the free slot that it gets. Slots after a taken one are tried in turn. */
+/* The slot of the prefix, or the free slot that it gets: after a taken one the next is tried. */
 static size_t *find_slot(const struct destinations *all, const struct prefix *prefix)
 {
 	__u64 hash = prefix->bytes;

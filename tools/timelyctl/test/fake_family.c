@@ -84,7 +84,7 @@ static struct {
 	{ "target", 5000 },	/* their target delay, ns */
 	{ "losses", 0 },	/* their rate cuts by losses */
 	{ "marks", 0 },		/* their rate cuts by ECN, which "grows" lets grow */
-	{ "mapped", 0 },	/* 1: they have IPv6 sockets, with addresses such as ::ffff:10.0.0.0 */
+	{ "mapped", 0 },	/* 1: they have IPv6 sockets: ::ffff:10.0.0.0 */
 	{ "min_rtt", 20 },	/* the shortest RTT that TCP has measured, us */
 	{ "reports", 0 },	/* instead of "nics": number of NICs with the next values */
 	{ "nic", 2 },		/* their state, TIMELY_NIC_*: sure */
@@ -297,7 +297,8 @@ static void put_alike(struct nlmsghdr *message, int i)
 		.net_cookie = 1, .family = AF_INET, .sport = htons(1000 + i), .dport = htons(80),
 		.saddr = { 10 }, .daddr = { 172 }, .state = *knob("state"),
 		.base_rtt_ns = *knob("base"), .rtt_ns = *knob("base"),
-		.target_ns = *knob("target"), .rate_Bps = 100000000, .link_kbps = 10000000, .control = "timely",
+		.target_ns = *knob("target"), .rate_Bps = 100000000, .link_kbps = 10000000,
+		.control = "timely",
 		.cuts = {
 			[TIMELY_CUT_LOSS] = *knob("losses"),
 			[TIMELY_CUT_ECN] = grown("marks", reading += !i),

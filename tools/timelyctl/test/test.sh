@@ -81,7 +81,8 @@ command_line() {
 	usage 'teardown: unexpected word "--force"' teardown a --force
 	usage 'setup: -j is only for commands that show something' -j setup a
 	usage 'limits: unexpected word "--force"' --force limits
-	usage 'metrics: unexpected word "x": allowed are all and output FILE' metrics x
+	usage 'metrics: unexpected word "x": allowed are all, output, http' metrics x
+	usage 'metrics: unexpected word "x"' metrics all http x
 	usage "metrics output: the file's name is missing" metrics output
 	usage 'metrics: unexpected word "x"' metrics all output "$work/metrics" x
 	usage 'metrics: -j is not possible' -j metrics
@@ -725,6 +726,12 @@ metrics() {
 	metrics_file
 	! grep -q timely_ndp_ "$work/before"
 	result $? "metrics: without module ndp there are none of NDP"
+	onramp "timely=0 ndp=1 ndp_sockets=4" 0 '^timely_ndp_connections 3$' metrics
+	healthy_files
+	rm -r "$work/root/sys/module/sch_timely"
+	FAKE_FILES="$work/root" FAKE_FAMILY=timely=0 "$fake" metrics >"$work/output" 2>"$work/errors"
+	says '^timely_module_loaded{module="tcp_timely"} 1$' && says '^timely_module_loaded{module="sch_timely"} 0$'
+	result $? "metrics: whether modules without a netlink family are loaded"
 	onramp "$all ndp=1 ndp_sockets=4 trimmed=6" 0 '^# HELP timely_ndp_trimmed_total what it counts$' metrics
 	for line in 'timely_module_loaded{module="ndp"} 1' 'timely_ndp_received_total 1000' 'timely_ndp_trimmed_total 6' \
 		'timely_ndp_memory_bytes 16384' 'timely_ndp_max_memory_bytes 1000000' 'timely_ndp_connections 3' \
@@ -736,6 +743,43 @@ metrics() {
 	onramp "errno=1" 1 'needs CAP_NET_ADMIN.* sudo timelyctl metrics' metrics
 	onramp "errno=95" 1 'older than timelyctl' metrics
 	onramp "errno=22 why=1" 1 'because of the moon' metrics
+}
+
+# answers STATUS REQUEST: timelyctl metrics http answers the text, in which \\r and \\n are bytes, with STATUS
+answers() {
+	# shellcheck disable=SC2059 # the format is the request
+	printf "$2" | FAKE_FAMILY=$all "$fake" metrics http >"$work/output" 2>"$work/errors"
+	status=$?
+	ends 0 && [ "$(head -n 1 "$work/output" | cut -d ' ' -f 1-2)" = "HTTP/1.0 $1" ]
+	result $? "metrics http: $1: $2"
+}
+
+metrics_http() {
+	all="connections=4"
+	for end in '\r\n' '\n'; do
+		answers 200 "GET /metrics HTTP/1.1${end}Host: x$end$end"
+		sed '1,/^\r$/d' "$work/output" >"$work/body"
+		FAKE_FAMILY=$all "$fake" metrics | cmp - "$work/body" &&
+			grep -q '^Content-Type: text/plain; version=0.0.4' "$work/output"
+		result $? "metrics http: the answer has what is printed otherwise"
+	done
+	answers 200 'GET /metrics?collect=x HTTP/1.0\r\n\r\nrest'
+	answers 404 'GET / HTTP/1.1\r\n\r\n'
+	answers 404 'GET /metrics/ HTTP/1.1\r\n\r\n'
+	answers 405 'POST /metrics HTTP/1.1\r\n\r\n'
+	grep -q '^Allow: GET' "$work/output"
+	result $? "metrics http: 405 names what is allowed"
+	for bad in '' '\r\n\r\n' 'GET\r\n\r\n' 'GET /metrics\r\n\r\n' 'GET /metrics HTTP/2\r\n\r\n' \
+		'GET /metrics HTTP/1.1 x\r\n\r\n' 'GET /metrics HTTP/1.1\r\n' 'GET /metrics\000 HTTP/1.1\r\n\r\n' \
+		"GET /metrics HTTP/1.1\\r\\nX: $(head -c 9000 /dev/zero | tr '\000' x)\\r\\n\\r\\n"; do
+		answers 400 "$bad"
+	done
+	# A client that sends nothing, and stays.
+	{ printf 'GET /me'; sleep 8; } | "$fake" metrics http | grep -q '^HTTP/1.0 400 Bad Request'
+	result $? "metrics http: a request that takes too long"
+	printf 'GET /metrics HTTP/1.1\r\n\r\n' | FAKE_FAMILY=errno=1 "$fake" metrics http >"$work/output" 2>"$work/errors"
+	[ $? -eq 1 ] && says '^HTTP/1.0 500 ' && warns 'needs CAP_NET_ADMIN'
+	result $? "metrics http: the metrics cannot be read"
 }
 
 # The file is complete and readable for all users, or unchanged.
@@ -1132,8 +1176,8 @@ offers() {
 }
 
 completion() {
-	offers "all output" timelyctl metrics ''
-	offers "output" timelyctl metrics all ''
+	offers "all output http" timelyctl metrics ''
+	offers "output http" timelyctl metrics all ''
 	offers "all from to port cgroup sort limit prefix" timelyctl top ''
 	offers "delay rate cuts pauses" timelyctl top sort ''
 	offers "all from to port cgroup sort limit interval" timelyctl watch ''
@@ -1241,6 +1285,7 @@ watch
 clock
 record
 metrics
+metrics_http
 random_metrics
 doctors
 random_hosts
