@@ -136,6 +136,7 @@ struct timely_repair {
 /**
  * struct timely_onramp - On-Ramp's state of a flow
  * @tuple: the flow's addresses
+ * @net_cookie: cookie of the socket's network namespace, for trace events
  * @by_tuple: node in the table that finds this state by @tuple
  * @flow: the flow's entry
  * @peer: the flow's peer; NULL if the budget of peers is used up or there is no memory
@@ -157,6 +158,7 @@ struct timely_repair {
  */
 struct timely_onramp {
 	struct timely_tuple tuple;
+	u64 net_cookie;
 	struct rhash_head by_tuple;
 	struct timely_flow *flow;
 	struct timely_peer *peer;

@@ -281,10 +281,12 @@ static void timely_look_for_probe(const struct sock *sk, struct timely_path_stat
 		return;
 	state = timely_probe_clock(sk, now_ns, &offset_ns);
 	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns,
-				    ts->rate.seeded ? ts->rate.prev_rtt_ns : 0) &&
-	    state != TIMELY_COMMON_NONE)
-		timely_count_ack(sk, state == TIMELY_COMMON_KNOWN ? TIMELY_RTT_probes_common :
-							    TIMELY_RTT_probes_unsynced);
+				    ts->rate.seeded ? ts->rate.prev_rtt_ns : 0)) {
+		trace_timely_probe(sk, offset_ns, state == TIMELY_COMMON_KNOWN);
+		if (state != TIMELY_COMMON_NONE)
+			timely_count_ack(sk, state == TIMELY_COMMON_KNOWN ?
+					     TIMELY_RTT_probes_common : TIMELY_RTT_probes_unsynced);
+	}
 	path->window_rtt_ns = min_t(u64, (u64)(tcp_sk(sk)->srtt_us >> 3) * NSEC_PER_USEC, U32_MAX);
 }
 

@@ -59,6 +59,8 @@
 
 #include "onramp.h"
 
+#include <trace/events/timely_onramp.h>
+
 /* Limit on OR-ACKs that have a valid tag but are not accepted, for example because their time is
  * impossible: ONRAMP_BAD_MAX in each ONRAMP_BAD_NS, for each of ONRAMP_BAD_GROUPS groups of peers.
  * Beyond the limit, all OR-ACKs of the group are dropped until the period ends. OR-ACKs that
@@ -257,6 +259,7 @@ onramp_judge_formed(struct net *net, struct timely_orack *orack, const u8 *wire,
  */
 static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *skb)
 {
+	enum timely_onramp_counter result;
 	struct timely_orack orack = { };
 	u8 wire[TIMELY_ORACK_BYTES];
 
@@ -265,7 +268,10 @@ static enum timely_onramp_counter onramp_judge(struct net *net, struct sk_buff *
 		return TIMELY_ONRAMP_malformed;
 	onramp_addresses(&orack.tuple, skb);
 	orack.tuple.net = (unsigned long)net;
-	return onramp_judge_formed(net, &orack, wire, skb->skb_iif);
+	result = onramp_judge_formed(net, &orack, wire, skb->skb_iif);
+	if (result != TIMELY_ONRAMP_accepted)
+		trace_timely_orack_refused(net, &orack.tuple, result);
+	return result;
 }
 
 /* A socket for OR-ACKs calls this in softirq for each received packet. */

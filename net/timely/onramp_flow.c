@@ -60,6 +60,7 @@ bool timely_onramp_add(struct timely_flow *flow, const struct timely_tuple *tupl
 	if (!onramp)
 		return false;
 	onramp->tuple = *tuple;
+	onramp->net_cookie = sock_net(sk)->net_cookie;
 	onramp->flow = flow;
 	timely_pause_init(&onramp->pause);
 	timely_resume_init(&onramp->resume);
@@ -341,8 +342,7 @@ static void onramp_changed(struct timely_flow *flow, struct timely_onramp_cfg *c
 		atomic64_inc(&cfg->pauses);
 	}
 	WRITE_ONCE(flow->pause_until_ns, onramp->pause.until_ns);
-	trace_timely_pause(&onramp->tuple, signal, pause->threshold_ns, onramp->pause.until_ns,
-			   begun);
+	trace_timely_pause(onramp, signal, pause->threshold_ns, begun);
 }
 
 /* Pass the delay of the green packet to the controller, with the flow's lock held. Return: whether

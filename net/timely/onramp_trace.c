@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Defines the trace event of On-Ramp, which onramp_flow.c raises.
+ * Defines the trace events of On-Ramp, which onramp_flow.c and onramp.c raise.
  */
 
 #define CREATE_TRACE_POINTS

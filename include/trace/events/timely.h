@@ -5,8 +5,9 @@
  *	timely_rtt	an ACK, and the RTT measured with it or the reason why there is none
  *	timely_computed	the parameters of a connection after they were computed for its path
  *	timely_rate_set	the rate of a connection after something other than an RTT has set it
+ *	timely_probe	a base-RTT probe of a connection's path begins
  *
- * The event timely_pause, of On-Ramp, is in timely_onramp.h.
+ * The events of On-Ramp are in timely_onramp.h.
  *
  * Points in time are by CLOCK_MONOTONIC, ns, unless stated otherwise; 0 means not known. net is the
  * cookie of the connection's network namespace; src and dest are the local and the remote address
@@ -218,6 +219,36 @@ TRACE_EVENT(timely_rate_set,
 				   { TIMELY_SET_START, "start" },
 				   { TIMELY_SET_UNDONE, "undone" }),
 		  __entry->rate_Bps, __entry->cwnd)
+);
+
+/*
+ * timely_probe: a base-RTT probe begins, at an ACK of this connection. Other connections of the
+ * path take part in the same probe without an event.
+ *
+ *	clock_offset_ns	the clock that probes start by minus CLOCK_MONOTONIC, ns
+ *	common		1: that clock is the common time of timely-clockd; 0: the real-time clock
+ *	cwnd		TCP's congestion window, packets
+ */
+TRACE_EVENT(timely_probe,
+	    TP_PROTO(const struct sock *sk, s64 clock_offset_ns, bool common),
+
+	    TP_ARGS(sk, clock_offset_ns, common),
+
+	TP_STRUCT__entry(TIMELY_TRACE_CONNECTION
+		__field(s64, clock_offset_ns)
+		__field(u32, cwnd)
+		__field(bool, common)
+	),
+
+	TP_fast_assign(TIMELY_TRACE_ASSIGN(sk);
+		__entry->clock_offset_ns = clock_offset_ns;
+		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
+		__entry->common = common;
+	),
+
+	TP_printk("net=%llu src=%pISpc dest=%pISpc clock_offset_ns=%lld common=%u cwnd=%u",
+		  __entry->net_cookie, __entry->saddr, __entry->daddr,
+		  __entry->clock_offset_ns, __entry->common, __entry->cwnd)
 );
 
 #endif /* _TRACE_TIMELY_H */

@@ -158,6 +158,21 @@ undone_timeouts() {
 	cause undone
 }
 
+# Probes of the path begin every 67 ms, by the real-time clock.
+probes() {
+	record timely_probe
+	with_connection <<-EOF
+		client, server = connect("$h2_v4")
+		end = time.monotonic() + .5
+		while time.monotonic() < end:
+		    send(client, server, 100000)
+	EOF
+	seen "timely_probe: net=[1-9][0-9]* src=10.7.1.2:[0-9]* dest=$h2_v4:[0-9]* clock_offset_ns=[1-9][0-9]* common=0 cwnd=[1-9]"
+	probes=$(grep -c 'timely_probe: ' $tracing/trace)
+	expect probes -ge 4
+	expect probes -le 9
+}
+
 # On-Ramp pauses a flow of CUBIC that builds a queue in the network.
 pauses() {
 	must insmod "$modules/sch_timely.ko"
@@ -166,7 +181,7 @@ pauses() {
 	with_connection <<-EOF
 		send(*connect("$h2_v4", b"cubic"), 4000000)
 	EOF
-	seen "timely_pause: src=10.7.1.2:[0-9]* dest=$h2_v4:[0-9]* delay_ns=[1-9][0-9]* threshold_ns=50000 pause_ns=[1-9][0-9]* begun=1"
+	seen "timely_pause: net=[1-9][0-9]* src=10.7.1.2:[0-9]* dest=$h2_v4:[0-9]* delay_ns=[1-9][0-9]* threshold_ns=50000 pause_ns=[1-9][0-9]* begun=1"
 	echo 0 >$events/enable
 	least=$(sed -n 's/.*delay_ns=\([0-9]*\) .*begun=1/\1/p' $tracing/trace | sort -n | head -n 1)
 	expect least -gt 50000 "the shortest delay that begins a pause"
@@ -174,4 +189,4 @@ pauses() {
 	unload_timely
 }
 
-run_cases addresses filters losses timeouts ecn_echoes undone_timeouts pauses
+run_cases addresses filters losses timeouts ecn_echoes undone_timeouts probes pauses
