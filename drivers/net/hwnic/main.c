@@ -258,7 +258,8 @@ static void hwnic_setup(struct net_device *dev)
 	dev->needs_free_netdev = true;
 	dev->priv_flags |= IFF_LIVE_ADDR_CHANGE;
 	dev->max_mtu = ETH_MAX_MTU;
-	dev->hw_features = HWNIC_FEATURES;
+	/* LRO can be set, for tests of programs that look at the setting, and merges nothing. */
+	dev->hw_features = HWNIC_FEATURES | NETIF_F_LRO;
 	dev->features = HWNIC_FEATURES;
 	dev->vlan_features = HWNIC_FEATURES & ~(NETIF_F_HW_VLAN_CTAG_TX |
 						NETIF_F_HW_VLAN_CTAG_RX);

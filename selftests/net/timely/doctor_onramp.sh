@@ -49,7 +49,7 @@ hosts() {
 	onramp split 16k onramp 50us
 }
 
-# h1 sends data, then h1 and h2 find nothing, or what is given as "STATUS CHECK..." for each
+# While h1 sends data, h1 and h2 find nothing, or what is given as "STATUS CHECK..." for each
 data() {
 	look() {
 		where=$in_h1
@@ -60,8 +60,14 @@ data() {
 		finds ${h2_finds:-0}
 	}
 	with_connections <<-EOF
+		import threading
 		pair = connect("$h2_v4", b"cubic")
 		send(*pair, 4000000)
+		def go_on():
+		    while True:
+		        send(*pair, 100000)
+		        time.sleep(.005)
+		threading.Thread(target=go_on, daemon=True).start()
 		time.sleep(.1)
 		look()
 	EOF
@@ -150,10 +156,16 @@ keys_differ() {
 	hosts no_h2
 	add_key h2 1 ffffffffffffffffffffffffffffffff
 	h1_finds="1 onramp-refused"
+	tracing_up
+	echo 1 >$tracing/events/timely/timely_orack_refused/enable
 	data
+	echo 0 >$tracing/events/timely/timely_orack_refused/enable
+	grep -q "timely_orack_refused: net=[1-9][0-9]* src=10.7.2.1:[0-9]* dest=$h2_v4:[0-9]* reason=bad_tag" $tracing/trace ||
+		fail "no trace event names the flow and the reason"
 	where=$in_h1
-	finds 1 onramp-refused
-	json '"bad_tag" in all["findings"][0]["evidence"]'
+	# Without traffic it is not known whether the cause has gone.
+	finds 0 onramp-refused
+	json '"bad_tag" in all["findings"][0]["evidence"] and "was earlier" in all["findings"][0]["evidence"]'
 }
 
 # A flow that leaves by another qdisc
@@ -166,7 +178,7 @@ no_flow() {
 	h1_finds="1 onramp-refused"
 	data
 	where=$in_h1
-	finds 1 onramp-refused
+	finds 0 onramp-refused
 	json '"no_flow" in all["findings"][0]["evidence"]'
 }
 
@@ -208,6 +220,35 @@ receivers_key_missing() {
 	data
 }
 
+acker_module() {
+	hosts
+	in_host h2 acker del 10.7.0.0/16
+	must rmmod timely_acker
+	where=$in_h2
+	finds 4 acker-module
+	must insmod "$modules/timely_acker.ko"
+	finds 4 acker-rule
+}
+
+# The receiver has no route back to the sender of UDP packets.
+acker_errors() {
+	hosts
+	must ip -n h2 route add blackhole 10.7.2.1/32
+	$in_h1 "$python" -I -c '
+import socket, sys, time
+sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sock.connect(("10.7.2.2", 9))
+while True:
+    sock.send(bytes(1000))
+    time.sleep(.0001)' &
+	sleep 0.5
+	where=$in_h2
+	finds 4 acker-errors
+	kill $!
+	wait $! 2>/dev/null
+	finds 0 acker-errors
+}
+
 test_clock() {
 	hosts
 	in_host h2 acker set test-clock-drift 100
@@ -224,4 +265,4 @@ rate_limit() {
 
 run_cases modules healthy key_missing unauthenticated port_taken clocks_not_synchronised no_rule \
 	no_rtts keys_differ no_flow threshold_too_low without_split queues_differ \
-	receivers_key_missing test_clock rate_limit remove_all
+	receivers_key_missing acker_module acker_errors test_clock rate_limit remove_all

@@ -31,6 +31,25 @@ lost() {
 	expect lost -ge 50
 }
 
+# timelyctl doctor finds connections that have lost packets, while they are open, and no switch that trims.
+doctor() {
+	ndp_wires loss 1%
+	ndp <<-EOF
+		client, server = pair()
+		flow = Flow(client, server, data(1000000), end=False)
+		while flow.got < 1000000:
+		    if wait(client, select.POLLOUT, 0):
+		        with contextlib.suppress(BlockingIOError):
+		            flow.send()
+		    if wait(server, seconds=0.001):
+		        flow.receive()
+		found = subprocess.run(["ip", "netns", "exec", "h1", "$modules/timelyctl", "-j", "doctor"],
+		                       stdout=subprocess.PIPE).stdout
+		result(found='"check":"ndp-trim"' in found.decode())
+	EOF
+	expect found -eq 1
+}
+
 duplicated() {
 	ndp_wires duplicate 20%
 	both_ways_arrive 20000
@@ -121,4 +140,4 @@ hosts() {
 	ndp_hosts
 }
 
-run_cases hosts lost duplicated reordered damaged all_at_once short_connections blackout
+run_cases hosts lost doctor duplicated reordered damaged all_at_once short_connections blackout
