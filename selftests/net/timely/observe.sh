@@ -133,7 +133,7 @@ watch_shows() {
 			_, status = os.waitpid(pid, 0)
 			assert status == 0, (status, text)
 			screens = text.split("\033[H")[1:]
-			assert all(re.search(f":[0-9]+ +{sys.argv[2]}:[0-9]+ .* [MG]b/s .*us", screen)
+			assert all(re.search(f" [MG]b/s .*us .* {sys.argv[2]}:[0-9]+ +[0-9.]+:[0-9]+ ", screen)
 			           for screen in screens[:3]), text
 		EOF
 	}
