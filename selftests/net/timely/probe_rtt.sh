@@ -31,6 +31,9 @@ hosts() {
 		must tc -n $ns qdisc replace dev eth0 root timely
 	done
 	tracing_up
+	cat >"$work/doctor" <<-EOF
+		ip netns exec h1 $timelyctl -j doctor >"\$1" 2>&1 &
+	EOF
 	cat >"$work/look" <<-EOF
 		ip netns exec h1 $timelyctl -j rtt >"\$1" 2>&1
 		[ -z "\$2" ] || ip netns exec h3 sh -c "echo \$2 >$of_h3/min_rtt_ns"
@@ -93,12 +96,23 @@ apart_and_together_again() {
 	watch_derived
 	{
 		flows
+		for now in 0.6 0.9 1.2 1.5 1.8 2.1 2.4; do
+			echo "$now run sh $work/doctor $work/doctor-apart-$now"
+		done
 		echo "2.5 run sh $work/look $work/apart auto"
 		echo "3.5 run sh $work/look $work/between"
+		echo "4.5 run sh $work/doctor $work/doctor-again"
 		echo "6.0 run sh $work/look $work/again"
 		echo "6.0 end"
 	} >"$work/plan"
 	traffic <"$work/plan"
+	# The state comes and goes while h3 does not probe.
+	cat "$work"/doctor-apart-* | grep -q '"check":"probes-apart"' || {
+		cat "$work"/doctor-apart-* | say_lines
+		fail "doctor does not find probes-apart"
+	}
+	grep -q '"findings":' "$work/doctor-again" || fail "doctor has no output"
+	! grep -q '"check":"probes-apart"' "$work/doctor-again" || fail "doctor finds probes-apart again"
 	derived=$(apart)
 	expect derived -ge 1 "no trace event has probes_apart=1"
 	counted "$work/apart"
