@@ -19,13 +19,16 @@ repeats=$5
 here() { ip netns exec here "$@"; }
 count() { here "$programs/timelyctl" metrics | sed -n 's/^timely_connections //p'; }
 
-# poll COMMAND: run timelyctl COMMAND again and again, but record once, as it looks again and again by itself
+# poll COMMAND: run timelyctl COMMAND again and again, but record and watch once, as they look each second
 poll() {
 	echo "begin $1"
 	case $1 in
 	record*)
 		# shellcheck disable=SC2086 # a list of words
 		here "$programs/timelyctl" $1 duration "$polls" >/dev/null ;;
+	watch*)
+		# A terminal of 24 lines; watch counts with the program script, which passes the lines on.
+		{ sleep "$polls"; printf q; } | here script -qec "$programs/timelyctl $1" /dev/null >/dev/null ;;
 	*)
 		# shellcheck disable=SC2016 # for the inner shell, where $1 is a list of words
 		here sh -c 'n=0; while [ $n -lt "$2" ]; do "$0" $1 >/dev/null || exit; n=$((n + 1)); done' \
@@ -46,7 +49,7 @@ while [ "$(count)" -ne "$connections" ]; do
 	sleep 1
 done
 for _ in $(seq "$repeats"); do
-	for command in --version "record - limit 20" "flows limit 20" "flows port 1" flows metrics top; do
+	for command in --version "record - limit 20" watch "flows limit 20" "flows port 1" flows metrics top; do
 		poll "$command"
 		sleep 1
 	done

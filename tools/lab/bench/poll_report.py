@@ -66,7 +66,7 @@ def polls_table(runs):
     least = {command: min(ms) for command, ms in costs.items()}
     rows = []
     for command, ms in costs.items():
-        starts = command != START and not command.startswith("record")
+        starts = command != START and not command.startswith(("record", "watch"))
         beyond = f"{(least[command] - least[START]) / 10:.2f} %" if starts else "-"
         rows.append([f"timelyctl {command}", f"{least[command]:.1f}",
                      f"{statistics.median(ms):.1f} (..{max(ms):.1f})",
