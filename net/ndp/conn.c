@@ -35,6 +35,9 @@
 #define NDP_RTO_NS		(1 * NSEC_PER_MSEC)
 #define NDP_BACKOFF_MAX_NS	(100 * NSEC_PER_MSEC)
 
+/* The time for each credit is smoothed over about this power of two of answers. */
+#define NDP_CREDIT_SHIFT	4
+
 /* A program that has connected gets this time to send the first data. Then the peer is told about
  * the connection, because its program may wait for that in accept().
  */
@@ -766,6 +769,22 @@ void ndp_conn_info(struct sock *sk, struct ndp_info *info)
 
 /* ---- packets ---- */
 
+/* Notes the time for each credit, which users see. @gap_ns: time since the last answer that granted
+ * credits, or 0 if none was expected since. That answer's credits needed this time.
+ */
+static void ndp_note_credits(struct ndp_sock *ndp, u32 credits, u64 gap_ns)
+{
+	u64 each_ns = div_u64(gap_ns, ndp->credits_last ?: 1);
+
+	if (!credits)
+		return;
+	if (!ndp->credit_ns)
+		ndp->credit_ns = each_ns;
+	else if (gap_ns)
+		ndp->credit_ns += ((s64)(each_ns - ndp->credit_ns)) >> NDP_CREDIT_SHIFT;
+	ndp->credits_last = credits;
+}
+
 /* Frees sent packets that have arrived. */
 static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
 {
@@ -956,6 +975,21 @@ static void ndp_take_cookie(struct sock *sk, const struct ndp_packet *packet,
 		timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
 }
 
+static void ndp_take_answer(struct sock *sk, const struct ndp_packet *packet,
+			    struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	u32 granted = ndp->sender.granted;
+	u64 gap_ns = 0;
+
+	if (granted != ndp->sender.promised)
+		gap_ns = turn->now_ns - ndp->sender.last_pull_ns;
+	if (!timely_ndp_sender_answer(&ndp->sender, &packet->header, turn->now_ns))
+		return;
+	ndp_note_credits(ndp, ndp->sender.granted - granted, gap_ns);
+	ndp_release_sent(sk, turn);
+}
+
 static void ndp_take(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
@@ -969,8 +1003,7 @@ static void ndp_take(struct sock *sk, struct ndp_packet *packet, struct ndp_turn
 	case TIMELY_NDP_ACK:
 	case TIMELY_NDP_NACK:
 	case TIMELY_NDP_PULL:
-		if (timely_ndp_sender_answer(&ndp->sender, &packet->header, turn->now_ns))
-			ndp_release_sent(sk, turn);
+		ndp_take_answer(sk, packet, turn);
 		break;
 	case TIMELY_NDP_PROBE:
 		ndp_take_probe(sk, packet, turn);
@@ -1030,10 +1063,11 @@ void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
 /**
  * ndp_conn_pull() - the connection's turn in the pull queue has come
  * @sk: the socket
+ * @packets: number of packets to ask for
  *
  * Context: softirq.
  */
-void ndp_conn_pull(struct sock *sk)
+void ndp_conn_pull(struct sock *sk, u32 packets)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 	struct timely_ndp_header header;
@@ -1041,8 +1075,10 @@ void ndp_conn_pull(struct sock *sk)
 
 	ndp_begin(sk, &turn);
 	if (!ndp->ended) {
-		timely_ndp_receiver_pull(&ndp->receiver, 1, &header);
-		ndp_pull_done(ndp);
+		/* Some may have arrived since the connection's turn came. */
+		packets = clamp(ndp_memory_wanted(sk), 1U, packets);
+		timely_ndp_receiver_pull(&ndp->receiver, packets, &header);
+		ndp_pull_done(ndp, packets);
 		ndp_output_control(sk, &header, &turn.out);
 		ndp_pull_want(sk, ndp_memory_wanted(sk));
 	}

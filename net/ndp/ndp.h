@@ -135,6 +135,8 @@ struct ndp_timer {
  * @unsent: first packet of sk_write_queue that was never sent; NULL: none
  * @freed: number of the first packet of the sent stream that is still kept
  * @sent: packets that were sent and have not arrived, by number modulo NDP_SPAN
+ * @credit_ns: smoothed time between two credits of the peer; 0: not known
+ * @credits_last: credits that the last answer granted that granted any
  * @receiver: engine of the received stream
  * @map: memory of @receiver
  * @ahead: received packets that wait for earlier ones, by number modulo NDP_SPAN
@@ -151,6 +153,7 @@ struct ndp_timer {
  *	them again, by number modulo NDP_AGAIN
  * @again_first: number of the first length in @again that was not pulled
  * @again_end: number behind the last length in @again
+ * @unit: packets that the connection's next pull asks for
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
  * @timer: timer of the sender, and of the limits below
@@ -182,6 +185,8 @@ struct ndp_sock {
 	struct sk_buff *unsent;
 	u32 freed;
 	struct sk_buff **sent;
+	u64 credit_ns;
+	u32 credits_last;
 	struct timely_ndp_receiver receiver;
 	u64 map[NDP_SPAN / 64];
 	struct sk_buff **ahead;
@@ -196,6 +201,7 @@ struct ndp_sock {
 	u16 again[NDP_AGAIN];
 	u8 again_first;
 	u8 again_end;
+	u8 unit;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
 	struct ndp_timer timer;
@@ -463,7 +469,7 @@ int ndp_conn_queued(struct sock *sk, int cmd);
 void ndp_conn_info(struct sock *sk, struct ndp_info *info);
 void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet);
 void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet);
-void ndp_conn_pull(struct sock *sk);
+void ndp_conn_pull(struct sock *sk, u32 packets);
 bool ndp_conn_in_flight(struct sock *sk, const struct timely_ndp_header *header);
 void ndp_conn_error(struct sock *sk, const struct timely_ndp_header *header, int err);
 
@@ -503,12 +509,12 @@ void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 struct dst_entry *ndp_output_route(struct sock *sk);
 
 /* pull.c */
-int ndp_pull_register(void (*granted)(struct sock *sk));
+int ndp_pull_register(void (*granted)(struct sock *sk, u32 packets));
 void ndp_pull_unregister(void);
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);
 void ndp_pull_again(struct ndp_sock *ndp, u32 payload);
-void ndp_pull_done(struct ndp_sock *ndp);
+void ndp_pull_done(struct ndp_sock *ndp, u32 packets);
 void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns);
 void ndp_pull_want(struct sock *sk, u32 wanted);
 u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);

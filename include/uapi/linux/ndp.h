@@ -167,7 +167,7 @@ struct ndp_path {
 
 /**
  * struct ndp_pull_queue - the pull queue of an interface; later versions may add members at the end
- * @pulls: pulls granted
+ * @pulls: packets that pulls have asked for
  * @ifindex: index of the interface
  * @kbps: link rate that the pulls ask for, kbit/s
  * @flows: connections that wait for a pull
