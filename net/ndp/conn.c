@@ -38,6 +38,9 @@
 /* The time for each credit is smoothed over about this power of two of answers. */
 #define NDP_CREDIT_SHIFT	4
 
+/* At most this many packets have one answer: as many as a switch queues. */
+#define NDP_UNANSWERED		8
+
 /* A program that has connected gets this time to send the first data. Then the peer is told about
  * the connection, because its program may wait for that in accept().
  */
@@ -893,13 +896,47 @@ static void ndp_note_length(struct ndp_sock *ndp, u32 length)
 	ndp->peer_longest = 0;
 }
 
+/* Sends the answer that waits. Pulls that are due go with it and need no packet of their own. */
+static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	u32 due;
+
+	if (!ndp->unanswered)
+		return;
+	ndp->unanswered = 0;
+	due = ndp_pull_due(sk, ndp_memory_wanted(sk), turn->now_ns);
+	timely_ndp_receiver_grant(&ndp->receiver, due, &ndp->answer);
+	ndp_output_control(sk, &ndp->answer, &turn->out);
+}
+
+/* Answers a DATA packet, at once or with the next ones that the device's driver delivers in the
+ * same poll. An ACK need not be sent if a later answer says that all packets up to this one have
+ * arrived.
+ */
+static void ndp_answer(struct sock *sk, const struct ndp_packet *packet,
+		       const struct timely_ndp_header *answer, struct ndp_turn *turn)
+{
+	const u16 at_once = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN | TIMELY_NDP_RTX;
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	if (ndp->unanswered && !timely_ndp_before(ndp->answer.seq, answer->cum))
+		ndp_send_answer(sk, turn);
+	ndp->answer = *answer;
+	ndp->unanswered++;
+	if (answer->type != TIMELY_NDP_ACK || packet->header.flags & at_once ||
+	    ndp->unanswered == NDP_UNANSWERED)
+		ndp_send_answer(sk, turn);
+	else
+		ndp_later(sk);
+}
+
 static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp_turn *turn)
 {
 	enum timely_ndp_payload payload = ndp_payload_state(sk, packet);
 	struct ndp_sock *ndp = ndp_sk(sk);
 	struct timely_ndp_header answer;
 	enum timely_ndp_verdict verdict;
-	u32 due;
 
 	ndp_note_length(ndp, packet->header.length);
 	ndp->truesize = max3(ndp->truesize, packet->skb->truesize,
@@ -922,11 +959,7 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 		return;
 	if (verdict == TIMELY_NDP_MISSED && packet->cut)
 		ndp_pull_again(ndp, packet->header.length);
-	/* A pull that is due goes with the answer and needs no packet of its own. */
-	due = ndp_pull_due(sk, ndp_memory_wanted(sk), turn->now_ns);
-	if (due)
-		timely_ndp_receiver_grant(&ndp->receiver, due, &answer);
-	ndp_output_control(sk, &answer, &turn->out);
+	ndp_answer(sk, packet, &answer, turn);
 }
 
 static void ndp_take_probe(struct sock *sk, const struct ndp_packet *packet,
@@ -1057,6 +1090,23 @@ void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
 		trace_ndp_returned(sock_net(sk), &ndp->key, &packet->header, packet->cut);
 		timely_ndp_sender_returned(&ndp->sender, &packet->header, turn.now_ns);
 	}
+	ndp_end(sk, &turn);
+}
+
+/**
+ * ndp_conn_answer() - the driver's poll is over: answer what has not been answered
+ * @sk: the socket
+ *
+ * Context: softirq.
+ */
+void ndp_conn_answer(struct sock *sk)
+{
+	struct ndp_turn turn;
+
+	ndp_begin(sk, &turn);
+	ndp_sk(sk)->later = false;
+	if (!ndp_sk(sk)->ended)
+		ndp_send_answer(sk, &turn);
 	ndp_end(sk, &turn);
 }
 

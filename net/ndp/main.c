@@ -27,6 +27,7 @@ static int __init ndp_load(void)
 	int err;
 
 	ndp_table_init();
+	ndp_later_init();
 	err = ndp_net_init(&tunnel);
 	if (err)
 		return err;
@@ -56,6 +57,7 @@ static void __exit ndp_unload(void)
 	ndp_socket_unregister();
 	ndp_netlink_unregister();
 	ndp_net_exit();
+	ndp_later_exit();
 	ndp_pull_unregister();
 }
 

@@ -12,6 +12,7 @@
  *	input.c		received packets: decodes them and finds the connection
  *	output.c	builds packets and sends them in UDP
  *	pull.c		the pull queues of the interfaces
+ *	later.c		answers that wait until the driver's poll is over
  *	table.c		ports and connections
  *	timer.c		timers that hold a reference to what they belong to
  *	icmp.c		ICMP errors about sent packets
@@ -154,6 +155,10 @@ struct ndp_timer {
  * @again_first: number of the first length in @again that was not pulled
  * @again_end: number behind the last length in @again
  * @unit: packets that the connection's next pull asks for
+ * @answer: the answer to the last DATA packet
+ * @unanswered: DATA packets that @answer, which was not sent, is to answer
+ * @later: @later_node is in a list of later.c, which has a reference to the socket
+ * @later_node: entry in a list of later.c; used without @lock
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
  * @timer: timer of the sender, and of the limits below
@@ -202,6 +207,10 @@ struct ndp_sock {
 	u8 again_first;
 	u8 again_end;
 	u8 unit;
+	struct timely_ndp_header answer;
+	u8 unanswered;
+	bool later;
+	struct list_head later_node;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
 	struct ndp_timer timer;
@@ -469,6 +478,7 @@ int ndp_conn_queued(struct sock *sk, int cmd);
 void ndp_conn_info(struct sock *sk, struct ndp_info *info);
 void ndp_conn_packet(struct sock *sk, struct ndp_packet *packet);
 void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet);
+void ndp_conn_answer(struct sock *sk);
 void ndp_conn_pull(struct sock *sk, u32 packets);
 bool ndp_conn_in_flight(struct sock *sk, const struct timely_ndp_header *header);
 void ndp_conn_error(struct sock *sk, const struct timely_ndp_header *header, int err);
@@ -522,6 +532,11 @@ u32 ndp_pull_rate_kbps(struct sock *sk);
 u32 ndp_pull_ifindex(struct sock *sk);
 int ndp_pull_walk(const struct net *net, struct ndp_place *place,
 		  int (*visit)(const struct ndp_pull_queue *queue, void *arg), void *arg);
+
+/* later.c */
+void ndp_later(struct sock *sk);
+void ndp_later_init(void);
+void ndp_later_exit(void);
 
 /* table.c */
 void ndp_table_init(void);
