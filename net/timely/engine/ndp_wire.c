@@ -316,8 +316,8 @@ void timely_ndp_sum_start(struct timely_ndp_sum *sum)
 }
 EXPORT_SYMBOL_GPL(timely_ndp_sum_start);
 
-/* Add a word of a block to its lane. The step is invertible, so payloads that differ in one word of a
- * lane give different lanes.
+/* Add a word of a block to its lane. The step is invertible, so payloads that differ in one word of
+ * a lane give different lanes.
  */
 static u64 ndp_sum_step(u64 lane, const u8 *data)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * cpu_bench: TSC cycles that a sender and a receiver of bulk TCP or NDP data need, with TCP's
- * connections paced to a share of a link. cpu.sh builds and runs this module; README.md describes the
- * measurement.
+ * connections paced to a share of a link. cpu.sh builds and runs this module; README.md describes
+ * the measurement.
  *
  * The module needs the lab's kernel: User Mode Linux in time-travel mode. There the clock is
  * virtual, so delays and rates do not depend on the machine, and idle time costs nothing; the code
@@ -742,8 +742,9 @@ static int cb_listen(struct cb_run *run)
 	return err;
 }
 
-/* Prepare an end of a connection. From here on, TCP or NDP calls the functions of
- * the application. */
+/* Prepare an end of a connection. From here on, TCP or NDP calls the functions of the
+ * application.
+ */
 static int cb_set_up(struct cb_flow *flow, struct socket *sock, bool sender)
 {
 	unsigned long Bps = cb_flow_Bps();
