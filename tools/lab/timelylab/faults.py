@@ -106,16 +106,28 @@ def policer(path: Table, dev: str) -> list[str]:
             f"burst {path['police_burst_bytes']} limit 1600"]
 
 
-def bands(path: Table, topo: Table, dev: str) -> list[str]:
-    """tc commands for two bands below the port's tbf; packets with the DSCP take the first band.
+def classes(path: Table, topo: Table, dev: str, gbit: float, burst: int) -> list[str]:
+    """tc commands for a port with two classes of equal rates; packets with the DSCP take the first.
 
-    Each band has the whole buffer. With ack_dscp the first band goes first, with class_dscp the
-    bands take turns.
+    Each class has the whole buffer, and the rate that the other class does not use.
     """
-    kind = "prio bands 2" if path["ack_dscp"] else f"ets bands 2 quanta {topo['mtu']} {topo['mtu']}"
-    mark = (path["ack_dscp"] or path["class_dscp"]) << 2
+    mark, limit = path["class_dscp"] << 2, topo["buffer_bytes"]
+    bursts = f"burst {burst} cburst {burst}"
+    lines = [f"qdisc add dev {dev} root handle 1: htb default 2",
+             f"class add dev {dev} parent 1: classid 1:9 htb rate {gbit}gbit {bursts}"]
+    for i in (1, 2):
+        lines += [f"class add dev {dev} parent 1:9 classid 1:{i} htb rate {gbit / 2}gbit "
+                  f"ceil {gbit}gbit {bursts} quantum {topo['mtu'] + 14}",
+                  f"qdisc add dev {dev} parent 1:{i} bfifo limit {limit}"]
+    return lines + [f"filter add dev {dev} parent 1: protocol ip prio 1 u32 "
+                    f"match ip dsfield {mark:#x} 0xfc flowid 1:1"]
+
+
+def priority(path: Table, topo: Table, dev: str) -> list[str]:
+    """tc commands for two bands below the port's tbf; packets with the DSCP take the first band."""
+    mark = path["ack_dscp"] << 2
     limit = topo["buffer_bytes"]
-    return [f"qdisc add dev {dev} parent 1:1 handle 2: {kind} "
+    return [f"qdisc add dev {dev} parent 1:1 handle 2: prio bands 2 "
             "priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
             f"filter add dev {dev} parent 2: protocol ip prio 1 u32 "
             f"match ip dsfield {mark:#x} 0xfc flowid 2:1",

@@ -146,10 +146,12 @@ def port_lines(scenario: Scenario, dev: str, gbit: float, queue: str) -> list[st
     topo, path = scenario["topology"], faults.settings(scenario)
     if path["police_gbit"]:
         return faults.policer(path, dev)
+    if path["class_dscp"]:
+        return faults.classes(path, topo, dev, gbit, burst_bytes(topo, gbit))
     lines = [f"qdisc add dev {dev} root handle 1: tbf rate {gbit}gbit "
              f"burst {burst_bytes(topo, gbit)} limit {topo['buffer_bytes']}"]
-    if path["ack_dscp"] or path["class_dscp"]:
-        return lines + faults.bands(path, topo, dev)
+    if path["ack_dscp"]:
+        return lines + faults.priority(path, topo, dev)
     if queue:
         lines.append(f"qdisc add dev {dev} parent 1:1 handle 2: {queue_qdisc(topo, queue, gbit)}")
     return lines
