@@ -14,7 +14,8 @@
 # Kernel and tests are those of the newest kernel that the lab has, of uml/build.sh selftests.
 # TIMELY_KERNEL=base or TIMELY_KERNEL=DIRECTORY selects another kernel of the lab. differences.txt
 # lists the cases whose results may differ, and why. Prints TAP; the exit status is 0 only if there
-# are no other differences. The results of both runs are in build/upstream/.
+# are no other differences. The results of both runs are in build/upstream/. TIMELY_GUEST_TIMEOUT
+# limits the run in real time, to 3600 s by default.
 #
 # The script runs twice: outside() on the host starts the guest, where "--inside" runs inside().
 
@@ -72,7 +73,7 @@ outside() {
 		done ;;
 	*)	bail "no suite '$suite': tdc, tls, packetdrill or mptcp" ;;
 	esac
-	"$lab/guest.sh" -k "$kernel" -e "TC_LIB_DIR=$out" -e "TC=/sbin/tc" \
+	"$lab/guest.sh" -k "$kernel" -t "${TIMELY_GUEST_TIMEOUT:-3600}" -e "TC_LIB_DIR=$out" -e "TC=/sbin/tc" \
 		"$here/run.sh" --inside "$tests" "$modules" "$out" "$@"
 }
 
