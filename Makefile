@@ -13,9 +13,18 @@ KUNIT ?= 0
 export PREFIX
 
 INSTALLED_MODULES := timely tcp_timely sch_timely sch_trim timely_acker ndp timely_kunit
+MODULE_DIRS = updates extra $(INSTALL_MOD_DIR)
+# Directories below PREFIX, in the order in which they can be removed when they are empty.
+TOOL_DIRS := bin include lib sbin share/bash-completion/completions share/bash-completion $(addprefix share/man/,man1 man7 man8) \
+	share/man share
+COMPLETION_DIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+# Commands whose completion is that of timely-switch.
+COMPLETED := ndp timely-clockd timely-plot
 MANUALS := man7/tcp_timely.7 man7/timely-onramp.7 man8/tc-timely.8 man8/tc-trim.8 man8/timely-switch.8
-# The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules.
-release = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h)
+# The kernel's release, such as 6.1.0-40-amd64, and the directory of its modules. To uninstall modules no headers are needed
+# if KDIR names the release.
+release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)".*/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null),\
+	$(patsubst /lib/modules/%/build,%,$(filter /lib/modules/%/build,$(KDIR))))
 module_dir = $(INSTALL_MOD_PATH)/lib/modules/$(release)
 depmod := PATH="$$PATH:/sbin:/usr/sbin" depmod
 
@@ -46,20 +55,34 @@ install-tools: tools
 	$(MAKE) -C tools/clockd install
 	$(MAKE) -C tools/ndp install
 	install -D -m 755 packaging/timely-switch $(DESTDIR)$(PREFIX)/sbin/timely-switch
+	install -D -m 644 packaging/completion/timely-switch $(COMPLETION_DIR)/timely-switch
+	for name in $(COMPLETED); do ln -sf timely-switch $(COMPLETION_DIR)/$$name || exit 1; done
 	for page in $(MANUALS); do \
 		install -D -m 644 man/$${page#*/} $(DESTDIR)$(PREFIX)/share/man/$$page || exit 1; \
 	done
 
 # Remove what `make install` with the same variables has installed. Modules of DKMS remain.
-uninstall: kdir
-	rm -f $(foreach dir,updates extra $(INSTALL_MOD_DIR),\
-		$(INSTALLED_MODULES:%=$(module_dir)/$(dir)/%.ko*))
+uninstall:
+	$(MAKE) uninstall-tools
+	$(MAKE) uninstall-modules
+
+uninstall-modules:
+	@test "$(release)" || { echo "No kernel headers in $(KDIR), which say whose modules are meant." >&2; exit 1; }
+	rm -f $(foreach dir,$(MODULE_DIRS),$(INSTALLED_MODULES:%=$(module_dir)/$(dir)/%.ko*))
+	for dir in $(MODULE_DIRS); do rmdir $(module_dir)/$$dir 2>/dev/null; done; true
 	test ! -d $(module_dir) || $(depmod) $(addprefix -b ,$(INSTALL_MOD_PATH)) $(release)
+
+# Directories of the system stay, also if they are empty.
+uninstall-tools:
 	$(MAKE) -C tools/tc uninstall
 	$(MAKE) -C tools/timelyctl uninstall
 	$(MAKE) -C tools/clockd uninstall
 	$(MAKE) -C tools/ndp uninstall
-	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
+	rm -f $(DESTDIR)$(PREFIX)/sbin/timely-switch $(addprefix $(COMPLETION_DIR)/,timely-switch $(COMPLETED)) \
+		$(MANUALS:%=$(DESTDIR)$(PREFIX)/share/man/%)
+	for dir in /lib/timely $(if $(filter /usr /usr/local,$(PREFIX)),,$(TOOL_DIRS:%=/%) /); do \
+		rmdir $(DESTDIR)$(PREFIX)$$dir 2>/dev/null; \
+	done; true
 
 deb rpm:
 	@packaging/build.sh $@
@@ -140,7 +163,9 @@ help:
 	@echo '                   INSTALL_MOD_PATH=DIR comes before /lib/modules (default: DESTDIR)'
 	@echo '  install-tools    the plugins for tc, timelyctl, timely-clockd, ndp, timely-switch, completions,'
 	@echo '                   man pages; PREFIX=/usr/local, DESTDIR=DIR comes before all paths'
-	@echo '  uninstall        remove what install with the same variables has installed'
+	@echo '  uninstall        remove what install with the same variables has installed: uninstall-tools,'
+	@echo '                   and uninstall-modules, which needs the headers of the kernel, or'
+	@echo '                   KDIR=/lib/modules/RELEASE/build also if this directory does not exist'
 	@echo '  deb, rpm         packages for DKMS and of the tools, in build/packages'
 	@echo '  clean            remove the built modules'
 	@echo ''
@@ -180,5 +205,5 @@ help:
 	@echo '  distclean        clean, and remove build/'
 	@echo 'Test kernels are kept in $${TIMELY_CACHE:-~/.cache/timely}.'
 
-.PHONY: all export modules modules_install tools tools-dependencies install install-modules install-tools uninstall deb rpm clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
+.PHONY: all export modules modules_install tools tools-dependencies install install-modules install-tools uninstall uninstall-modules uninstall-tools deb rpm clean kdir setup demo soak coverage check check-fast check-full bench results reproductions paper matrix lint \
 	docs docs-check distclean help

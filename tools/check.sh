@@ -223,7 +223,7 @@ install_modules() {
 
 # Files of install_and_uninstall: those below $dir/root and $dir/modules, without those of depmod.
 installed() {
-	(cd "$dir" && find root modules -type f ! -name 'modules.*' 2>/dev/null |
+	(cd "$dir" && find root modules ! -type d ! -name 'modules.*' 2>/dev/null |
 		sed 's,/lib/modules/[^/]*/[a-z]*/,/,; s,/usr/lib.*/tc/,/tc/,; s,[.]ko[.].*,.ko,' | sort)
 }
 
@@ -249,7 +249,11 @@ install_and_uninstall() {
 		root/opt/timely/sbin/timely-clockd
 		root/opt/timely/sbin/timely-switch
 		root/opt/timely/sbin/timelyctl
+		root/opt/timely/share/bash-completion/completions/ndp
 		root/opt/timely/share/bash-completion/completions/tc
+		root/opt/timely/share/bash-completion/completions/timely-clockd
+		root/opt/timely/share/bash-completion/completions/timely-plot
+		root/opt/timely/share/bash-completion/completions/timely-switch
 		root/opt/timely/share/bash-completion/completions/timelyctl
 		root/opt/timely/share/man/man1/ndp.1
 		root/opt/timely/share/man/man1/timely-plot.1
@@ -268,7 +272,10 @@ install_and_uninstall() {
 		grep "/$module.ko.*: .*/timely.ko" "$dir"/modules/lib/modules/*/modules.dep || return 1
 	done
 	"$@" W=1 KUNIT=1 install-modules >>"$dir/log" 2>&1 && installed | grep modules/timely_kunit.ko &&
-		"$@" uninstall && [ -z "$(installed)" ] && ! grep -E 'warning|error' "$dir/log"
+		"$@" uninstall && [ -z "$(installed)" ] && [ ! -e "$dir/root/opt/timely" ] &&
+		[ -z "$(find "$dir/modules" -type d -name updates)" ] && "$@" install-tools &&
+		! "$@" KDIR="$dir/no_kernel" uninstall 2>>"$dir/log" && grep 'No kernel headers in .*no_kernel' "$dir/log" &&
+		! installed | grep -q root/ && ! grep -E 'warning|error' "$dir/log"
 }
 
 # run_lab SCENARIO [OPTION]...: run cells of a scenario, one guest at a time, and compare
