@@ -38,9 +38,10 @@ def daemons(programs: pathlib.Path, work: pathlib.Path, peers: int, pairs: int) 
     try:
         for host in range(1, peers + 2):
             conf, page = work / f"{host}.conf", work / f"{host}.page"
-            conf.write_text(f"member 127.20.26.1-127.20.26.{peers + 1}\nown 127.20.26.{host}\n"
-                            f"key 1 {key}\npage {page}\nclock system\ndegree {peers}\n"
-                            f"pairs {pairs}\n", encoding="ascii")
+            lines = [f"member 127.20.26.1-127.20.26.{peers + 1}", f"own 127.20.26.{host}",
+                     f"key 1 {key}", f"page {page}", "clock system", f"degree {peers}",
+                     f"pairs {pairs}", ""]
+            conf.write_text("\n".join(lines), encoding="ascii")
             with open(work / f"{host}.log", "wb") as log:
                 running.append((subprocess.Popen([programs / "timely-clockd", "-f", conf],
                                                  stderr=log), page))
