@@ -230,7 +230,7 @@ def evaluate(expression: str, result: str) -> Values:
             code.append(f"v{len(code)}")
     try:
         found = eval(" ".join(code), {"__builtins__": {}}, names)   # pylint: disable=eval-used
-    except (SyntaxError, TypeError, ZeroDivisionError) as error:
+    except (SyntaxError, TypeError, AttributeError, ZeroDivisionError) as error:
         raise Stale(f"'{expression}' is no expression: {error}") from error
     return found if isinstance(found, Values) else Values([float(found)])
 

@@ -28,6 +28,7 @@ BENCHES = {"bench-packet": "cycles per packet of qdiscs: `make bench`",
            "bench-clockd": "CPU time and packets of timely-clockd: "
                            "`tools/docs/results.sh bench-clockd`",
            "bench-cpu": "cycles per byte of sender and receiver: `make bench`",
+           "bench-ndp": "the same with NDP: `tools/docs/results.sh bench-ndp`",
            "clock-sync": "clock synchronisation of many hosts in the simulator: "
                          "`tools/lab/simulator/clocks run`",
            "ndp-sim": "NDP in a simulator: `tools/docs/results.sh ndp-sim`",

@@ -6,8 +6,8 @@
 # Results that miss what their scenario expects are stored like others, and named: results.sh fails at
 # the end.
 #
-#   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-poll,
-#				bench-clockd, clock-sync, ndp-sim; by default those in the list below
+#   results.sh [NAME]...	scenarios, bench-packet, bench-trim, bench-ack, bench-onramp, bench-cpu, bench-ndp,
+#				bench-poll, bench-clockd, clock-sync, ndp-sim; by default those in the list below
 #
 # Environment:
 #   KEEP=1		do not run benches again, because they need a quiet machine: copy their
@@ -21,10 +21,10 @@ set -eu
 top=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$top"
 [ $# -gt 0 ] || set -- alone table1 incast presets gains qdisc peers peers-requests timely-fig16 clock timely-fig1 timely-fig2 timely-fig11 timely-fig12 bench-packet bench-trim bench-ack \
-	bench-onramp bench-cpu bench-poll bench-clockd onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
+	bench-onramp bench-cpu bench-ndp bench-poll bench-clockd onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 onramp-clockd onramp-clockd-errors clock-sync clockd clockd-load ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
-	ndp-churn churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
+	ndp-churn ndp-churn-hadoop churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
 missed=
 
@@ -103,6 +103,11 @@ for name; do
 		keep sender.md receiver.md single.md table.md ;;
 	bench-cpu)
 		measure cpu
+		keep sender.md receiver.md least.md parts.md counts.md table.md ;;
+	bench-ndp)
+		# A byte of NDP beside TCP's, with packets of 1500 and 9000 bytes.
+		measure cpu --lanes cubic/fq,bbr/fq,dctcp/fq,timely/timely,ndp/fq,cubic/fq@9000,ndp/fq@9000 \
+			--flows 1,10 --links 10 --repeats 5
 		keep sender.md receiver.md least.md parts.md counts.md table.md ;;
 	bench-poll)
 		measure poll
