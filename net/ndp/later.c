@@ -26,6 +26,9 @@ struct ndp_cpu {
 
 static DEFINE_PER_CPU(struct ndp_cpu, ndp_cpus);
 
+/* Sends the answer of a connection; see ndp_later_init(). */
+static void (*ndp_later_answer)(struct sock *sk) __ro_after_init;
+
 /**
  * ndp_later() - send the answer of a connection when the driver's poll is over
  * @sk: the socket, under the connection's lock, with bottom halves disabled
@@ -51,21 +54,23 @@ static void ndp_later_run(struct tasklet_struct *tasklet)
 	while ((ndp = list_first_entry_or_null(&cpu->conns, struct ndp_sock, later_node))) {
 		struct sock *sk = ndp_sock_of(ndp);
 
-		/* The node is free before ndp_conn_answer() lets another CPU use it. */
+		/* The node is free before the next call lets another CPU use it. */
 		list_del(&ndp->later_node);
-		ndp_conn_answer(sk);
+		ndp_later_answer(sk);
 		sock_put(sk);
 	}
 }
 
 /**
  * ndp_later_init() - initialise the lists, before there are connections
+ * @answer: called in softirq to send the answer of a connection
  */
-void __init ndp_later_init(void)
+void __init ndp_later_init(void (*answer)(struct sock *sk))
 {
 	struct ndp_cpu *cpu;
 	int i;
 
+	ndp_later_answer = answer;
 	for_each_possible_cpu(i) {
 		cpu = per_cpu_ptr(&ndp_cpus, i);
 		INIT_LIST_HEAD(&cpu->conns);

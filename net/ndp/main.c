@@ -27,7 +27,7 @@ static int __init ndp_load(void)
 	int err;
 
 	ndp_table_init();
-	ndp_later_init();
+	ndp_later_init(ndp_conn_answer);
 	err = ndp_net_init(&tunnel);
 	if (err)
 		return err;

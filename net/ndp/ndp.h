@@ -535,7 +535,7 @@ int ndp_pull_walk(const struct net *net, struct ndp_place *place,
 
 /* later.c */
 void ndp_later(struct sock *sk);
-void ndp_later_init(void);
+void ndp_later_init(void (*answer)(struct sock *sk));
 void ndp_later_exit(void);
 
 /* table.c */
