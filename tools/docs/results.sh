@@ -24,7 +24,7 @@ cd "$top"
 	bench-onramp bench-cpu bench-ndp bench-poll bench-clockd onramp-fig5 onramp-requests onramp-clocks onramp-fig1 onramp-websearch-40 onramp-websearch \
 	onramp-websearch-80 onramp-hadoop onramp-rpc onramp-fig13 onramp-fig18 onramp-fig19 \
 	onramp-fig20 onramp-fig21 onramp-clockd onramp-clockd-errors clock-sync clockd clockd-load ndp-sim ndp-incast ndp-incast-100 ndp-incast-432 ndp-requests ndp-permutation \
-	ndp-churn ndp-churn-hadoop churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
+	ndp-churn ndp-churn-hadoop ndp-churn-rpc churn-websearch churn-hadoop churn-rpc churn-shuffle churn-onoff churn-calls trim-tcp
 
 missed=
 
