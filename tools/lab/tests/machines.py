@@ -24,7 +24,8 @@ OUT = os.path.join(WORK, "out")
 HOSTS = ("alpha", "beta")
 SHORT = ["--set", "run.warmup_ms=20", "--set", "run.measure_ms=30", "--jobs", "1"]
 RUN = [os.path.join(LAB, "lab"), "run", "alone", *SHORT, "--out", OUT]
-CLOCKD = [os.path.join(LAB, "lab"), "run", "clockd", *SHORT, "--cc", "9-load0"]
+CLOCKD = [os.path.join(LAB, "lab"), "run", "clockd", *SHORT, "--set",
+          "sample.flows_ms=10", "--cc", "9-load0"]
 ALL = ["--cc", "timely,cubic+onramp,cubic", "--seeds", "1"]
 ONE = ["--cc", "cubic", "--seeds", "1"]
 
