@@ -48,8 +48,9 @@ same_bytes() {
 		(umask 077 && LANG=C.UTF-8 TZ=Asia/Tokyo TIMELY_PACKAGES=$work/again \
 			"$work/some where/packaging/build.sh" "$kind") || fail "build.sh $kind, again"
 	done
-	[ ! -e "$work/packages/timely-dkms_0.0_all.deb" ] && [ ! -e "$work/packages/timely-dkms-0.0-1.noarch.rpm" ] ||
-		fail "packages of an older version are left"
+	for file in "$work"/packages/timely-dkms?0.0*; do
+		[ ! -e "$file" ] || fail "a package of another version is left: $file"
+	done
 	for file in "$work"/packages/*.deb "$work"/packages/*.rpm; do
 		cmp "$file" "$work/again/${file##*/}" || fail "differs: $file"
 	done
@@ -181,7 +182,7 @@ manual_lines() {
 # The manual's commands that install and remove packages; then its other way to remove what make install has installed.
 manual() {
 	touch "$work/started"
-	echo 'APT::Get::Assume-Yes "true"; quiet "2";' >/etc/apt/apt.conf.d/99yes
+	echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false"; quiet "2";' >/etc/apt/apt.conf.d/99yes
 	export DEBIAN_FRONTEND=noninteractive
 	[ -e "/lib/modules/$(uname -r)/build" ] || kernel "$(uname -r)" "$headers"
 	manual_lines Installing 'make|apt-get' >install
