@@ -268,7 +268,7 @@ static char *find_groups(void)
 void groups_with_program(void (*see)(const struct group *group, void *data), void *data)
 {
 	char *root = find_groups();
-	char *path[] = { root, NULL };
+	char * const path[] = { root, NULL };
 	FTS *walk = root ? fts_open(path, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL) : NULL;
 	FTSENT *entry;
 
