@@ -43,6 +43,7 @@ settings() {
 unsupported_kernel() {
 	run 1 check
 	says "no modules of TIMELY for the kernel $(uname -r)"
+	says "install its kernel headers: linux-headers-$(uname -r)"
 	hosts_up "rate 1gbit delay 10us"
 	printf '%s\n' net.ipv4.tcp_congestion_control=timely net.core.default_qdisc=timely \
 		net.ipv4.tcp_no_metrics_save=1 >"$work/sysctl.conf"
@@ -210,6 +211,49 @@ trial_ends() {
 	must ip -n h1 route del 10.12.0.0/16
 }
 
+# Between away and back a teardown would not find the qdiscs of the setup.
+teardown_waits() {
+	must ip -n mid link add ifb4 type ifb
+	must ip -n mid link set ifb4 up
+	must tc -n mid qdisc replace dev ifb4 root handle 9: fq limit 77
+	where="ip netns exec mid"
+	ctl 0 setup ifb4
+	where=
+	run 0 away
+	where="ip netns exec mid"
+	ctl 1 teardown ifb4
+	says 'run timely-switch back first'
+	where=
+	run 0 back
+	where="ip netns exec mid"
+	ctl 0 teardown ifb4
+	tc -n mid qdisc show dev ifb4 | grep -q '^qdisc fq 9: .* limit 77p' || fail "not restored"
+	must ip -n mid link del ifb4
+}
+
+# As the packages do when they are removed: the qdiscs from before timelyctl setup are there, also after away.
+removed() {
+	must ip -n mid link add ifb5 type ifb
+	must ip -n mid link set ifb5 up
+	for first in status away; do
+		must tc -n h1 qdisc replace dev eth0 root handle 9: fq limit 77
+		must tc -n mid qdisc replace dev ifb5 root fq
+		must ip netns exec h1 timelyctl setup eth0
+		must ip netns exec mid timelyctl setup ifb5
+		run $((${#first} == 6)) $first
+		run 0 remove
+		says "namespace h1: timelyctl setup of eth0 is undone"
+		says "namespace mid: timelyctl setup of ifb5 is undone"
+		tc -n h1 qdisc show dev eth0 | grep -q '^qdisc fq 9: .* limit 77p' || fail "not restored"
+		[ -z "$(find /run/timely -type f)" ] || fail "state files are left"
+		for module in sch_timely tcp_timely timely; do
+			! is_loaded $module || fail "$module is loaded"
+		done
+		run 0 back
+	done
+	must ip -n mid link del ifb5
+}
+
 # killed WHEN TEXT: away is killed before or after its first change whose words have TEXT, and back restores all. Changes
 # are made by nsenter, which kills the session of timely-switch.
 killed() {
@@ -369,4 +413,5 @@ finish() {
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
-	killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings finish
+	teardown_waits killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
+	removed finish

@@ -441,7 +441,7 @@ signature_stage() {
 	test_that 'this is the new kernel' [ "$(uname -r)" = "$(cat $share/new)" ]
 	test_that 'the other guest answers although timely is missing' soon transfer
 	test_that 'the units that need the modules have failed, and no others' \
-		failed_are systemd-modules-load.service timely@eth0.service
+		failed_are systemd-modules-load.service timely-check.service timely@eth0.service
 	test_that 'modprobe says that the key was rejected' key_is_rejected
 	test_that 'doctor says that only signed modules are loaded' doctor 1 module-signature
 	test_that 'no module is loaded' no_modules
