@@ -37,6 +37,7 @@ rpm)	needs rpmbuild "rpm (Debian) or rpm-build" ;;
 *)	echo "usage: build.sh deb|rpm" >&2
 	exit 2 ;;
 esac
+needs python3 python3
 make -s -C "$top" tools-dependencies
 [ -n "$version" ] || die "there is no version in $header"
 [ -n "${SOURCE_DATE_EPOCH-}" ] ||
@@ -53,7 +54,8 @@ trap 'exit 130' HUP INT TERM
 source=$tmp/timely-$version
 mkdir -p "$source" "$out"
 cd "$top"
-find Makefile Kbuild COPYING CHANGELOG.md LICENSES include net compat-include man packaging tools/clockd tools/ndp tools/tc tools/timelyctl -type f \
+find Makefile Kbuild COPYING CHANGELOG.md README.md SECURITY.md Documentation LICENSES include net compat-include man packaging \
+	tools/clockd tools/ndp tools/tc tools/timelyctl -type f \
 	! -name '*.o' ! -name '*.ko' ! -name '*.mod' ! -name '*.mod.c' ! -name '*.cmd' ! -name '*.d' ! -name '*~' |
 	LC_ALL=C sort | tar -cf - -T - | tar -C "$source" -xf -
 sed -i "s/^#define TIMELY_VERSION .*/#define TIMELY_VERSION \"$version\"/" "$source/$header"

@@ -106,8 +106,34 @@ installation() {
 	man -w timely-switch timelyctl tc-timely tc-trim || fail "no manuals"
 	# shellcheck disable=SC2016 # for bash
 	bash -c '. /etc/bash_completion.d/tc-timely; [[ " $QDISC_KIND " == *" timely "* ]]' || fail "no completion"
+	for command in timelyctl timely-switch timely-clockd timely-plot ndp; do
+		bash -c '. "/usr/share/bash-completion/completions/$1" && complete -p "$1"' bash $command || fail "no completion of $command"
+	done
 	[ -e /etc/systemd/system/multi-user.target.wants/timely-check.service ] || fail "unit not enabled"
 	systemd-analyze verify timely-check.service || fail "wrong unit"
+	tools_are_complete
+}
+
+# An administrator enables the units of timely-tools. All links of its documents lead to files.
+tools_are_complete() {
+	for unit in timely@.service timely-clockd.service timely-metrics.service timely-metrics.timer; do
+		[ -e "/lib/systemd/system/$unit" ] || fail "no unit $unit"
+	done
+	systemd-analyze verify timely-metrics.service timely-metrics.timer timely@eth0.service || fail "wrong unit"
+	enabled=$(find /etc/systemd/system -name 'timely*' ! -name timely-check.service)
+	[ -z "$enabled" ] || fail "enabled: $enabled"
+	cd /usr/share/doc/timely-tools || fail "no documents"
+	for file in examples/systemd-networkd/10-timely.network examples/ansible/timely.yml examples/monitoring/timely.rules.yml \
+		Documentation/operations.md README.md CHANGELOG.md packaging/README.md; do
+		[ -e "$file" ] || fail "no $file in /usr/share/doc/timely-tools"
+	done
+	find . -name '*.md' | while read -r file; do
+		grep -o '](\([^)#: ]*\)' "$file" | cut -c3- | while read -r link; do
+			[ -z "$link" ] || [ -e "${file%/*}/$link" ] || echo "$file: $link"
+		done
+	done >/root/dead
+	cd - >/dev/null || exit 1
+	[ ! -s /root/dead ] || fail "dead links: $(cat /root/dead)"
 }
 
 kernel_upgrade() {
@@ -125,7 +151,19 @@ unsupported_kernel() {
 	grep "no modules of TIMELY for the kernel 5.10.0-1-amd64" log || fail "not reported: $(cat log)"
 	dkms build timely/"$version" -k 5.10.0-1-amd64 >log 2>&1
 	grep BUILD_EXCLUSIVE log || fail "$(cat log)"
+	kernel_without_headers /etc/kernel/postinst.d/zz-timely-dkms 5.10.0-1-amd64
 	rm -r /lib/modules/5.10.0-1-amd64
+}
+
+# kernel_without_headers SCRIPT... RELEASE: the script that runs when a kernel is installed reports that headers are missing,
+# but only if they are.
+kernel_without_headers() {
+	for release; do :; done
+	"$@" >log 2>&1 || fail "$(cat log)"
+	! grep 'kernel headers' log || fail "wrong report: $(cat log)"
+	rm "/lib/modules/$release/build"
+	"$@" >log 2>&1 || fail "$(cat log)"
+	grep "install its kernel headers: linux-headers-$release" log || fail "not reported: $(cat log)"
 }
 
 upgrade() {
@@ -152,11 +190,19 @@ nothing_is_left() {
 # rpm ARGUMENT...: this machine has no RPM packages that the project's could depend on.
 rpm() { command rpm --dbpath /root/rpm --nodeps "$@" >log 2>&1 || fail "$(cat log)"; }
 
-# The running kernel has no headers, so that DKMS knows the modules, but does not build them.
+# The running kernel has no headers, so that DKMS knows the modules, but builds them for another kernel only on request.
 rpm_installation() {
 	rpm -i "$work"/packages/*.rpm
 	grep "no modules of TIMELY for the kernel $(uname -r)" log || fail "not reported: $(cat log)"
 	[ "$(dkms status)" = "timely/$version: added" ] || fail "DKMS knows: $(dkms status)"
+	dkms install timely/"$version" -k "$kernel" >log 2>&1
+	has_modules "$kernel" 6
+	/usr/lib/kernel/install.d/95-timely.install add "$kernel" >log 2>&1
+	[ ! -s log ] || fail "wrong report: $(cat log)"
+	kernel 5.10.0-1-amd64 "$headers"
+	kernel_without_headers /usr/lib/kernel/install.d/95-timely.install add 5.10.0-1-amd64
+	rm -r /lib/modules/5.10.0-1-amd64
+	tools_are_complete
 }
 
 rpm_upgrade() {

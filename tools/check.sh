@@ -155,8 +155,9 @@ style_c() {
 
 style_sh() {
 	# shellcheck disable=SC2046
-	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/ndp/ndp packaging/timely-switch packaging/debian/header_postinst \
-		packaging/debian/*.postinst packaging/debian/*.prerm tools/tc/completion/tc-timely \
+	shellcheck -x -P SCRIPTDIR $(sources '*.sh') .ci/run tools/ndp/ndp packaging/timely-switch packaging/kernel-install \
+		packaging/debian/*_postinst packaging/debian/*.postinst packaging/debian/*.prerm packaging/debian/*.postrm \
+		packaging/completion/timely-switch tools/tc/completion/tc-timely \
 		tools/timelyctl/completion/timelyctl
 }
 
@@ -181,7 +182,7 @@ spelling() {
 
 spdx() {
 	missing=
-	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.1' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/timely.spec packaging/rpmlint.toml packaging/debian/rules 'packaging/*.service' tools/tc/completion tools/timelyctl/completion); do
+	for file in $(sources '*.c' '*.h' '*.sh' '*.py' '*.1' '*.7' '*.8' '*.mk' Makefile Kbuild '*/Kbuild' '*/Makefile' packaging/timely-switch packaging/dkms.conf packaging/timely.spec packaging/rpmlint.toml packaging/debian/rules 'packaging/*.service' packaging/completion packaging/kernel-install 'packaging/debian/*_postinst' 'packaging/debian/*.p*' tools/tc/completion tools/timelyctl/completion); do
 		head -n 4 "$file" | grep -q 'SPDX-License-Identifier: GPL-2.0' ||
 			missing="$missing $file"
 	done

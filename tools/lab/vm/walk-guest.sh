@@ -278,12 +278,18 @@ install_stage() {
 	test_that 'all sysctls and qdiscs are as before the installation' same sysctls qdiscs
 }
 
-no_directory() { ! find / -xdev -iname '*timely*' -not -path '/var/log/*' | grep .; }
+set_up_again() { qdiscs >/run/qdiscs && timelyctl setup eth0 && queues_are_timely; }
+former_qdiscs() { qdiscs | diff /run/qdiscs -; }
 
-# Remove the packages, after timely's set-up was undone.
+# What systemd keeps about units is in /run/systemd.
+no_directory() { ! find / /run -xdev -iname '*timely*' -not -path '/var/log/*' -not -path '/run/systemd/*' | grep .; }
+
+# Remove the packages, which undoes the set-up of devices.
 remove() {
 	test_that 'undo the export of metrics' undo_export
+	test_that 'set timely up on eth0, to purge the packages without undoing that' set_up_again
 	test_that 'purge the packages' apt-get -y purge timely-dkms timely-tools
+	test_that 'the former qdiscs are restored' former_qdiscs
 	test_that 'no module is loaded' no_modules
 	test_that 'no file is left, and none is missing' same files
 	test_that 'the files of other packages are as before' same changed_files
