@@ -8,6 +8,8 @@
 
 . "$(dirname "$0")/ctl_lib.sh"
 
+need_tools ethtool
+
 state=/run/timely
 default=/proc/sys/net/core/default_qdisc
 allowed=/proc/sys/net/ipv4/tcp_allowed_congestion_control
@@ -353,6 +355,15 @@ advice() {
 	! grep tcp_allowed_congestion_control "$work/out" || fail "advice that was followed"
 	echo "$list" >$allowed
 	must ip link del nic
+	must insmod "$modules/hwnic.ko"
+	must ip link add hw type hwnic
+	ctl 0 setup hw --dry-run
+	! grep LRO "$work/out" || fail "advice about LRO, which is off"
+	must ethtool -K hw lro on
+	ctl 0 setup hw --dry-run
+	says '^# hw: LRO .*ethtool -K hw lro off'
+	must ip link del hw
+	must rmmod hwnic
 	where=$in_h1
 }
 
