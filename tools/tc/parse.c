@@ -305,8 +305,9 @@ static bool parse_quantity(const struct option *o, const char *word, const char 
 static bool parse_ranged(const struct option *o, const char *word, const char *dev,
 			 struct given *given)
 {
+	long double value;
 	struct range range = range_of(o->attr);
-	long double value, most = range.max;
+	__u64 most = range.max;
 
 	/* tc sends each 32-bit initial_quantum of fq, so the kernel refuses and tc exits with 2. */
 	if (o->attr == TCA_TIMELY_INITIAL_QUANTUM)
