@@ -238,7 +238,7 @@ manual() {
 	manual_lines 'Turning everything off' 'apt-get|make' >remove
 	[ "$(wc -l <remove)" -eq 2 ] || fail "the manual removes by other commands: $(cat remove)"
 	grep apt-get remove | sh -e >log 2>&1 || fail "$(cat log)"
-	! command -v timelyctl || fail "timelyctl is still installed"
+	[ ! -e /usr/sbin/timelyctl ] || fail "timelyctl is still installed: $(cat log)"
 	(cd "$top" && make install) >log 2>&1 || fail "$(cat log)"
 	[ -x /usr/local/sbin/timelyctl ] || fail "make install has installed no timelyctl"
 	(cd "$top" && grep make | sh -e) <remove >log 2>&1 || fail "$(cat log)"

@@ -112,7 +112,7 @@ late="
 	check	selftests-debug-rest		466
 	check	selftests-clock			335
 	check	walk-short			500
-	check	packages			300
+	check	packages			420
 	check	vm-7.3				235
 	check	selftests-long			230
 	check	vm-6.1				219
