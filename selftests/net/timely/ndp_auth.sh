@@ -107,6 +107,8 @@ refuses() {
 	auth 2 2
 	tries
 	expect accepted -eq 1
+	# The refused connections repeat their packets, and a RESET answers these now.
+	within_seconds 2 ndp_idle || fail "connections are left: $memory bytes"
 }
 
 # Without tags nobody ends a connection, though the number of the connection is right.
