@@ -270,6 +270,9 @@ void ndp_pull_detach(struct sock *sk)
 	if (!ndp->queue)
 		return;
 	ndp_pull_want(sk, 0);
+	/* If ndp_queue_next() has just taken the connection, it has its reference now. */
+	spin_lock_bh(&ndp->queue->lock);
+	spin_unlock_bh(&ndp->queue->lock);
 	ndp_queue_put(ndp->queue);
 	ndp->queue = NULL;
 }
