@@ -410,6 +410,8 @@ class Sender:
             self.again.append(seq)
             progress = True
         while self.una < cum:
+            if self.una in self.flight:     # one answer for several packets
+                self.count(True)
             for where in (self.flight, self.again):
                 if self.una in where:
                     where.remove(self.una)

@@ -508,8 +508,16 @@ static bool sender_nack(struct timely_ndp_sender *s, const struct timely_ndp_hea
 static bool sender_advance(struct timely_ndp_sender *s, u32 cum)
 {
 	bool progress = timely_ndp_before(s->una, cum);
+	const struct timely_ndp_slot *slot;
 
 	while (timely_ndp_before(s->una, cum)) {
+		slot = sender_slot(s, s->una);
+		/* One answer may do for several packets: these have arrived, too. */
+		if (slot->state == TIMELY_NDP_SLOT_SENT) {
+			sender_count_share(s, true);
+			if (!slot->tries)
+				timely_ndp_paths_ack(s->paths, slot->path);
+		}
 		sender_set_state(s, s->una, TIMELY_NDP_SLOT_FREE);
 		s->una++;
 	}
