@@ -925,7 +925,9 @@ static void ndp_answer(struct sock *sk, const struct ndp_packet *packet,
 	ndp->answer = *answer;
 	ndp->unanswered++;
 	if (answer->type != TIMELY_NDP_ACK || packet->header.flags & at_once ||
-	    ndp->unanswered == NDP_UNANSWERED)
+	    ndp->unanswered == NDP_UNANSWERED ||
+	    /* The connection may end with this packet, and sends nothing later. */
+	    timely_ndp_receiver_done(&ndp->receiver))
 		ndp_send_answer(sk, turn);
 	else
 		ndp_later(sk);
