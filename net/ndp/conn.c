@@ -395,6 +395,13 @@ static void ndp_end(struct sock *sk, struct ndp_turn *turn)
 		sock_hold(sk);
 	if (turn->timer && ndp_timer_done(&ndp->timer))
 		turn->put++;
+	/* A reader that is woken before the answer is sent could delay it: softirqs that are
+	 * raised by softirqs wait for ksoftirqd if a task is to run.
+	 */
+	if (ndp->later && turn->readable && !turn->changed) {
+		ndp->wake_later = true;
+		turn->readable = false;
+	}
 	spin_unlock_bh(&ndp->lock);
 	ndp_output_send(sk, &turn->out);
 	ndp_wake(sk, turn);
@@ -1096,7 +1103,8 @@ void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
 }
 
 /**
- * ndp_conn_answer() - the driver's poll is over: answer what has not been answered
+ * ndp_conn_answer() - the driver's poll is over: answer what has not been answered, and wake the
+ *	reader
  * @sk: the socket
  *
  * Context: softirq.
@@ -1107,6 +1115,8 @@ void ndp_conn_answer(struct sock *sk)
 
 	ndp_begin(sk, &turn);
 	ndp_sk(sk)->later = false;
+	turn.readable = ndp_sk(sk)->wake_later;
+	ndp_sk(sk)->wake_later = false;
 	if (!ndp_sk(sk)->ended)
 		ndp_send_answer(sk, &turn);
 	ndp_end(sk, &turn);

@@ -158,6 +158,7 @@ struct ndp_timer {
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer
  * @later: @later_node is in a list of later.c, which has a reference to the socket
+ * @wake_later: the reader is woken after @answer has been sent
  * @later_node: entry in a list of later.c; used without @lock
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
@@ -210,6 +211,7 @@ struct ndp_sock {
 	struct timely_ndp_header answer;
 	u8 unanswered;
 	bool later;
+	bool wake_later;
 	struct list_head later_node;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
