@@ -5,8 +5,7 @@
  * has a list of connections with an answer that waits, and a tasklet, which runs after the softirq
  * that received the packets.
  *
- * Only the CPU itself uses its list, in softirq. When the CPU goes offline, its tasklet runs on
- * another one, and the CPU does not add connections any more.
+ * The locks are taken in the order: lock of the connection, lock of the list.
  */
 
 #include <linux/interrupt.h>
@@ -16,10 +15,13 @@
 
 /**
  * struct ndp_cpu - the connections with an answer that waits
+ * @lock: protects @conns: softirqs of a CPU may preempt each other in a kernel with PREEMPT_RT, and
+ *	the tasklet of a CPU that went offline runs on another one
  * @conns: list of connections, by their member later_node
  * @tasklet: sends the answers
  */
 struct ndp_cpu {
+	spinlock_t lock;
 	struct list_head conns;
 	struct tasklet_struct tasklet;
 };
@@ -42,20 +44,33 @@ void ndp_later(struct sock *sk)
 		return;
 	ndp->later = true;
 	sock_hold(sk);
+	spin_lock(&cpu->lock);
 	list_add_tail(&ndp->later_node, &cpu->conns);
+	spin_unlock(&cpu->lock);
 	tasklet_schedule(&cpu->tasklet);
+}
+
+/* Takes the first connection from a list. Its node is free then, before ndp_later_answer() lets
+ * another CPU use it. Return: NULL if the list is empty.
+ */
+static struct sock *ndp_later_next(struct ndp_cpu *cpu)
+{
+	struct ndp_sock *ndp;
+
+	spin_lock(&cpu->lock);
+	ndp = list_first_entry_or_null(&cpu->conns, struct ndp_sock, later_node);
+	if (ndp)
+		list_del(&ndp->later_node);
+	spin_unlock(&cpu->lock);
+	return ndp ? ndp_sock_of(ndp) : NULL;
 }
 
 static void ndp_later_run(struct tasklet_struct *tasklet)
 {
 	struct ndp_cpu *cpu = from_tasklet(cpu, tasklet, tasklet);
-	struct ndp_sock *ndp;
+	struct sock *sk;
 
-	while ((ndp = list_first_entry_or_null(&cpu->conns, struct ndp_sock, later_node))) {
-		struct sock *sk = ndp_sock_of(ndp);
-
-		/* The node is free before the next call lets another CPU use it. */
-		list_del(&ndp->later_node);
+	while ((sk = ndp_later_next(cpu))) {
 		ndp_later_answer(sk);
 		sock_put(sk);
 	}
@@ -73,6 +88,7 @@ void __init ndp_later_init(void (*answer)(struct sock *sk))
 	ndp_later_answer = answer;
 	for_each_possible_cpu(i) {
 		cpu = per_cpu_ptr(&ndp_cpus, i);
+		spin_lock_init(&cpu->lock);
 		INIT_LIST_HEAD(&cpu->conns);
 		tasklet_setup(&cpu->tasklet, ndp_later_run);
 	}
