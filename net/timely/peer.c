@@ -388,7 +388,8 @@ static bool peer_set_clock(struct timely_peers *peers, const struct sock *sk,
 	memcpy(key.addr, clock->address, sizeof(key.addr));
 	spin_lock_bh(&peers->lock);
 	if (clock->valid_ms)
-		peer = peer_find_or_add(peers, sk, &key, ktime_get_ns());
+		/* At time 0 no peer is silent: an offset replaces only peers without flows. */
+		peer = peer_find_or_add(peers, sk, &key, 0);
 	else
 		peer = peer_find(&key);
 	if (peer) {
