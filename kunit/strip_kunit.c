@@ -344,6 +344,18 @@ static void solve__longer_path(struct kunit *test)
 	KUNIT_EXPECT_GE(test, bed->strip.fit.uncertainty_ns, 14000);
 }
 
+/* Probe for two seconds while one direction is busy. */
+static void probe_while_busy(struct bed *bed)
+{
+	u32 i;
+
+	for (i = 0; i < 200; i++) {
+		pass(bed, 10 * MS);
+		point(bed, TIMELY_STRIP_FORWARD, 8000 + below(bed, 50000));
+		point(bed, TIMELY_STRIP_BACKWARD, late(bed));
+	}
+}
+
 /* For a time all forward probes wait, and both strips are wrong by half of the least wait. */
 static void solve__a_direction_that_is_busy(struct kunit *test)
 {
@@ -366,11 +378,27 @@ static void solve__a_direction_that_is_busy(struct kunit *test)
 	}
 	/* The free direction contradicts the fit that was held: the clock has gained 2 us. */
 	bed->offset_ns += 2000;
-	for (j = 0; j < 200; j++) {
-		pass(bed, 10 * MS);
-		point(bed, TIMELY_STRIP_FORWARD, 8000 + below(bed, 50000));
-		point(bed, TIMELY_STRIP_BACKWARD, late(bed));
+	probe_while_busy(bed);
+	KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
+}
+
+/* No probe contradicts the fit that is held, but none touches its line: the clock has lost 2 us. */
+static void solve__a_free_direction_that_is_late(struct kunit *test)
+{
+	struct bed *bed = make_bed(test);
+	u32 i;
+
+	probe_for(bed, 2 * WINDOW_NS);
+	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	for (i = 0; i < 3; i++) {
+		probe_while_busy(bed);
+		KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
 	}
+	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
+	bed->offset_ns -= 2000;
+	for (i = 0; i < 3; i++)
+		probe_while_busy(bed);
 	KUNIT_EXPECT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
 	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
 }
@@ -509,6 +537,7 @@ static struct kunit_case strip_cases[] = {
 	KUNIT_CASE(solve__shorter_path_is_no_outlier),
 	KUNIT_CASE(solve__longer_path),
 	KUNIT_CASE(solve__a_direction_that_is_busy),
+	KUNIT_CASE(solve__a_free_direction_that_is_late),
 	KUNIT_CASE(solve__step_is_noticed_and_learnt),
 	KUNIT_CASE(solve__drift_that_jumps),
 	KUNIT_CASE(solve__known_drift),

@@ -546,7 +546,10 @@ static bool strip_hold(const struct timely_strip *strip, u64 newest_ns,
 		return false;
 	*found = *level;
 	found->line.at_ns = at_ns;
-	found->error_ns = uncertainty;
+	/* Probes of a free direction touch the line. If none of either direction does, both have
+	 * waited, or the offset has moved by up to this distance.
+	 */
+	found->error_ns = max_t(u64, uncertainty, waited - abs(level->line.at_ns - at_ns));
 	return true;
 }
 
