@@ -470,7 +470,13 @@ mtu() {
 		look()
 	EOF
 	# Packets to the host itself are smaller than the MTU of the loopback device, and those to a
-	# peer with a small window are smaller than any MTU.
+	# peer with a small window are smaller than any MTU. Their RTTs may end with a tick of 10 ms
+	# in this kernel, which doctor takes for a long path.
+	look() {
+		# shellcheck disable=SC2086 # a command and its arguments
+		$where "$ctl" -j doctor >"$work/out" || [ $? -eq 4 ] || fail "doctor reports an error"
+		json 'not [f for f in all["findings"] if f["check"] == "mtu"]'
+	}
 	with_connections <<-EOF
 		def pair_of(host, address, window):
 		    listener = inside(host, socket.socket)
