@@ -131,7 +131,8 @@ static const char *minimum_reason(struct host *host, const struct timely_connect
 	for (int i = 0; now && i < TIMELY_CUTS; i++) {
 		__u32 cuts = now->cuts[i] - timely->cuts[i];
 
-		if (cuts <= most)
+		/* Fewer than before: another connection has the same addresses now. */
+		if (now->cuts[i] < timely->cuts[i] || cuts <= most)
 			continue;
 		most = cuts;
 		reason = reasons[i];

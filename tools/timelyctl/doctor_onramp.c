@@ -189,12 +189,14 @@ void check_onramp_refused(struct host *host)
 	for (size_t i = 0; i < ARRAY_SIZE(refusals) && received >= FEW_SIGNALS; i++) {
 		const char *name = refusals[i].counter;
 		__u64 count = onramp_counter(host, name);
-		enum severity now;
+		enum severity all = refusal_severity(count, received, refusals[i].normal), now;
 
-		if (refusal_severity(count, received, refusals[i].normal) == SEVERITY_NOTE)
+		if (all == SEVERITY_NOTE)
 			continue;
 		now = refusal_severity(onramp_growth(host, name), onramp_growth(host, "received"),
 				       refusals[i].normal);
+		if (now < all)
+			now = all; /* a second has too few OR-ACKs for a worse verdict */
 		found(host, now, "%llu of %llu OR-ACKs %s (%s)%s", (unsigned long long)count,
 		      (unsigned long long)received, refusals[i].what, name,
 		      now == SEVERITY_NOTE ? EARLIER : "");

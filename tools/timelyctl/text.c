@@ -67,7 +67,7 @@ const char *error_text(int err)
 
 const char *plain(const char *name)
 {
-	static char texts[4][128];
+	static char texts[4][4096]; /* names of control groups may be long */
 	static unsigned int calls;
 	char *text = texts[calls++ % ARRAY_SIZE(texts)];
 	size_t i;
