@@ -556,6 +556,23 @@ static void returned__where_most_packets_arrive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bed->sent.seq, 17);
 }
 
+/* One ACK for 15 packets shows as much as 15 ACKs. */
+static void returned__where_one_answer_shows_that_most_arrive(struct kunit *test)
+{
+	struct timely_ndp_header header = {
+		.type = TIMELY_NDP_ACK, .seq = 14, .owed = 20, .cum = 15, .limit = 1000,
+	};
+	struct bed *bed = make_bed(test, 20);
+
+	timely_ndp_sender_queue(&bed->s, 20, bed->now_ns);
+	send_all(bed);
+	bed->now_ns += RTT_NS;
+	KUNIT_EXPECT_TRUE(test, timely_ndp_sender_answer(&bed->s, &header, bed->now_ns));
+	come_back(bed, 17);
+	KUNIT_EXPECT_TRUE(test, sends(bed));
+	KUNIT_EXPECT_EQ(test, bed->sent.seq, 17);
+}
+
 /* A receiver without room gets new packets only after it has told of room. */
 static void limit__stops_new_packets(struct kunit *test)
 {
@@ -626,6 +643,7 @@ static struct kunit_case ndp_sender_cases[] = {
 	KUNIT_CASE(returned__waits_for_a_pull),
 	KUNIT_CASE(returned__the_whole_window),
 	KUNIT_CASE(returned__where_most_packets_arrive),
+	KUNIT_CASE(returned__where_one_answer_shows_that_most_arrive),
 	KUNIT_CASE(limit__stops_new_packets),
 	KUNIT_CASE(span__bounds_the_packets_in_flight),
 	KUNIT_CASE(probe__of_the_caller),

@@ -685,6 +685,7 @@ faults_of_strip() {
 	the strip with the known drift uses the highest points|s/set->y\[i\] < set->y\[lowest/set->y[i] > set->y[lowest/
 	no fit is held|s/ || uncertainty >= error_ns \/ 2 || / || 1 || /
 	the free direction does not move a fit that is held|s/at_ns = clamp(0LL, .*;/at_ns = 0;/
+	a free direction that is late does not count|s/waited - abs(level->line.at_ns - at_ns)/0/
 	outliers are not left out|s/if (out == most || /if (1 || /
 	the outlier is the point whose removal widens least|s/timely_strip_half_ns(\&without) <= timely/timely_strip_half_ns(\&without) >= timely/
 	no outlier makes the strip narrow|s/strip->expected_ns \/ 2, 1, line/0, 1, line/
@@ -701,7 +702,7 @@ faults_of_strip() {
 	all points stay after a step|s/newest_ns - strip->window_ns \/ 4/newest_ns - strip->window_ns/
 	the fit stays after a step|s/^\tstrip->fit.uncertainty_ns = TIMELY_STRIP_UNKNOWN_NS;\n\treturn/return/;s/memset(\&strip->fit, 0, sizeof(strip->fit));$//;s/uncertainty_ns = TIMELY_STRIP_UNKNOWN_NS;/uncertainty_ns = 5;/
 	the drift has no limit|s/abs(free.drift_q32) > TIMELY_STRIP_DRIFT_MAX_Q32/0/
-	the known drift is never used|s/return level->error_ns < free->error_ns \&\&/return 0 \&\&/
+	the known drift is never used|s/return level->error_ns < free->error_ns ?/return 0 ?/
 	the known drift is never replaced|s/if (free->drift_error_ppb < level->drift_error_ppb ||/if (0 \&\&/
 	the excess of the width does not count|s/return max_t(s64, timely_strip_half_ns(line) - .*/return 0;/
 	the scatter does not count|s/return STRIP_ERROR_TIMES \* int_sqrt64.*/return 0;/
@@ -805,6 +806,7 @@ faults_of_ndp_wire() {
 
 faults_of_ndp_sender() {
 	cat <<-'FAULTS'
+	an answer counts for one packet|s/if (slot->state == TIMELY_NDP_SLOT_SENT) {/if (0) {/
 	the window may be larger than the span|s/ || config->window > span)/)/
 	the span may be any number|s/ || span \& (span - 1))/)/
 	the first limit is the span|s/s->limit = config->window;/s->limit = config->span;/
@@ -870,8 +872,8 @@ faults_of_ndp_sender() {
 	returned packets are always sent at once|s/if (mostly_acks ||$/if (1 ||/
 	returned packets are never sent at once|s/if (mostly_acks ||$/if (0 \&\&/
 	a packet travels back and forth|s/(!slot->tries \&\& !s->sent_list.count/(!s->sent_list.count/
-	returned packets are sent while others are in flight|s/!s->sent_list.count \&\& !sender_expects_pulls(s))) {/!sender_expects_pulls(s))) {/
-	returned packets are sent while pulls are expected|s/!s->sent_list.count \&\& !sender_expects_pulls(s))) {/!s->sent_list.count)) {/
+	returned packets are sent while others are in flight|s/!s->sent_list.count \&\& !sender_expects_pulls(s)))/!sender_expects_pulls(s)))/
+	returned packets are sent while pulls are expected|s/!s->sent_list.count \&\& !sender_expects_pulls(s)))/!s->sent_list.count))/
 	recent ACKs do not count|s/mostly_acks = s->ack_share >= SENDER_MOSTLY_ACKS/mostly_acks = false/
 	a returned packet waits for long|s/s->backoff = min_t(u8, s->backoff, SENDER_RETURNED_BACKOFF);//
 	the first slot of a list is not unlinked|s/list->first = slot->next;/;/
