@@ -310,7 +310,7 @@ short_stage() {
 
 # example FILE TARGET: copy a file.
 example() {
-	sed 's/10\.0\.0\.1\>/10.9.0.2/; s/10\.0\.0\.2\>/10.9.0.1/' "$share/examples/$1" >"$2"
+	sed 's/10\.0\.0\.1\>/10.9.0.2/g; s/10\.0\.0\.2\>/10.9.0.1/g' "$share/examples/$1" >"$2"
 }
 
 # The route of two examples, by which new connections to another address of the peer use timely.
