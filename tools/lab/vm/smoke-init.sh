@@ -328,8 +328,10 @@ group_uses() {
 
 no_established() { ! grep -E '^ *[0-9]+: [^ ]+ [^ ]+ 0[^6A]' /proc/net/tcp /proc/net/tcp6 -h; }
 
-# The trial of /group/timed has ended by itself, when its minute was over.
-trial_has_ended() { soon sh -c 'timelyctl trial status | grep -q "There is no trial"'; }
+no_trial() { timelyctl trial status | grep -q "There is no trial"; }
+
+# The trial of /group/timed ends by itself, when its minute is over. soon waits for half a minute.
+trial_has_ended() { soon no_trial || soon no_trial || soon no_trial; }
 
 # The program of a confirmed trial, PATH and number, as status shows it.
 attached() { timelyctl -j trial status | grep -o "\"attached\":\[{\"cgroup\":\"$1\",\"program\":[0-9]*}\]"; }
