@@ -242,7 +242,6 @@ manual() {
 	(cd "$top" && make install) >log 2>&1 || fail "$(cat log)"
 	[ -x /usr/local/sbin/timelyctl ] || fail "make install has installed no timelyctl"
 	(cd "$top" && grep make | sh -e) <remove >log 2>&1 || fail "$(cat log)"
-	apt purge timely-dkms timely-tools
 	nothing_is_left
 }
 
