@@ -21,7 +21,7 @@
  * @tasklet: sends the answers
  */
 struct ndp_cpu {
-	spinlock_t lock;
+	spinlock_t lock; /* of @conns */
 	struct list_head conns;
 	struct tasklet_struct tasklet;
 };
