@@ -784,10 +784,11 @@ void ndp_conn_info(struct sock *sk, struct ndp_info *info)
  */
 static void ndp_note_credits(struct ndp_sock *ndp, u32 credits, u64 gap_ns)
 {
-	u64 each_ns = div_u64(gap_ns, ndp->credits_last ?: 1);
+	u64 each_ns;
 
 	if (!credits)
 		return;
+	each_ns = div_u64(gap_ns, ndp->credits_last ?: 1);
 	if (!ndp->credit_ns)
 		ndp->credit_ns = each_ns;
 	else if (gap_ns)
