@@ -211,6 +211,64 @@ trial_ends() {
 	must ip -n h1 route del 10.12.0.0/16
 }
 
+# A trial that cannot be reverted keeps its route, and nothing else, on timely.
+# Between away and back nothing uses the modules, so that they can be unloaded.
+away_and_back() {
+	run 0 unload
+	settings >"$work/between"
+	! grep -e '"kind":"timely' -e congctl.*timely -e 'control:timely' "$work/between" || fail "still in use"
+	for module in sch_timely tcp_timely timely; do
+		! is_loaded $module || fail "$module is loaded"
+	done
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 bytes=1000000 verify=1
+	EOF
+	expect a_same -eq 1
+	run 0 back
+	settings >"$work/after"
+	diff "$work/before" "$work/after" >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "back did not restore these settings"
+	}
+	run 0 back
+	says "nothing to restore"
+}
+
+# A trial is over before its route loses timely: back does not make it permanent.
+trial_ends() {
+	must ip -n h1 route add 10.12.0.0/16 via 10.7.1.1
+	must ip netns exec h1 timelyctl trial route 10.12.0.0/16 minutes 10
+	run 0 away
+	says "namespace h1: the trial was reverted: Trial of the route 10.12.0.0/16"
+	run 0 back
+	! ip -n h1 route show 10.12.0.0/16 | grep congctl || fail "the trial has become permanent"
+	[ -z "$(find /run/timely -name 'trial*')" ] || fail "there is still a trial"
+	must ip -n h1 route del 10.12.0.0/16
+}
+
+# A trial that cannot be reverted keeps its route, and nothing else, on timely.
+trial_stays() {
+	must ip -n h1 route add 10.12.0.0/16 via 10.7.1.1
+	must ip netns exec h1 timelyctl trial route 10.12.0.0/16 minutes 10
+	must ip netns exec h1 sysctl -qw net.ipv4.tcp_congestion_control=timely
+	timelyctl=$(command -v timelyctl)
+	mkdir -p "$work/trial"
+	printf '#!/bin/sh\n[ "$*" != "trial revert" ] && exec %s "$@"\n' "$timelyctl" >"$work/trial/timelyctl"
+	chmod +x "$work/trial/timelyctl"
+	where="env PATH=$work/trial:$PATH"
+	run 1 away
+	where=
+	says "namespace h1: the trial cannot be reverted"
+	says "namespace h1: route: .*10.12.0.0/16 .*congctl timely"
+	says_not "the default congestion control is"
+	! grep -q "route.*10.12" /run/timely-switch || fail "back would make the trial permanent"
+	run 0 back
+	[ "$(ip netns exec h1 cat $sysctls/ipv4/tcp_congestion_control)" = timely ] || fail "the default was not restored"
+	must ip netns exec h1 timelyctl trial revert
+	must ip netns exec h1 sysctl -qw net.ipv4.tcp_congestion_control=cubic
+	must ip -n h1 route del 10.12.0.0/16
+}
+
 # Between away and back a teardown would not find the qdiscs of the setup.
 teardown_waits() {
 	must ip -n mid link add ifb4 type ifb
@@ -413,5 +471,5 @@ finish() {
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
-	teardown_waits killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
+	trial_stays teardown_waits killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
 	removed finish
