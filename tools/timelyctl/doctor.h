@@ -260,6 +260,7 @@ void check_preset(struct host *host);
 void check_rto_min(struct host *host);
 void check_clock(struct host *host);
 void check_clock_daemon(struct host *host);
+bool has_common_time(const struct host *host);
 void check_default_qdisc(struct host *host);
 void check_rejected_rtts(struct host *host);
 void check_late_rtts(struct host *host);

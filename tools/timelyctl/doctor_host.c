@@ -288,7 +288,7 @@ void check_rto_min(struct host *host)
 }
 
 /* Whether timely-clockd publishes the common time. It does not set the real-time clock. */
-static bool has_common_time(const struct host *host)
+bool has_common_time(const struct host *host)
 {
 	return host->has_clock && host->clock.state == TIMELY_CLOCK_RUNNING &&
 	       !clock_has_ended(&host->clock);

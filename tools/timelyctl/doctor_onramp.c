@@ -110,6 +110,7 @@ void check_onramp_port(struct host *host)
 		    port);
 }
 
+/* timely-clockd gives the qdisc the offsets of its peers' clocks, but not of other hosts' clocks. */
 void check_onramp_clock(struct host *host)
 {
 	for (size_t i = 0; i < host->qdiscs.count; i++) {
@@ -118,7 +119,10 @@ void check_onramp_clock(struct host *host)
 		if (!host->unsynchronised || !qdisc->onramp_ns ||
 		    qdisc->owd != TIMELY_OWD_ABSOLUTE)
 			continue;
-		found_err(host, "a qdisc has owd absolute, but no program keeps the real-time clock synchronised");
+		if (has_common_time(host))
+			found_info(host, "a qdisc has owd absolute, but no program keeps the real-time clock synchronised: delays to hosts that are no peers of timely-clockd are wrong");
+		else
+			found_err(host, "a qdisc has owd absolute, but no program keeps the real-time clock synchronised");
 		remedy_info(host, "use owd relative, or synchronise the clocks of all hosts to some microseconds (ptp4l and phc2sys)");
 		return;
 	}

@@ -122,8 +122,33 @@ clocks_not_synchronised() {
 	finds 0
 	clock_status 64
 	finds 1 onramp-clock
+	# With the offsets of a daemon this is a note.
+	start_clockd h1 /run/timely-clockd/clock
+	start_clockd h2 "$work/clock"
+	within_seconds 20 common_time || fail "the daemon does not know the common time"
+	finds 0 onramp-clock
+	stop_clockd h1
+	stop_clockd h2
+	rm -f /run/timely-clockd/clock
 	clock_status 0
 }
+
+# start_clockd HOST PAGE, stop_clockd HOST
+start_clockd() {
+	printf "%s\n" "member 10.7.2.1-10.7.2.2" "key 1 $work/clock.key" "page $2" >"$work/$1.conf"
+	echo "$key" >"$work/clock.key"
+	chmod 600 "$work/clock.key"
+	mkdir -p /run/timely-clockd
+	ip netns exec "$1" "$modules/timely-clockd" -f "$work/$1.conf" 2>"$work/$1.log" &
+	echo $! >"$work/$1.pid"
+}
+
+stop_clockd() {
+	kill "$(cat "$work/$1.pid")"
+	wait "$(cat "$work/$1.pid")" || fail "timely-clockd of $1 failed"
+}
+
+common_time() { $in_h1 "$timelyctl" clock now >/dev/null 2>&1; }
 
 # A receiver without a rule sends no OR-ACKs.
 no_rule() {
