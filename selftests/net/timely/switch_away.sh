@@ -212,41 +212,6 @@ trial_ends() {
 }
 
 # A trial that cannot be reverted keeps its route, and nothing else, on timely.
-# Between away and back nothing uses the modules, so that they can be unloaded.
-away_and_back() {
-	run 0 unload
-	settings >"$work/between"
-	! grep -e '"kind":"timely' -e congctl.*timely -e 'control:timely' "$work/between" || fail "still in use"
-	for module in sch_timely tcp_timely timely; do
-		! is_loaded $module || fail "$module is loaded"
-	done
-	traffic <<-EOF
-		0	flow a from=h1 to=h2 addr=$h2_v4 bytes=1000000 verify=1
-	EOF
-	expect a_same -eq 1
-	run 0 back
-	settings >"$work/after"
-	diff "$work/before" "$work/after" >"$work/diff" || {
-		say_lines <"$work/diff"
-		fail "back did not restore these settings"
-	}
-	run 0 back
-	says "nothing to restore"
-}
-
-# A trial is over before its route loses timely: back does not make it permanent.
-trial_ends() {
-	must ip -n h1 route add 10.12.0.0/16 via 10.7.1.1
-	must ip netns exec h1 timelyctl trial route 10.12.0.0/16 minutes 10
-	run 0 away
-	says "namespace h1: the trial was reverted: Trial of the route 10.12.0.0/16"
-	run 0 back
-	! ip -n h1 route show 10.12.0.0/16 | grep congctl || fail "the trial has become permanent"
-	[ -z "$(find /run/timely -name 'trial*')" ] || fail "there is still a trial"
-	must ip -n h1 route del 10.12.0.0/16
-}
-
-# A trial that cannot be reverted keeps its route, and nothing else, on timely.
 trial_stays() {
 	must ip -n h1 route add 10.12.0.0/16 via 10.7.1.1
 	must ip netns exec h1 timelyctl trial route 10.12.0.0/16 minutes 10
