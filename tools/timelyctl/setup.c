@@ -448,6 +448,45 @@ static int save_first(struct setup *setup, struct device *device)
 	return err;
 }
 
+/*
+ * Has timely-switch taken timely from the device? Its record has the inode of the network namespace
+ * and the name of the device.
+ */
+static bool is_switched_away(const struct device *device)
+{
+	FILE *record = fopen("/run/timely-switch", "re");
+	char begin[64], *line = NULL;
+	struct stat stat = {};
+	bool found = false;
+	size_t size = 0;
+	int length;
+
+	if (!record)
+		return false;
+	if (fstatat(AT_FDCWD, "/proc/self/ns/net", &stat, 0))
+		stat.st_ino = 0;
+	length = snprintf(begin, sizeof(begin), "qdisc\t%llu\t%s\t",
+			  (unsigned long long)stat.st_ino, device->link->name);
+	while (!found && getline(&line, &size, record) > 0)
+		found = strncmp(line, begin, length) == 0;
+	free(line);
+	fclose(record);
+	return found;
+}
+
+/*
+ * Between timely-switch away and back a setup would save the qdiscs of timely-switch as those to
+ * restore, and a teardown would find none of the qdiscs of the setup. Prints an error then.
+ */
+static bool is_away(const struct device *device)
+{
+	if (tree_has_kind(&device->now, "timely") || !is_switched_away(device))
+		return false;
+	tell_err("%s: timely-switch away has replaced its qdiscs: run timely-switch back first",
+		 device->name);
+	return true;
+}
+
 /* Note in the state files that the setup is complete. */
 static int finish(struct setup *setup)
 {
@@ -469,7 +508,7 @@ static int set_up(struct setup *setup)
 	int err = 0;
 
 	for (size_t i = 0; i < setup->count; i++)
-		if (!may_set_up(setup, &setup->device[i]))
+		if (is_away(&setup->device[i]) || !may_set_up(setup, &setup->device[i]))
 			return STATUS_FAILED;
 	for (size_t i = 0; i < setup->count && !err; i++) {
 		err = save_first(setup, &setup->device[i]);
@@ -518,32 +557,6 @@ static int restore_congctl(const struct setup *setup, const struct device *devic
 	return 0;
 }
 
-/*
- * Has timely-switch taken timely from the device? Its record has the inode of the network namespace
- * and the name of the device. A teardown would find none of the qdiscs of the setup.
- */
-static bool is_switched_away(const struct device *device)
-{
-	FILE *record = fopen("/run/timely-switch", "re");
-	char begin[64], *line = NULL;
-	struct stat stat = {};
-	bool found = false;
-	size_t size = 0;
-	int length;
-
-	if (!record)
-		return false;
-	if (fstatat(AT_FDCWD, "/proc/self/ns/net", &stat, 0))
-		stat.st_ino = 0;
-	length = snprintf(begin, sizeof(begin), "qdisc\t%llu\t%s\t",
-			  (unsigned long long)stat.st_ino, device->link->name);
-	while (!found && getline(&line, &size, record) > 0)
-		found = strncmp(line, begin, length) == 0;
-	free(line);
-	fclose(record);
-	return found;
-}
-
 /* Restore the former qdiscs, or if that fails those of now. */
 static int restore_before(struct setup *setup, struct device *device)
 {
@@ -571,11 +584,8 @@ static int tear_down_device(struct setup *setup, struct device *device)
 			  ", because its qdisc timely was not installed by timelyctl setup" : "");
 		return 0;
 	}
-	if (!has_timely && is_switched_away(device)) {
-		tell_err("%s: timely-switch away has replaced its qdiscs: run timely-switch back first",
-			 device->name);
+	if (is_away(device))
 		return -EBUSY;
-	}
 	if (has_timely || is_half_way(device)) {
 		err = restore_before(setup, device);
 		if (err)

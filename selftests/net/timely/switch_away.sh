@@ -234,23 +234,31 @@ trial_stays() {
 	must ip -n h1 route del 10.12.0.0/16
 }
 
-# Between away and back a teardown would not find the qdiscs of the setup.
-teardown_waits() {
+# Between away and back a setup would save the qdiscs of away as those to restore, and a teardown would not find the
+# qdiscs of the setup.
+setup_and_teardown_wait() {
+	control="ip netns exec mid cat $sysctls/ipv4/tcp_congestion_control"
+	before=$($control)
 	must ip -n mid link add ifb4 type ifb
 	must ip -n mid link set ifb4 up
 	must tc -n mid qdisc replace dev ifb4 root handle 9: fq limit 77
 	where="ip netns exec mid"
-	ctl 0 setup ifb4
+	ctl 0 setup ifb4 congctl
 	where=
 	run 0 away
 	where="ip netns exec mid"
-	ctl 1 teardown ifb4
-	says 'run timely-switch back first'
+	for command in teardown setup; do
+		ctl 1 $command ifb4
+		says 'run timely-switch back first'
+	done
 	where=
 	run 0 back
 	where="ip netns exec mid"
+	ctl 0 setup ifb4
 	ctl 0 teardown ifb4
+	where=
 	tc -n mid qdisc show dev ifb4 | grep -q '^qdisc fq 9: .* limit 77p' || fail "not restored"
+	[ "$before" != timely ] && [ "$($control)" = "$before" ] || fail "the default is $($control), was $before"
 	must ip -n mid link del ifb4
 }
 
@@ -436,5 +444,5 @@ finish() {
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
-	trial_stays teardown_waits killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
+	trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
 	removed finish
