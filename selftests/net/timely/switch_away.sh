@@ -402,6 +402,27 @@ reload_refused() {
 	! grep -q ^8 /sys/module/tcp_timely/version || fail "replaced"
 }
 
+# An upgrade of the packages, which calls reload, does not end an away.
+reload_keeps_away() {
+	settings >"$work/before"
+	run 0 away
+	settings >"$work/between"
+	cp /run/timely-switch "$work/record"
+	run 1 reload
+	says "away is in force: run timely-switch back or, to stay away, rm /run/timely-switch;"
+	settings | diff "$work/between" - >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "reload has changed these settings"
+	}
+	cmp "$work/record" /run/timely-switch >"$work/diff" || fail "reload has changed the record"
+	! grep -q ^8 /sys/module/tcp_timely/version || fail "replaced"
+	run 0 back
+	settings | diff "$work/before" - >"$work/diff" || {
+		say_lines <"$work/diff"
+		fail "back did not restore these settings"
+	}
+}
+
 # lost TEXT: reload is refused because of a setting that the new modules would not have.
 lost() {
 	run 1 reload
@@ -444,5 +465,5 @@ finish() {
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
-	trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused reload_would_lose_settings \
-	removed finish
+	trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused \
+	reload_keeps_away reload_would_lose_settings removed finish
