@@ -50,6 +50,10 @@ struct timely_clock_page *page_open(const char *path)
 	page->version = TIMELY_CLOCK_VERSION;
 	page->bytes = sizeof(*page);
 	page->state = TIMELY_CLOCK_STARTING;
+	/* What the daemon before has measured is not known any more, and its counters have ended. */
+	page->peer_count = 0;
+	memset(page->peers, 0, sizeof(page->peers));
+	memset(page->counters, 0, sizeof(page->counters));
 	/* The line of the daemon before remains, unless it is of another boot. */
 	if (page->raw_ns > clock_ns(CLOCK_MONOTONIC_RAW))
 		page->common_ns = 0;

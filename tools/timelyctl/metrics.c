@@ -569,7 +569,7 @@ static void put_peer_states(const struct timely_clock_page *page)
 		       page->peers[i].state == TIMELY_CLOCK_PEER_GOOD);
 }
 
-/* What the daemon has measured. After its end that is not known any more. */
+/* What the daemon has measured. */
 static void put_times(const struct timely_clock_page *page)
 {
 	if (page->bound_ns != TIMELY_CLOCK_UNKNOWN_NS) {
@@ -592,12 +592,13 @@ static void put_times(const struct timely_clock_page *page)
 
 static void put_clock(const struct timely_clock_page *page)
 {
-	bool ended = clock_has_ended(page);
+	bool running = page->state == TIMELY_CLOCK_RUNNING && !clock_has_ended(page);
 	char name[64];
 
 	metric("timely_clock_running", "gauge", "Whether timely-clockd publishes a time: 1 or 0",
-	       page->state == TIMELY_CLOCK_RUNNING && !ended);
-	if (!ended)
+	       running);
+	/* The measurements of a daemon that has ended are not true any more. */
+	if (running)
 		put_times(page);
 	for (size_t i = 0; i < TIMELY_CLOCK_COUNTERS; i++) {
 		snprintf(name, sizeof(name), "timely_clock_%s_total",

@@ -952,12 +952,19 @@ static void page_open__is_read_by_programs(void)
 	page = page_open(path);
 	EXPECT(page && !timely_clock_open(&clock, path));
 	EXPECT(!timely_clock_read(clock, &copy) && copy.state == TIMELY_CLOCK_STARTING);
-	/* The next daemon keeps the line of the one before, but not that of another boot. */
+	/* The next daemon keeps the line of the one before, but not that of another boot. Peers and
+	 * counters are its own.
+	 */
 	page->common_ns = 5;
 	page->raw_ns = 1;
+	page->peer_count = 3;
+	page->peers[2].state = TIMELY_CLOCK_PEER_GOOD;
+	page->counters[TIMELY_CLOCK_SENT] = 7;
 	munmap(page, sizeof(*page));
 	page = page_open(path);
-	EXPECT(page && page->common_ns == 5);
+	EXPECT(page && page->common_ns == 5 && page->state == TIMELY_CLOCK_STARTING);
+	EXPECT(page && !page->peer_count && !page->peers[2].state);
+	EXPECT(page && !page->counters[TIMELY_CLOCK_SENT]);
 	page->raw_ns = UINT64_MAX;
 	munmap(page, sizeof(*page));
 	page = page_open(path);

@@ -2,10 +2,10 @@
 /*
  * Writes a clock page as timely-clockd does, for tests of `timelyctl clock`:
  *
- *	fake_page FILE [AGE [STATE]]
+ *	fake_page FILE [AGE [STATE [DAEMON]]]
  *
  * The page is of this moment, or AGE seconds old. One peer is good, the other one is silent, or has
- * the state STATE, a number.
+ * the state STATE, a number. DAEMON is the daemon's state, by default running.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 	if (!file)
 		return 2;
 	page.peers[1].state = argc > 3 ? atoi(argv[3]) : TIMELY_CLOCK_PEER_SILENT;
+	if (argc > 4)
+		page.state = atoi(argv[4]);
 	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW) - age_ns;
 	page.suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
 	return fwrite(&page, sizeof(page), 1, file) != 1 || fclose(file);

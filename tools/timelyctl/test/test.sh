@@ -732,6 +732,7 @@ metrics() {
 	FAKE_FILES="$work/root" FAKE_FAMILY=timely=0 "$fake" metrics >"$work/output" 2>"$work/errors"
 	says '^timely_module_loaded{module="tcp_timely"} 1$' && says '^timely_module_loaded{module="sch_timely"} 0$'
 	result $? "metrics: whether modules without a netlink family are loaded"
+	metrics_of_clocks
 	onramp "$all ndp=1 ndp_sockets=4 trimmed=6" 0 '^# HELP timely_ndp_trimmed_total what it counts$' metrics
 	for line in 'timely_module_loaded{module="ndp"} 1' 'timely_ndp_received_total 1000' 'timely_ndp_trimmed_total 6' \
 		'timely_ndp_memory_bytes 16384' 'timely_ndp_max_memory_bytes 1000000' 'timely_ndp_connections 3' \
@@ -743,6 +744,29 @@ metrics() {
 	onramp "errno=1" 1 'needs CAP_NET_ADMIN.* sudo timelyctl metrics' metrics
 	onramp "errno=95" 1 'older than timelyctl' metrics
 	onramp "errno=22 why=1" 1 'because of the moon' metrics
+}
+
+# clock_metrics ARG...: timelyctl metrics with the clock page that fake_page writes with these arguments
+clock_metrics() {
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" "$@"
+	FAKE_FILES="$work/root" FAKE_FAMILY=timely=0 "$fake" metrics >"$work/output" 2>"$work/errors"
+	status=$?
+	ends 0
+}
+
+# Only a daemon that runs has measurements.
+metrics_of_clocks() {
+	mkdir -p "$work/root/run/timely-clockd"
+	clock_metrics 0 && says '^timely_clock_running 1$' && says '^timely_clock_bad_tag_total 12$' &&
+		says '^timely_clock_bound_seconds 0.000040000$' && says '^timely_clock_peer_good{peer="10.0.0.2"} 1$'
+	result $? "metrics: timely-clockd"
+	for state in "60 0 1" "0 0 0" "0 0 2"; do
+		# shellcheck disable=SC2086 # words
+		clock_metrics $state && says '^timely_clock_running 0$' && says '^timely_clock_bad_tag_total 12$' &&
+			! says '^timely_clock_.*\(_seconds\|{peer=\)'
+		result $? "metrics: timely-clockd that is dead, starts, or has ended: $state"
+	done
+	rm -r "$work/root/run"
 }
 
 # answers STATUS REQUEST: timelyctl metrics http answers the text, in which \\r and \\n are bytes, with STATUS
