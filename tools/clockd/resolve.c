@@ -16,8 +16,11 @@
 
 #include "clockd.h"
 
-/* Write all addresses of a name. Prints an error if there is none. */
-static void resolve_name(const struct config *config, const char *name, int fd)
+/*
+ * Write all addresses of a name. Prints an error if there is none. Returns false if the name may
+ * have addresses nevertheless: the name server may not have answered.
+ */
+static bool resolve_name(const struct config *config, const char *name, int fd)
 {
 	struct addrinfo hints = { .ai_family = config->family, .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *list, *each;
@@ -27,7 +30,7 @@ static void resolve_name(const struct config *config, const char *name, int fd)
 	if (err) {
 		tell_warn("member \"%s\" has no %s address: %s; it is tried again",
 			  name, config->family == AF_INET ? "IPv4" : "IPv6", gai_strerror(err));
-		return;
+		return err == EAI_NONAME || err == EAI_NODATA || err == EAI_ADDRFAMILY;
 	}
 	for (each = list; each; each = each->ai_next) {
 		address_from(&address, (const struct sockaddr_storage *)each->ai_addr);
@@ -35,6 +38,7 @@ static void resolve_name(const struct config *config, const char *name, int fd)
 			break;
 	}
 	freeaddrinfo(list);
+	return !each;
 }
 
 /*
@@ -55,6 +59,7 @@ static void leave_daemon(int *fd)
 
 int resolver_start(struct resolver *resolver, const struct config *config)
 {
+	bool complete = true;
 	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -63,8 +68,8 @@ int resolver_start(struct resolver *resolver, const struct config *config)
 	if (!resolver->pid) {
 		leave_daemon(&ends[1]);
 		for (size_t i = 0; i < config->name_count; i++)
-			resolve_name(config, config->names[i], ends[1]);
-		_exit(0);
+			complete &= resolve_name(config, config->names[i], ends[1]);
+		_exit(!complete);
 	}
 	err = -errno;
 	close(ends[1]);
@@ -82,6 +87,7 @@ bool resolver_read(struct resolver *resolver)
 {
 	struct address address;
 	ssize_t bytes;
+	int status;
 
 	/* Writes of one address are not divided: they are shorter than PIPE_BUF. */
 	while ((bytes = read(resolver->fd, &address, sizeof(address))) == sizeof(address))
@@ -89,9 +95,14 @@ bool resolver_read(struct resolver *resolver)
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	close(resolver->fd);
-	waitpid(resolver->pid, NULL, 0);
+	if (waitpid(resolver->pid, &status, 0) < 0)
+		status = -1;
 	resolver->pid = 0;
-	/* Without any answer the addresses of before remain. */
+	/* Members of names without an answer stay members, also if other names were answered. */
+	for (size_t i = 0; status && i < resolver->found.count; i++)
+		members_add(&resolver->next, &resolver->found.address[i]);
+	members_sort(&resolver->next);
+	/* Without any address the addresses of before remain. */
 	if (resolver->next.count) {
 		members_free(&resolver->found);
 		resolver->found = resolver->next;

@@ -10,6 +10,8 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -834,6 +837,64 @@ static void config_read__survives_any_file(void)
 	}
 }
 
+/* ---- names ---- */
+
+/* What the simulated name server answers for names that begin with '?': an error of getaddrinfo() */
+static int doubt;
+
+/* Replaces the C library's function. The name "a", or "?a", has the address 10.0.0.97. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+		struct addrinfo **list)
+{
+	static struct sockaddr_in address = { .sin_family = AF_INET };
+	static struct addrinfo info = { .ai_addr = (struct sockaddr *)&address };
+
+	(void)service;
+	(void)hints;
+	if (name[0] == '?' && doubt)
+		return doubt;
+	address.sin_addr.s_addr = htonl(0x0a000000 + name[strlen(name) - 1]);
+	*list = &info;
+	return 0;
+}
+
+void freeaddrinfo(struct addrinfo *list)
+{
+	(void)list;
+}
+
+/* Resolve the names of @config, with this answer for names that begin with '?'. Returns the number
+ * of addresses.
+ */
+static size_t resolve(struct resolver *resolver, const struct config *config, int answer)
+{
+	struct pollfd result = { .events = POLLIN };
+
+	doubt = answer;
+	EXPECT(!resolver_start(resolver, config));
+	result.fd = resolver->fd;
+	do {
+		poll(&result, 1, -1);
+	} while (!resolver_read(resolver));
+	return resolver->found.count;
+}
+
+/* A member is lost only if the name server says that its name has no address. */
+static void resolver_read__keeps_names_without_an_answer(void)
+{
+	struct config *config = config_of("member a\nmember ?b\nmember c\n");
+	struct resolver resolver = {};
+
+	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
+	EXPECT(resolve(&resolver, config, 0) == 3);
+	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 3);
+	EXPECT(resolve(&resolver, config, EAI_FAIL) == 3);
+	EXPECT(resolve(&resolver, config, EAI_NONAME) == 2);
+	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
+	resolver_stop(&resolver, false);
+	config_free(config);
+}
+
 /* ---- chrony, ntpd and the page ---- */
 
 struct sample {
@@ -1031,6 +1092,7 @@ int main(int argc, char **argv)
 	RUN(config_read__members);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
+	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
