@@ -44,6 +44,14 @@ bool address_of_one_host(const struct address *address)
 	       !(bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80);
 }
 
+bool address_is_loopback(const struct address *address)
+{
+	static const struct address loopback = { { [15] = 1 } };
+
+	return address_is_ipv4(address) ? address->bytes[12] == 127 :
+	       memcmp(address, &loopback, sizeof(loopback)) == 0;
+}
+
 /* Write an address to ADDRESS_TEXT bytes. */
 const char *address_text(char *text, const struct address *address)
 {

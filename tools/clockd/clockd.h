@@ -48,6 +48,7 @@ const char *error_text(int err);
 bool address_parse(const char *text, struct address *address);
 bool address_of_one_host(const struct address *address);
 bool address_is_ipv4(const struct address *address);
+bool address_is_loopback(const struct address *address);
 int address_family(const struct address *address);
 const char *address_text(char *text, const struct address *address);
 void address_from(struct address *address, const struct sockaddr_storage *from);

@@ -17,6 +17,21 @@
 #include "clockd.h"
 
 /*
+ * Write an address of a name, unless other hosts cannot reach it: in Debian's /etc/hosts this
+ * host's name has the address 127.0.1.1. Returns false if it cannot be written.
+ */
+static bool write_address(const char *name, const struct address *address, int fd)
+{
+	char text[ADDRESS_TEXT];
+
+	if (address_of_one_host(address) && !address_is_loopback(address))
+		return write(fd, address, sizeof(*address)) == sizeof(*address);
+	tell_warn("member \"%s\" has the address %s here, which other hosts cannot reach: the address is ignored: correct /etc/hosts or the name server; if the member is this host, its address can be given by own",
+		  name, address_text(text, address));
+	return true;
+}
+
+/*
  * Write all addresses of a name. Prints an error if there is none. Returns false if the name may
  * have addresses nevertheless: the name server may not have answered.
  */
@@ -34,7 +49,7 @@ static bool resolve_name(const struct config *config, const char *name, int fd)
 	}
 	for (each = list; each; each = each->ai_next) {
 		address_from(&address, (const struct sockaddr_storage *)each->ai_addr);
-		if (write(fd, &address, sizeof(address)) != sizeof(address))
+		if (!write_address(name, &address, fd))
 			break;
 	}
 	freeaddrinfo(list);

@@ -842,7 +842,9 @@ static void config_read__survives_any_file(void)
 /* What the simulated name server answers for names that begin with '?': an error of getaddrinfo() */
 static int doubt;
 
-/* Replaces the C library's function. The name "a", or "?a", has the address 10.0.0.97. */
+/* Replaces the C library's function. The name "a", or "?a", has the address 10.0.0.97, and names
+ * that begin with '!' have 127.0.1.1.
+ */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
 {
@@ -853,7 +855,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	(void)hints;
 	if (name[0] == '?' && doubt)
 		return doubt;
-	address.sin_addr.s_addr = htonl(0x0a000000 + name[strlen(name) - 1]);
+	address.sin_addr.s_addr = htonl(name[0] == '!' ? 0x7f000101 :
+					0x0a000000 + name[strlen(name) - 1]);
 	*list = &info;
 	return 0;
 }
@@ -891,6 +894,17 @@ static void resolver_read__keeps_names_without_an_answer(void)
 	EXPECT(resolve(&resolver, config, EAI_FAIL) == 3);
 	EXPECT(resolve(&resolver, config, EAI_NONAME) == 2);
 	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
+	resolver_stop(&resolver, false);
+	config_free(config);
+}
+
+/* Debian gives the name of the host itself an address that no other host knows. */
+static void resolver_read__ignores_addresses_of_this_host_only(void)
+{
+	struct config *config = config_of("member a\nmember !self\n");
+	struct resolver resolver = {};
+
+	EXPECT(resolve(&resolver, config, 0) == 1);
 	resolver_stop(&resolver, false);
 	config_free(config);
 }
@@ -1093,6 +1107,7 @@ int main(int argc, char **argv)
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
 	RUN(resolver_read__keeps_names_without_an_answer);
+	RUN(resolver_read__ignores_addresses_of_this_host_only);
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
