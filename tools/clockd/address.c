@@ -114,6 +114,8 @@ int address_interface(const struct address *address, char *name)
 			continue;
 		memccpy(name, each->ifa_name, 0, IFNAMSIZ - 1);
 		name[IFNAMSIZ - 1] = 0;
+		/* An IPv4 address may have a label, such as eth0:1, instead of the name. */
+		name[strcspn(name, ":")] = 0;
 		err = 0;
 	}
 	freeifaddrs(list);

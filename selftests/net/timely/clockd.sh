@@ -301,9 +301,9 @@ nic_replaced() {
 	start h2
 }
 
-# h2's eth0 is up and has its address, which the daemon notices.
+# h2's eth0 is up and has its address, with a label, which the daemon notices.
 address_again() {
-	must ip -n h2 address replace 10.7.2.2/24 dev eth0
+	must ip -n h2 address replace 10.7.2.2/24 dev eth0 label eth0:1
 	must ip -n h2 address replace fd07:2::2/64 dev eth0 nodad
 	must ip -n h2 link set eth0 up
 	sleep 25

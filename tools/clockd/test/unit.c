@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -837,6 +838,35 @@ static void config_read__survives_any_file(void)
 	}
 }
 
+/* ---- addresses of this host ---- */
+
+/* Replaces the C library's function. The device eth0 has the address 10.0.0.1 with a label. */
+int getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in address = { .sin_family = AF_INET };
+	static struct ifaddrs labelled = {
+		.ifa_name = "eth0:1", .ifa_addr = (struct sockaddr *)&address,
+	};
+
+	address.sin_addr.s_addr = htonl(0x0a000001);
+	*list = &labelled;
+	return 0;
+}
+
+void freeifaddrs(struct ifaddrs *list)
+{
+	(void)list;
+}
+
+static void address_interface__is_the_device_without_the_label(void)
+{
+	struct address own = host(1), other = host(2);
+	char name[IFNAMSIZ] = "";
+
+	EXPECT(!address_interface(&own, name) && strcmp(name, "eth0") == 0);
+	EXPECT(address_interface(&other, name) == -EADDRNOTAVAIL);
+}
+
 /* ---- names ---- */
 
 /* What the simulated name server answers for names that begin with '?': an error of getaddrinfo() */
@@ -1106,6 +1136,7 @@ int main(int argc, char **argv)
 	RUN(config_read__members);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
+	RUN(address_interface__is_the_device_without_the_label);
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
 	RUN(refclock_put__chrony);
