@@ -553,6 +553,11 @@ static __s64 get_system(const struct timely_clock_peer *peer)
 	return peer->system_offset_ns;
 }
 
+static bool has_surplus(const struct timely_clock_peer *peer)
+{
+	return peer->loops;
+}
+
 static __s64 get_surplus(const struct timely_clock_peer *peer)
 {
 	return peer->surplus_ns;
@@ -585,7 +590,7 @@ static void put_times(const struct timely_clock_page *page)
 		       "Error of the offset between a peer's probe clock and that of this host",
 		       get_bound, has_bound);
 	put_peer_times(page, "timely_clock_peer_surplus_seconds",
-		       "Surplus of the loops through a peer", get_surplus, has_bound);
+		       "Surplus of the loops through a peer", get_surplus, has_surplus);
 	put_peer_times(page, "timely_clock_peer_system_offset_seconds",
 		       "A peer's system clock minus that of this host", get_system, has_system);
 }

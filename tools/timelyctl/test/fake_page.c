@@ -5,7 +5,8 @@
  *	fake_page FILE [AGE [STATE [DAEMON]]]
  *
  * The page is of this moment, or AGE seconds old. One peer is good, the other one is silent, or has
- * the state STATE, a number. DAEMON is the daemon's state, by default running.
+ * the state STATE, a number. A peer that is learning has a bound, and no surplus. DAEMON is the
+ * daemon's state, by default running.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,8 @@ int main(int argc, char **argv)
 	if (!file)
 		return 2;
 	page.peers[1].state = argc > 3 ? atoi(argv[3]) : TIMELY_CLOCK_PEER_SILENT;
+	if (page.peers[1].state == TIMELY_CLOCK_PEER_LEARNING)
+		page.peers[1].bound_ns = 60;
 	if (argc > 4)
 		page.state = atoi(argv[4]);
 	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW) - age_ns;

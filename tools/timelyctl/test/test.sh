@@ -760,6 +760,10 @@ metrics_of_clocks() {
 	clock_metrics 0 && says '^timely_clock_running 1$' && says '^timely_clock_bad_tag_total 12$' &&
 		says '^timely_clock_bound_seconds 0.000040000$' && says '^timely_clock_peer_good{peer="10.0.0.2"} 1$'
 	result $? "metrics: timely-clockd"
+	clock_metrics 0 1 && says '^timely_clock_peer_bound_seconds{peer="fd00::9"} 0.000000060$' &&
+		says '^timely_clock_peer_surplus_seconds{peer="10.0.0.2"} 0.000000012$' &&
+		! says 'surplus_seconds{peer="fd00::9"}'
+	result $? "metrics: a surplus that is not known is left out"
 	for state in "60 0 1" "0 0 0" "0 0 2"; do
 		# shellcheck disable=SC2086 # words
 		clock_metrics $state && says '^timely_clock_running 0$' && says '^timely_clock_bad_tag_total 12$' &&
