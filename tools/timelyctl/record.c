@@ -49,17 +49,26 @@ static void write_connection(FILE *file, __u64 time_ns, const struct timely_conn
 		(unsigned long long)connection->net_cookie);
 }
 
+/* Prints errors; returns an exit status. */
+static int read_connections(struct family *family, struct choice *choice, struct connections *list)
+{
+	int err = connections_get(family, choice, list);
+
+	if (!err)
+		return STATUS_OK;
+	connections_tell_failed(family, "record", err);
+	return STATUS_FAILED;
+}
+
 /* Read the connections and write them. Prints errors; returns an exit status. */
 static int write_reading(FILE *file, struct family *family, struct choice *choice,
 			 struct connections *list)
 {
-	int err = connections_get(family, choice, list);
+	int status = read_connections(family, choice, list);
 	__u64 time_ns = now_ns(CLOCK_REALTIME);
 
-	if (err) {
-		connections_tell_failed(family, "record", err);
-		return STATUS_FAILED;
-	}
+	if (status)
+		return status;
 	for (size_t i = 0; i < list->count; i++)
 		write_connection(file, time_ns, &list->connection[i]);
 	if (fflush(file)) {
@@ -146,8 +155,9 @@ FILE *record_open(const char *path)
 int command_record(char **words, int count, bool json)
 {
 	struct choice choice = { .interval_ms = 1000 };
+	struct connections list = {};
 	struct family family;
-	FILE *file;
+	FILE *file = NULL;
 	int status;
 
 	if (!count)
@@ -160,7 +170,10 @@ int command_record(char **words, int count, bool json)
 		return usage_err("record: -j is not possible: the output is CSV");
 	if (!connections_open(&family))
 		return STATUS_FAILED;
-	file = record_open(words[0]);
+	/* A user without privilege must not leave a file that stops the next attempt. */
+	if (!read_connections(&family, &choice, &list))
+		file = record_open(words[0]);
+	connections_free(&list);
 	status = file ? record(file, &family, &choice) : STATUS_FAILED;
 	if (file && file != stdout && fclose(file) && !status) {
 		tell_err("cannot write \"%s\": %s", plain(words[0]), error_text(errno));

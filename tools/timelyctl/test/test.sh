@@ -609,7 +609,9 @@ record() {
 	usage 'record: -j is not possible' -j record -
 	onramp "" 1 'cannot create ".*output": File exists: give the name of a new file' record "$work/output"
 	onramp "" 1 'cannot create "/nonexistent/r": No such file' record /nonexistent/r
-	onramp "errno=1" 1 'sudo timelyctl record' record -
+	onramp "errno=1" 1 'sudo timelyctl record' record "$work/r.csv"
+	[ ! -e "$work/r.csv" ]
+	result $? "record: without privilege there is no file"
 	onramp "connections=12" 0 '' record "$work/r.csv" interval 400 duration 1
 	"$python" -I -c '
 import csv, sys
