@@ -23,26 +23,52 @@ static void make_directory(const char *path)
 		mkdir("/run/timely-clockd", 0755);
 }
 
+/* Open or create the file, and lock it. Prints an error if another daemon uses it. */
+static int open_file(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		tell_err("cannot write \"%s\": %s", path, error_text(errno));
+	/* Closing the file would end the lock. */
+	if (fd < 0 || !lockf(fd, F_TLOCK, 0))
+		return fd;
+	tell_err("\"%s\" is used by another timely-clockd: stop it first, or give this one another page",
+		 path);
+	close(fd);
+	return -1;
+}
+
+/* Whether the file is new, or a page of this version. */
+static bool is_ours(int fd)
+{
+	struct timely_clock_page page = {};
+	ssize_t bytes = read(fd, &page, offsetof(struct timely_clock_page, sequence));
+
+	return !bytes || (page.magic == TIMELY_CLOCK_MAGIC &&
+			  page.version == TIMELY_CLOCK_VERSION && page.bytes == sizeof(page));
+}
+
 struct timely_clock_page *page_open(const char *path)
 {
 	struct timely_clock_page *page = MAP_FAILED;
 	int fd;
 
 	make_directory(path);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
-	/* Closing the file would end the lock. */
-	if (fd >= 0 && lockf(fd, F_TLOCK, 0)) {
-		tell_err("\"%s\" is used by another timely-clockd: stop it first, or give this one another page",
-			 path);
+	fd = open_file(path);
+	/* Programs of another version that have mapped the file keep it, and do not misread it. */
+	if (fd >= 0 && !is_ours(fd)) {
+		unlink(path);
 		close(fd);
-		return NULL;
+		fd = open_file(path);
 	}
-	if (fd >= 0 && !ftruncate(fd, sizeof(*page)))
+	if (fd < 0)
+		return NULL;
+	if (!ftruncate(fd, sizeof(*page)))
 		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		tell_err("cannot write \"%s\": %s", path, error_text(errno));
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return NULL;
 	}
 	page_begin(page);

@@ -1043,6 +1043,26 @@ static void timely_clock_read__waits_for_the_daemon(void)
 	free((void *)path);
 }
 
+/* A program that has mapped the page of another version does not find the new layout in it. */
+static void page_open__replaces_the_page_of_another_version(void)
+{
+	const char *path = strdup(path_of("replaced"));
+	struct timely_clock_page *old = page_open(path), *new;
+	struct timely_clock *clock;
+
+	EXPECT(old);
+	old->version++;
+	old->common_ns = 5;
+	new = page_open(path);
+	EXPECT(new && !new->common_ns && new->version == TIMELY_CLOCK_VERSION);
+	EXPECT(old->version == TIMELY_CLOCK_VERSION + 1 && old->common_ns == 5);
+	EXPECT(!timely_clock_open(&clock, path));
+	timely_clock_close(clock);
+	munmap(old, sizeof(*old));
+	munmap(new, sizeof(*new));
+	free((void *)path);
+}
+
 static void page_open__is_read_by_programs(void)
 {
 	const char *path = strdup(path_of("page"));
@@ -1143,6 +1163,7 @@ int main(int argc, char **argv)
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
 	RUN(timely_clock_read__waits_for_the_daemon);
+	RUN(page_open__replaces_the_page_of_another_version);
 	RUN(page_open__is_read_by_programs);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
