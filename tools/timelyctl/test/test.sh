@@ -1252,8 +1252,24 @@ manual_of_checks() {
 	result $? "the manual names all checks of doctor"
 }
 
+# `timelyctl help` has each command with the words that the manual's synopsis has.
+synopsis() {
+	run "" help
+	"$python" -I -c '
+import re, shlex, sys
+lines = re.search(r"\.SH SYNOPSIS\n\.nf\n(.*?)\.fi\n", open(sys.argv[2]).read(), re.S)[1].splitlines()
+# The first word is the macro of the fonts, which alternate between the others.
+manual = ["".join(shlex.split(re.sub(r"\\f.", "", line).replace("\\-", "-"))[1:]) for line in lines]
+usage = open(sys.argv[1]).read().removeprefix("Usage: ").split("\n\n")[0]
+pair = [" ".join(text.split()).split("timelyctl ") for text in (" ".join(manual), usage)]
+assert pair[0] == pair[1], [words for words in zip(*pair) if words[0] != words[1]]' \
+		"$work/output" "$here/../../../man/timelyctl.8" 2>"$work/errors" && quiet
+	result $? "help and the manual have the same synopsis"
+}
+
 # The manual has the commands, and each key of the JSON output.
 manual() {
+	synopsis
 	for word in 'nic enable' 'nic disable' link-rate 'hardware off' rtt json hwts_filter \
 		'onramp flows' 'onramp peers' 'key generate' 'key rotation' unauthenticated 'acker set' test-clock-drift limits refused \
 		timely_connections timely_connections_in_state queueing_delay_seconds doctor; do
