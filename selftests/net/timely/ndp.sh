@@ -468,6 +468,30 @@ ports() {
 	done
 }
 
+# Sockets with SO_REUSEADDR share a port, but not without end: each bind() looks at all of them.
+many_sockets_of_a_port() {
+	ndp <<-'EOF'
+		import resource
+		resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+		def bind(port=6000):
+		    sock = ndp_socket("h1")
+		    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+		    sock.bind(("", port))
+		    return sock
+		bound = [bind() for _ in range(1024)]
+		result(full=error(bind) == errno.EADDRINUSE, other=error(bind, 6001) == 0)
+		listener = listen()
+		bound[0].connect((V4, PORT))
+		bound[0].send(b"x")
+		result(used=accept(listener).getpeername() == ("10.7.1.2", 6000))
+		bound.pop().close()
+		result(free=error(bind) == 0)
+	EOF
+	for what in full other used free; do
+		expect $what -eq 1
+	done
+}
+
 # 400 connections at once: all data arrives.
 many_connections() {
 	ndp <<-'EOF'
@@ -631,5 +655,6 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
-	non_blocking reader_stops resets reset_after_data data_during_close listener_disconnected dead_peer ports many_connections \
-	proof_of_the_address full_queue device_removed namespace_deleted unload_under_load
+	non_blocking reader_stops resets reset_after_data data_during_close listener_disconnected dead_peer ports \
+	many_sockets_of_a_port many_connections proof_of_the_address full_queue device_removed namespace_deleted \
+	unload_under_load
