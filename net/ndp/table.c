@@ -79,8 +79,8 @@ static bool ndp_bound_to(const struct sock *sk, const struct in6_addr *local)
 
 /* Whether two sockets cannot be bound to the same port: there is an address that both receive
  * packets to. Sockets with SO_REUSEADDR share a port unless one of them listens, as with TCP.
+ * @listens: @a is about to listen.
  */
-/* @listens: @a is about to listen */
 static bool ndp_bound_conflict(const struct sock *a, const struct sock *b, bool listens)
 {
 	struct in6_addr addr_a, addr_b;
