@@ -46,7 +46,9 @@
  */
 #define NDP_OPEN_NS		(1 * NSEC_PER_MSEC)
 
-/* How long a connection without a program waits for the peer to end its stream: one minute. */
+/* How long a connection without a program waits for the peer to take data or to end its stream: one
+ * minute since the program has closed the socket, or since data has arrived at the peer.
+ */
 #define NDP_ORPHAN_NS		(60 * NSEC_PER_SEC)
 
 /* A keepalive is repeated this many times within the timeout of the peer. */
@@ -807,6 +809,8 @@ static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
 		ndp_free_sent(sk, ndp->sent[i]);
 		ndp->sent[i] = NULL;
 		turn->writable = true;
+		if (ndp->orphan_ns)
+			ndp->orphan_ns = turn->now_ns + NDP_ORPHAN_NS;
 	}
 }
 

@@ -371,6 +371,28 @@ data_during_close() {
 	expect told -eq 1
 }
 
+# Data of a closed socket arrives even if the peer takes far more than a minute, as long as it takes some.
+slow_reader_of_a_closed_socket() {
+	ndp <<-'EOF'
+		listener = listen()
+		listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
+		client, server = pair(listener=listener)
+		sent = 0
+		with contextlib.suppress(BlockingIOError):
+		    while sent < 500000:
+		        sent += client.send(bytes(500000 - sent))
+		client.close()
+		began, got = time.monotonic(), 0
+		with contextlib.suppress(ConnectionResetError):
+		    while part := wait(server) and server.recv(100000):
+		        got += len(part)
+		        time.sleep(45)
+		result(seconds=time.monotonic() - began, all=got == sent == 500000)
+	EOF
+	expect all -eq 1
+	expect seconds -ge 130 "longer than two minutes, each with less than 200 KB"
+}
+
 # accept() ends when another thread makes the listener an ordinary socket with connect(AF_UNSPEC).
 listener_disconnected() {
 	ndp <<-'EOF'
@@ -655,6 +677,6 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
-	non_blocking reader_stops resets reset_after_data data_during_close listener_disconnected dead_peer ports \
-	many_sockets_of_a_port many_connections proof_of_the_address full_queue device_removed namespace_deleted \
-	unload_under_load
+	non_blocking reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
+	listener_disconnected dead_peer ports many_sockets_of_a_port many_connections proof_of_the_address full_queue \
+	device_removed namespace_deleted unload_under_load
