@@ -48,6 +48,7 @@
  * @net: network namespace of the interface; for comparison only
  * @ifindex: index of the interface
  * @dead: the interface is unregistered
+ * @mtu: MTU of the interface, bytes
  * @epoch: timely_link_epoch when the link rate was looked up
  * @looked: when the link rate was looked up, jiffies
  * @ref: references: of the table, of each connection, of the timer
@@ -63,6 +64,7 @@ struct ndp_queue {
 	const struct net *net;
 	int ifindex;
 	bool dead;
+	u32 mtu;
 	u32 epoch;
 	unsigned long looked;
 	refcount_t ref;
@@ -154,14 +156,16 @@ static struct ndp_queue *ndp_queue_find(const struct net *net, int ifindex)
 	return NULL;
 }
 
-/* Looks up the link rate, at most once in TIMELY_LINK_LOOK unless a link has changed. Connections
- * of several CPUs may do so at the same time, with the same result.
+/* Looks up the MTU, and the link rate at most once in TIMELY_LINK_LOOK unless a link has changed.
+ * Connections of several CPUs may do so at the same time, with the same result.
  */
 static void ndp_queue_look(struct ndp_queue *q, struct net_device *dev)
 {
 	u32 epoch = READ_ONCE(timely_link_epoch), kbps;
 	bool beyond;
 
+	if (READ_ONCE(q->mtu) != READ_ONCE(dev->mtu))
+		WRITE_ONCE(q->mtu, READ_ONCE(dev->mtu));
 	if (q->looked && q->epoch == epoch && time_before(jiffies, q->looked + TIMELY_LINK_LOOK))
 		return;
 	WRITE_ONCE(q->looked, jiffies | 1);
@@ -312,14 +316,18 @@ static u32 ndp_under_bytes(const struct ndp_sock *ndp)
 	       NDP_FRAME_BYTES;
 }
 
-/* Bytes on the wire of the packet that is pulled after @ahead others. */
+/* Bytes on the wire of the packet that is pulled after @ahead others. A header may say any length,
+ * but no frame is longer than the MTU of the interface. Otherwise a peer whose trimmed packets say
+ * that they had 64 KB would keep other connections from being pulled.
+ */
 static u32 ndp_wire_bytes(const struct ndp_sock *ndp, u32 ahead)
 {
 	bool again = (u8)(ndp->again_end - ndp->again_first) > ahead;
 	u32 payload = again ? ndp->again[(ndp->again_first + ahead) % NDP_AGAIN] :
 			      ndp->peer_payload;
 
-	return payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp);
+	return min(payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp),
+		   READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);
 }
 
 /* Sets how many packets the next pull of a connection asks for, and their bytes. */

@@ -27,6 +27,7 @@ INFO = "=8I12Q"
 INFO_NAMES = ("state flags payload rtt_us unacked credits room pull_kbps sent nacked returned lost "
 	      "timeouts pulled received repeated trimmed damaged no_room pulls").split()
 ANSWERED, GRACEFUL = 1, 2
+SYN, INITIATOR = 1, 0x10
 V4, V6, MAPPED = "10.7.2.2", "fd07:2::2", "::ffff:10.7.2.2"
 PORT = 5000
 
@@ -135,6 +136,36 @@ def error(function, *args):
 	except OSError as failure:
 		return failure.errno
 	return 0
+
+
+def rotate(x, by):
+	return (x << by | x >> (32 - by)) & 0xffffffff
+
+
+def jhash2(words, start):
+	"""The kernel's jhash2(), for a number of words that is no multiple of three."""
+	a = b = c = (0xdeadbeef + 4 * len(words) + start) & 0xffffffff
+	for i in range(0, len(words), 3):
+		x, y, z = (words[i:i + 3] + [0, 0])[:3]
+		a, b, c = a + x & 0xffffffff, b + y & 0xffffffff, c + z & 0xffffffff
+		for one, two, three in ((4, 6, 8), (16, 19, 4)) if i + 3 < len(words) else ():
+			a, c = a - c & 0xffffffff ^ rotate(c, one), c + b & 0xffffffff
+			b, a = b - a & 0xffffffff ^ rotate(a, two), a + c & 0xffffffff
+			c, b = c - b & 0xffffffff ^ rotate(b, three), b + a & 0xffffffff
+	for one, two, three in (14, 11, 25), (16, 4, 14):
+		c = (c ^ b) - rotate(b, one) & 0xffffffff
+		a = (a ^ c) - rotate(c, two) & 0xffffffff
+		b = (b ^ a) - rotate(a, three) & 0xffffffff
+	return (c ^ b) - rotate(b, 24) & 0xffffffff
+
+
+def trimmed_packet(source, target, number, credits, length):
+	"""A first packet to PORT, without its payload: number, credits used, length before trimming."""
+	start = struct.pack("!HBBHHHHQIIIIHBB", 0x4e44, 1, 1, SYN | INITIATOR, length, 1, PORT, 1,
+			    number, credits, 0, 0, 0, 0, 0)
+	ends = [struct.unpack("!I", socket.inet_aton(address))[0] for address in (source, target)]
+	words = [ends[0] ^ ends[1], 0, 0, 0, *struct.unpack("!10I", start), 0, 0, 0]
+	return start + struct.pack("!IQ", jhash2(words, socket.AF_INET), 0)
 
 
 class Flow:

@@ -595,6 +595,28 @@ proof_of_the_address() {
 	expect wrong -eq 0
 }
 
+# Headers of trimmed packets that say that the packets had 64 KB, though the MTU is 1500: the 255 pulls that they
+# cause may delay those of another connection by their own 1.2 us each, not by 52 us.
+length_beyond_the_mtu() {
+	ndp <<-'EOF'
+		sysctl("h2", "proof_s", 0)
+		listener = listen()
+		client, server = pair(listener=listener)
+		with inside("mid"):
+		    forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		for number, length in (0, 1000), (1, 65000):
+		    forger.sendto(trimmed_packet("10.7.2.1", V4, number, 256, length), (V4, 20307))
+		same, us = move([Flow(client, server, data(1000000))])
+		forged = accept(listener)
+		result(same=same, us=us, trimmed=info(forged)["trimmed"], pulls=info(forged)["pulls"])
+		sysctl("h2", "proof_s", 60)
+	EOF
+	expect same -eq 1
+	expect trimmed -eq 2
+	expect pulls -ge 250
+	expect us -le 1600 "1 MB takes 860 us, 256 packets take 310 us"
+}
+
 # A listener whose queue is full drops first packets, and accepts them later.
 full_queue() {
 	ndp <<-'EOF'
@@ -678,5 +700,5 @@ unload_under_load() {
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
 	non_blocking reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
-	listener_disconnected dead_peer ports many_sockets_of_a_port many_connections proof_of_the_address full_queue \
-	device_removed namespace_deleted unload_under_load
+	listener_disconnected dead_peer ports many_sockets_of_a_port many_connections proof_of_the_address \
+	length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
