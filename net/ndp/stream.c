@@ -226,18 +226,21 @@ static int ndp_recv_copy(struct sock *sk, struct msghdr *msg, size_t len, bool p
 	return copied;
 }
 
-/* Why a read from an empty queue does not wait: 1 for the end of the stream, or a negative error;
- * 0 if it waits.
- */
+/* Whether no more data is to be expected. Data that has arrived may be in the queue. */
+static bool ndp_recv_ended(const struct sock *sk)
+{
+	int state = inet_sk_state_load(sk);
+
+	return READ_ONCE(sk->sk_err) || (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
+	       state == TCP_CLOSE || state == TCP_LISTEN;
+}
+
+/* What a read returns then without data: 0 for the end of the stream, or a negative error. */
 static int ndp_recv_end(struct sock *sk)
 {
-	if (sk->sk_err)
+	if (READ_ONCE(sk->sk_err))
 		return sock_error(sk);
-	if (sk->sk_shutdown & RCV_SHUTDOWN)
-		return 1;
-	if (sk->sk_state == TCP_CLOSE || sk->sk_state == TCP_LISTEN)
-		return ndp_sk(sk)->started ? 1 : -ENOTCONN;
-	return 0;
+	return (sk->sk_shutdown & RCV_SHUTDOWN) || ndp_sk(sk)->started ? 0 : -ENOTCONN;
 }
 
 /* Packets that arrive after this call wake the program even if they have less than SO_RCVLOWAT
@@ -261,9 +264,8 @@ static void ndp_wait_data(struct sock *sk, long *timeo)
 	ndp_set_reading(sk, true);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo,
-		      !skb_queue_empty_lockless(&sk->sk_receive_queue) || READ_ONCE(sk->sk_err) ||
-		      (READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) ||
-		      inet_sk_state_load(sk) == TCP_CLOSE, &wait);
+		      !skb_queue_empty_lockless(&sk->sk_receive_queue) || ndp_recv_ended(sk),
+		      &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	ndp_set_reading(sk, false);
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -274,6 +276,7 @@ static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 	size_t target = sock_rcvlowat(sk, flags & MSG_WAITALL, len);
 	long timeo = sock_rcvtimeo(sk, flags & MSG_DONTWAIT);
 	int copied = 0;
+	bool ended;
 
 	for (;;) {
 		int part = ndp_recv_copy(sk, msg, len - copied, flags & MSG_PEEK);
@@ -284,12 +287,13 @@ static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 		/* A second look at the queue would copy the same data again. */
 		if (copied >= target || (copied && (flags & MSG_PEEK)))
 			return copied;
-		if (skb_queue_empty_lockless(&sk->sk_receive_queue)) {
-			/* With data to return, an error is left to the next call. */
-			part = copied && READ_ONCE(sk->sk_err) ? 1 : ndp_recv_end(sk);
-			if (part && skb_queue_empty_lockless(&sk->sk_receive_queue))
-				return copied ?: min(part, 0) ?: 0;
-		}
+		/* The queue is looked at after the end, because data comes before the end. */
+		ended = ndp_recv_ended(sk);
+		if (ndp_recv_next(sk, NULL))
+			continue;
+		/* With data to return, an error is left to the next call. */
+		if (ended)
+			return copied ?: ndp_recv_end(sk);
 		ndp_conn_open(sk);
 		if (!timeo)
 			return copied ?: -EAGAIN;
