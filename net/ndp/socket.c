@@ -100,6 +100,15 @@ static void ndp_set_addresses(struct sock *sk)
 	ndp->key.peer_port = inet->inet_dport;
 }
 
+/* Releases the port, unless the program has chosen the port by bind(). */
+static void ndp_put_own_port(struct sock *sk)
+{
+	if (sk->sk_userlocks & SOCK_BINDPORT_LOCK)
+		return;
+	ndp_put_port(sk);
+	inet_sk(sk)->inet_sport = 0;
+}
+
 /* Undoes the addresses of a connect() that failed. */
 static void ndp_clear_peer(struct sock *sk)
 {
@@ -113,10 +122,7 @@ static void ndp_clear_peer(struct sock *sk)
 	if (sk->sk_family == AF_INET6)
 		memset(&sk->sk_v6_daddr, 0, sizeof(sk->sk_v6_daddr));
 #endif
-	if (!(sk->sk_userlocks & SOCK_BINDPORT_LOCK)) {
-		ndp_put_port(sk);
-		inet->inet_sport = 0;
-	}
+	ndp_put_own_port(sk);
 	sk_dst_reset(sk);
 	ndp_set_state(sk, TCP_CLOSE);
 }
@@ -327,7 +333,6 @@ static void ndp_listen_stop(struct sock *sk)
 	spin_lock_bh(&ndp_sk(sk)->lock);
 	ndp_set_state(sk, TCP_CLOSE);
 	spin_unlock_bh(&ndp_sk(sk)->lock);
-	ndp_put_port(sk);
 	while ((child = ndp_accept_first(sk)))
 		ndp_refuse_child(child);
 	/* Calls of accept() end. */
@@ -395,10 +400,12 @@ static void ndp_shutdown(struct sock *sk, int how)
  */
 static int ndp_disconnect(struct sock *sk, int flags)
 {
-	if (sk->sk_state == TCP_LISTEN)
+	if (sk->sk_state == TCP_LISTEN) {
 		ndp_listen_stop(sk);
-	else if (sk->sk_state != TCP_CLOSE)
+		ndp_put_own_port(sk);
+	} else if (sk->sk_state != TCP_CLOSE) {
 		ndp_conn_abort(sk);
+	}
 	sk->sk_shutdown = 0;
 	return ndp_sk(sk)->started ? -EISCONN : 0;
 }

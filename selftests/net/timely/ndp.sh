@@ -410,6 +410,26 @@ listener_disconnected() {
 	expect accepts -eq 1
 }
 
+# A listener that stops to listen keeps the port of bind(), and can listen again. One without bind() has another port.
+listens_again() {
+	ndp <<-'EOF'
+		listener = listen()
+		listener.shutdown(socket.SHUT_RD)
+		result(stopped=error(listener.accept) == errno.EINVAL, kept=error(listen) == errno.EADDRINUSE)
+		listener.listen()
+		result(port=listener.getsockname()[1] == PORT, works=error(pair, V4, listener) == 0)
+		unbound = ndp_socket("h2")
+		unbound.listen()
+		unbound.shutdown(socket.SHUT_RD)
+		result(released=unbound.getsockname()[1] == 0)
+		unbound.listen()
+		result(chosen=unbound.getsockname()[1] > 0)
+	EOF
+	for what in stopped kept port works released chosen; do
+		expect $what -eq 1
+	done
+}
+
 # A program that closes a socket with unread data, or with SO_LINGER 0, resets the connection.
 resets() {
 	ndp <<-'EOF'
@@ -700,5 +720,5 @@ unload_under_load() {
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
 	non_blocking reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
-	listener_disconnected dead_peer ports many_sockets_of_a_port many_connections proof_of_the_address \
-	length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
+	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
+	proof_of_the_address length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
