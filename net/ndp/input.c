@@ -200,7 +200,7 @@ int ndp_input(struct sock *udp, struct sk_buff *skb)
 	struct ndp_packet packet = { .skb = skb, .now_ns = ktime_get_ns() };
 	struct net *net = sock_net(udp);
 	u32 headers = min_t(u32, skb->len, sizeof(struct udphdr) + TIMELY_NDP_MAX_BYTES);
-	struct sock *sk;
+	struct sock *sk, *returned;
 
 	if (!READ_ONCE(ndp_net(net)->open) || skb->pkt_type != PACKET_HOST ||
 	    !pskb_may_pull(skb, headers))
@@ -209,17 +209,20 @@ int ndp_input(struct sock *udp, struct sk_buff *skb)
 	if (!ndp_decode(udp, &packet))
 		goto drop;
 	sk = packet.exchanged ? NULL : ndp_find(net, &packet.key);
+	returned = sk ? NULL : ndp_find_returned(net, &packet);
 	if (sk) {
 		ndp_conn_packet(sk, &packet);
+	} else if (returned) {
+		ndp_count(net, NDP_returned);
+		ndp_conn_returned(returned, &packet);
+	} else {
+		if (!packet.exchanged)
+			ndp_no_connection(net, &packet);
 		goto drop;
 	}
-	sk = ndp_find_returned(net, &packet);
-	if (sk) {
-		ndp_count(net, NDP_returned);
-		ndp_conn_returned(sk, &packet);
-	} else if (!packet.exchanged) {
-		ndp_no_connection(net, &packet);
-	}
+	/* A packet that has done its work does not count as dropped. */
+	consume_skb(packet.skb);
+	return 0;
 drop:
 	kfree_skb(packet.skb);
 	return 0;

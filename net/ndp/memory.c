@@ -165,7 +165,7 @@ void ndp_uncharge_received(struct sock *sk, struct sk_buff *skb)
 void ndp_free_received(struct sock *sk, struct sk_buff *skb)
 {
 	ndp_net_add(sock_net(sk), -(long)skb->truesize);
-	kfree_skb(skb);
+	consume_skb(skb);
 }
 
 /**

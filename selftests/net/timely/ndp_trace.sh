@@ -114,6 +114,21 @@ off() {
 	[ "$count" -eq 0 ] || fail "$count events"
 }
 
+# The kernel's event of dropped packets does not show packets that were read, nor ACKs and PULLs.
+no_drops() {
+	: >$tracing/trace
+	echo 1 >$tracing/events/skb/kfree_skb/enable
+	ndp <<-'EOF'
+		client, server = pair()
+		result(same=move([Flow(client, server, data(100000))])[0], received=info(server)["received"])
+	EOF
+	echo 0 >$tracing/events/skb/kfree_skb/enable
+	expect same -eq 1
+	expect received -ge 70
+	count_events 'kfree_skb: .* protocol=2048 '
+	expect count -le 5 "each end receives about 70 packets"
+}
+
 # trims OPTION...: the link to h2 has a qdisc trim, and h1 sends faster than this link
 trims() {
 	must tc -n mid qdisc replace dev to1 root netem limit 10000 delay 10us
@@ -198,4 +213,4 @@ repairs() {
 	echo 0 >$events/enable
 }
 
-run_cases hosts packets filters off trimmed_packets returned_packets repairs
+run_cases hosts packets filters off no_drops trimmed_packets returned_packets repairs
