@@ -253,10 +253,11 @@ static void ndp_set_reading(struct sock *sk, bool reading)
 	spin_unlock_bh(&ndp_sk(sk)->lock);
 }
 
-/* Waits for data, an error, or the end of the stream or of the connection. sk_wait_data() relies on
- * the socket's lock, which packets do not wait for, so it could miss the end of the stream.
+/* Waits for more than @have unread bytes, an error, or the end of the stream or of the connection.
+ * sk_wait_data() relies on the socket's lock, which packets do not wait for, so it could miss the
+ * end of the stream.
  */
-static void ndp_wait_data(struct sock *sk, long *timeo)
+static void ndp_wait_data(struct sock *sk, int have, long *timeo)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 
@@ -264,11 +265,22 @@ static void ndp_wait_data(struct sock *sk, long *timeo)
 	ndp_set_reading(sk, true);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo,
-		      !skb_queue_empty_lockless(&sk->sk_receive_queue) || ndp_recv_ended(sk),
-		      &wait);
+		      atomic_read(&ndp_sk(sk)->unread) > have || ndp_recv_ended(sk), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	ndp_set_reading(sk, false);
 	remove_wait_queue(sk_sleep(sk), &wait);
+}
+
+/* Waits until @target bytes can be read at once, or no more are to be expected. */
+static void ndp_wait_peek(struct sock *sk, size_t target, long *timeo)
+{
+	int have;
+
+	while ((have = atomic_read(&ndp_sk(sk)->unread)) < target && *timeo &&
+	       !ndp_recv_ended(sk) && !signal_pending(current)) {
+		ndp_conn_open(sk);
+		ndp_wait_data(sk, have, timeo);
+	}
 }
 
 static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
@@ -278,6 +290,8 @@ static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 	int copied = 0;
 	bool ended;
 
+	if (flags & MSG_PEEK)
+		ndp_wait_peek(sk, target, &timeo);
 	for (;;) {
 		int part = ndp_recv_copy(sk, msg, len - copied, flags & MSG_PEEK);
 
@@ -299,7 +313,7 @@ static int ndp_recv(struct sock *sk, struct msghdr *msg, size_t len, int flags)
 			return copied ?: -EAGAIN;
 		if (signal_pending(current))
 			return copied ?: sock_intr_errno(timeo);
-		ndp_wait_data(sk, &timeo);
+		ndp_wait_data(sk, 0, &timeo);
 	}
 }
 

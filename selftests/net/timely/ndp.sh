@@ -279,13 +279,27 @@ non_blocking() {
 		began = time.monotonic()
 		result(partial=server.recv(10, socket.MSG_WAITALL) == b"12",
 		       ms=(time.monotonic() - began) * 1000)
+		peek = lambda count: server.recv(count, socket.MSG_PEEK | socket.MSG_WAITALL)
+		def peer():
+		    for text in b"34", b"56", b"7":
+		        time.sleep(0.02)
+		        client.send(text)
+		thread = threading.Thread(target=peer)
+		thread.start()
+		result(all=peek(4) == b"3456" and server.recv(4) == b"3456")
+		began = time.monotonic()
+		result(few=peek(4) == b"7", peek_ms=(time.monotonic() - began) * 1000)
+		thread.join()
+		client.shutdown(socket.SHUT_WR)
+		result(end=peek(4) == b"7" and server.recv(4) == b"7" and peek(4) == b"")
 	EOF
-	for what in empty silent readable peeked read rest partial; do
+	for what in empty silent readable peeked read rest partial all few end; do
 		expect $what -ge 1
 	done
 	expect out -ge 4
 	expect queued -eq 6
 	expect_near ms 50 30
+	expect_near peek_ms 50 30
 }
 
 # A receiver that does not read stops the sender, and memory stays bounded. The stream goes on when
