@@ -103,6 +103,7 @@ another_one_runs() {
 
 # Everything of which the modules can be part, with options that tc's text rounds.
 configure() {
+	cat $sysctls/core/default_qdisc >"$work/default_qdisc"
 	must modprobe tcp_timely
 	must modprobe sch_timely
 	echo timely >$sysctls/ipv4/tcp_congestion_control
@@ -462,6 +463,7 @@ finish() {
 	kill "$(cat "$work/sleep")"
 	must ip netns del "a name"
 	rm -f /run/timely-switch
+	cat "$work/default_qdisc" >$sysctls/core/default_qdisc
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
