@@ -76,7 +76,7 @@ struct timely_clock_page *page_open(const char *path)
 	page->version = TIMELY_CLOCK_VERSION;
 	page->bytes = sizeof(*page);
 	page->state = TIMELY_CLOCK_STARTING;
-	/* What the daemon before has measured is not known any more, and its counters have ended. */
+	/* The measurements and the counters of the daemon before have ended with it. */
 	page->peer_count = 0;
 	memset(page->peers, 0, sizeof(page->peers));
 	memset(page->counters, 0, sizeof(page->counters));

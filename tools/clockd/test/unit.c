@@ -869,7 +869,7 @@ static void address_interface__is_the_device_without_the_label(void)
 
 /* ---- names ---- */
 
-/* What the simulated name server answers for names that begin with '?': an error of getaddrinfo() */
+/* The error of getaddrinfo() for names that begin with '?'; 0: they have an address. */
 static int doubt;
 
 /* Replaces the C library's function. The name "a", or "?a", has the address 10.0.0.97, and names
