@@ -110,7 +110,7 @@ void check_onramp_port(struct host *host)
 		    port);
 }
 
-/* timely-clockd gives the qdisc the offsets of its peers' clocks, but not of other hosts' clocks. */
+/* timely-clockd gives the qdisc the offsets of its peers' clocks, not those of other hosts. */
 void check_onramp_clock(struct host *host)
 {
 	for (size_t i = 0; i < host->qdiscs.count; i++) {
