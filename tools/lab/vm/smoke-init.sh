@@ -299,6 +299,45 @@ onramp_under_load() {
 	[ $rounds -ge 2 ]
 }
 
+# ---- timely-clockd in both network namespaces, and chrony ----
+
+# clockd NAME [COMMAND...]: start a daemon, by COMMAND in the other namespace
+clockd() {
+	name=$1
+	shift
+	printf '%s\n' "member 10.7.0.1-10.7.0.2" "key 1 /key" "clock system" "page /$name.page" \
+		"chrony /$name.sock" >"/$name.conf"
+	"$@" timely-clockd -f "/$name.conf" 2>"/$name.log" &
+	daemons="$daemons $!"
+}
+
+# The real-time clocks of both namespaces are the same. chronyd may set it, but has only timely-clockd as a source.
+clocks_up() {
+	mkdir -p /etc && echo root:x:0:0::/: >/etc/passwd && mkdir -m 750 /run/chrony || return 1
+	printf '%s\n' "refclock SOCK /near.sock refid TIME poll 0 filter 1" "port 0" "cmdport 0" \
+		"bindcmdaddress /run/chrony/cmd" "pidfile /run/chrony/pid" >/chrony.conf
+	chronyd -d -u root -f /chrony.conf 2>/chrony.log &
+	daemons=$!
+	usleep 500000
+	clockd near
+	clockd far nsenter -t "$far" -n
+	soon timelyctl clock now page /near.page && soon timelyctl clock now page /far.page && return
+	cat /near.log /far.log
+	return 1
+}
+
+chrony_has_selected() { chronyc -h /run/chrony/cmd -c sources | grep '^#,\*,TIME,'; }
+
+selects_common_time() {
+	soon chrony_has_selected && chronyc -h /run/chrony/cmd sources && return
+	chronyc -h /run/chrony/cmd sources
+	cat /chrony.log /near.log
+	return 1
+}
+
+# shellcheck disable=SC2086 # a list
+clocks_down() { kill $daemons && wait $daemons; }
+
 # ---- a trial of a control group ----
 
 group_up() { mkdir /group && mount -t cgroup2 group /group && mkdir /group/trial /group/timed /group/other; }
@@ -412,6 +451,9 @@ test_that "receiver and sender are unloaded and loaded under load" onramp_under_
 test_that "delete the qdisc of the veth" qdisc del near
 test_that "unload sch_timely with On-Ramp" rmmod sch_timely
 test_that "unload timely_acker" rmmod timely_acker
+test_that "timely-clockd of both namespaces knows the common time" clocks_up
+test_that "chrony selects the common time" selects_common_time
+test_that "timely-clockd and chrony end" clocks_down
 test_that "delete the namespace" far_down
 test_that "choose another congestion control" sh -c 'echo reno >/proc/sys/net/ipv4/tcp_congestion_control'
 test_that "the trial of a minute has ended by itself" trial_has_ended

@@ -8,7 +8,8 @@
 #   smoke.sh 6.1|6.12|7.3
 #
 # The guest runs under QEMU, with KVM if the processor has it. Its initramfs has only
-# busybox, timelyctl, the programs of qdisc.c and ndp.c, perf, bpftrace, and the tests (smoke-init.sh).
+# busybox, timelyctl, timely-clockd, the programs of qdisc.c and ndp.c, perf, bpftrace, chrony, and the tests
+# (smoke-init.sh).
 # Its devices are the loopback device and a veth.
 
 set -eu
@@ -36,9 +37,11 @@ for name in veth udp_tunnel ip6_udp_tunnel; do
 	esac
 done
 make -s -C "$top/tools/timelyctl" OUT="$root/bin"
-cp "$(command -v perf)" "$(command -v bpftrace)" "$root/bin/"
+make -s -C "$top/tools/clockd" OUT="$work/clockd"
+chrony=$("$top/tools/lab/debian/chrony.sh")
+cp "$work/clockd/timely-clockd" "$chrony/chronyd" "$chrony/chronyc" "$(command -v perf)" "$(command -v bpftrace)" "$root/bin/"
 # Programs with shared libraries.
-ldd "$root/bin/timelyctl" "$root/bin/perf" "$root/bin/bpftrace" | sed -n 's,^\t[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u |
+(cd "$root/bin" && ldd timelyctl timely-clockd chronyd chronyc perf bpftrace) | sed -n 's,^\t[^/]*\(/[^ ]*\) (.*,\1,p' | sort -u |
 while read -r library; do
 	mkdir -p "$root${library%/*}"
 	cp -L "$library" "$root$library"
