@@ -31,7 +31,7 @@
  *	                                  request @size bytes from each member at the same time;
  *	                                  NDP pulls streams with a higher @priority first
  *	member from= to= addr= port=      member of the last incast: @to requests, @from answers
- *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= [on= off=]
+ *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= [on= off= late=]
  *	                                  send messages between random nodes, every @every ns on
  *	                                  average, with sizes from the file @cdf; reply=1: the
  *	                                  receiver sends as many bytes back; @group successive nodes
@@ -40,7 +40,8 @@
  *	                                  connection, which closes after the message; with @on and
  *	                                  @off a node sends in on-times only, and @every is the time
  *	                                  between messages if all nodes are on: the mean lengths of
- *	                                  on-times and of the times between them
+ *	                                  on-times and of the times between them; a message that is
+ *	                                  sent more than @late ns late, 1 ms by default, is an error
  *	node ns= addr=                    node of the last workload
  *	queue ns= dev= handle= every= [ring=]
  *	                                  sample the queue of the qdisc @handle (hexadecimal), and
@@ -94,7 +95,7 @@
 /* A clock reading of a system call takes 256 ns of virtual time, so each message takes the engine
  * some time. If messages are due faster, the engine falls behind for good.
  */
-#define WORKLOAD_LATE_NS	1000000U
+#define WORKLOAD_LATE_NS	"1000000"
 
 #define FAR_NS		(NSEC_PER_SEC << 30)	/* 34 years */
 #define NODES		64		/* limit of a workload's nodes */
@@ -169,6 +170,7 @@ struct workload {
 	unsigned int nodes, points;	/* of node[] and cdf[] in use */
 	int reply;
 	__u64 on, off;			/* mean lengths of on-times and off-times, or 0 */
+	__u64 late;			/* a message that is sent later is an error, ns */
 	unsigned short phases[3];	/* state of erand48() for these lengths */
 	unsigned long closed_retrans;	/* of connections that are closed */
 	struct {
@@ -813,9 +815,9 @@ static void workload_arrival(void *obj)
 	__u64 size = workload_size(w);
 
 	timer_ack(&w->timer);
-	if (cheap_now() > w->due + WORKLOAD_LATE_NS)
-		die("workload: messages are sent over %u us late: use fewer hosts or less load",
-		    WORKLOAD_LATE_NS / 1000);
+	if (cheap_now() > w->due + w->late)
+		die("workload: messages are sent over %llu us late: use fewer hosts or less load, or allow it by late_us",
+		    w->late / 1000);
 	if (to >= from / w->group * w->group)
 		to += w->group;
 	if (workload_is_on(w, from))
@@ -1365,6 +1367,7 @@ static void plan_workload(void)
 	w->group = to_u64(arg("group"));
 	w->on = to_u64(arg_or("on", "0"));
 	w->off = to_u64(arg_or("off", "0"));
+	w->late = to_u64(arg_or("late", WORKLOAD_LATE_NS));
 	w->phases[0] = w->rng[0];
 	w->phases[1] = 1;		/* other numbers than those of rng */
 	w->messages.columns = 5;

@@ -151,6 +151,7 @@ class Rest(unittest.TestCase):
                                places=3)
         self.assertEqual(len(lines_of(own, "node")), 2)
         self.assertNotIn("on", work)
+        self.assertEqual(work["late"], "1000000")
 
     def test_on_times(self) -> None:
         """Hosts that are on a quarter of the time get messages four times as fast while on."""

@@ -26,6 +26,7 @@ DEFAULTS: Table = {
     "on_us": 0,                 # mean length of the times in which a host gets messages to send;
                                 # 0: always
     "off_us": 0,                # mean length of the times between these
+    "late_us": 1000,            # a message that is sent later than so much late is an error
 }
 NEEDED = ("sizes", "load")
 # Classes of messages by size, as in On-Ramp's paper; from more than so many bytes up to so many.
@@ -83,7 +84,8 @@ def plan_lines(scenario: Scenario, cc: str, seed: int) -> list[str]:
             f"start={int(load['start_ms'] * MS)} "
             f"stop={(run['warmup_ms'] + run['measure_ms']) * MS} "
             f"seed={rng.randrange(1 << 16)} port={FIRST_PORT} pool={load['pool']} "
-            f"reply={int(load['reply'])} group={load['group']}{on}"] + \
+            f"reply={int(load['reply'])} group={load['group']}{on} "
+            f"late={int(load['late_us'] * 1000)}"] + \
            [f"node ns=h{i} addr=10.0.{i}.1" for i in range(1, topo["hosts"] + 1)]
 
 
