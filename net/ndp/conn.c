@@ -476,6 +476,23 @@ void ndp_conn_init(struct sock *sk)
 	ndp->truesize = SKB_TRUESIZE(ETH_DATA_LEN);
 }
 
+/* The checksum of the payload of a packet, which starts at @from. */
+static u32 ndp_sum(struct sk_buff *skb, u32 from)
+{
+	struct timely_ndp_sum sum;
+	struct skb_seq_state state;
+	const u8 *data;
+	u32 at = 0, bytes;
+
+	timely_ndp_sum_start(&sum);
+	skb_prepare_seq_read(skb, from, skb->len, &state);
+	while ((bytes = skb_seq_read(at, &data, &state))) {
+		timely_ndp_sum_add(&sum, data, bytes);
+		at += bytes;
+	}
+	return timely_ndp_sum_end(&sum);
+}
+
 /* ---- calls of the program ---- */
 
 /**
@@ -568,11 +585,13 @@ bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more)
 
 	ndp_begin(sk, &turn);
 	turn.more = more;
-	charged = !ndp->ended && !ndp->sender.finished && ndp_charge_sent(sk, skb);
+	charged = !ndp->ended && !ndp->sender.finished &&
+		  ndp_charge_sent(sk, skb->truesize);
 	if (charged) {
 		__skb_queue_tail(&sk->sk_write_queue, skb);
 		if (!ndp->unsent)
 			ndp->unsent = skb;
+		ndp->last_bytes = skb->len;
 		ndp->opened = true;
 		timely_ndp_sender_queue(&ndp->sender, 1, turn.now_ns);
 	} else {
@@ -580,6 +599,36 @@ bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more)
 	}
 	ndp_end(sk, &turn);
 	return charged;
+}
+
+/**
+ * ndp_conn_append() - add data of the program to the last packet, if it has never been sent
+ * @sk: the socket, connected
+ * @pfrag: the data
+ * @bytes: bytes of data
+ * @more: more data of the same call of the program follows at once
+ *
+ * Return: false if a new packet is needed: the last one has been sent meanwhile, or has as many
+ * fragments as it can have; or there is no memory.
+ */
+bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool more)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	struct ndp_turn turn;
+	struct sk_buff *last;
+	bool added = false;
+
+	ndp_begin(sk, &turn);
+	last = skb_peek_tail(&sk->sk_write_queue);
+	if (ndp->unsent && !ndp->sender.finished &&
+	    skb_shinfo(last)->nr_frags < MAX_SKB_FRAGS && ndp_charge_sent(sk, bytes)) {
+		added = ndp_add_page(last, pfrag, bytes);
+		NDP_CB(last)->sum = ndp_sum(last, 0);
+		ndp->last_bytes = last->len;
+	}
+	turn.more = more || !added;
+	ndp_end(sk, &turn);
+	return added;
 }
 
 /**
@@ -632,7 +681,7 @@ static void ndp_add_fin(struct sock *sk, struct sk_buff *skb)
 	struct ndp_sock *ndp = ndp_sk(sk);
 
 	NDP_CB(skb)->sum = timely_ndp_sum(NULL, 0);
-	ndp_charge_fin(sk, skb);
+	ndp_charge_fin(sk, skb->truesize);
 	__skb_queue_tail(&sk->sk_write_queue, skb);
 	if (!ndp->unsent)
 		ndp->unsent = skb;
@@ -814,22 +863,6 @@ static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
 	}
 }
 
-static bool ndp_sum_right(struct sk_buff *skb, u32 header_bytes, u32 right)
-{
-	struct timely_ndp_sum sum;
-	struct skb_seq_state state;
-	const u8 *data;
-	u32 at = 0, bytes;
-
-	timely_ndp_sum_start(&sum);
-	skb_prepare_seq_read(skb, header_bytes, skb->len, &state);
-	while ((bytes = skb_seq_read(at, &data, &state))) {
-		timely_ndp_sum_add(&sum, data, bytes);
-		at += bytes;
-	}
-	return timely_ndp_sum_end(&sum) == right;
-}
-
 /**
  * ndp_conn_readable() - check whether programs that poll for input are told
  * @sk: the socket
@@ -889,7 +922,7 @@ static enum timely_ndp_payload ndp_payload_state(struct sock *sk, struct ndp_pac
 {
 	if (packet->cut)
 		return TIMELY_NDP_PAYLOAD_CUT;
-	if (!ndp_sum_right(packet->skb, packet->header_bytes, packet->header.sum))
+	if (ndp_sum(packet->skb, packet->header_bytes) != packet->header.sum)
 		return TIMELY_NDP_PAYLOAD_BAD;
 	if (ndp_charge_received(sk, packet->skb, packet->header.seq == ndp_sk(sk)->receiver.cum))
 		return TIMELY_NDP_PAYLOAD_WHOLE;

@@ -70,32 +70,59 @@ bool ndp_memory_may_queue(const struct sock *sk)
 /* ---- sent data ---- */
 
 /**
- * ndp_charge_sent() - count a packet that is about to be queued as memory of its socket
+ * ndp_charge_sent() - count data that is about to be queued as memory of its socket
  * @sk: the socket, under the connection's lock
- * @skb: the packet
+ * @bytes: memory of the data
  *
  * Return: false if there is no memory; nothing has changed then.
  */
-bool ndp_charge_sent(struct sock *sk, const struct sk_buff *skb)
+bool ndp_charge_sent(struct sock *sk, u32 bytes)
 {
 	if (!ndp_memory_may_queue(sk))
 		return false;
-	if (sk->sk_wmem_queued && !sk_wmem_schedule(sk, skb->truesize))
+	if (sk->sk_wmem_queued && !sk_wmem_schedule(sk, bytes))
 		return false;
-	ndp_charge_fin(sk, skb);
+	ndp_charge_fin(sk, bytes);
 	return true;
 }
 
 /**
  * ndp_charge_fin() - as ndp_charge_sent(), for a packet that cannot be refused
  * @sk: the socket, under the connection's lock
- * @skb: the packet
+ * @bytes: memory of the packet
  */
-void ndp_charge_fin(struct sock *sk, const struct sk_buff *skb)
+void ndp_charge_fin(struct sock *sk, u32 bytes)
 {
-	ndp_net_add(sock_net(sk), skb->truesize);
-	sk_wmem_queued_add(sk, skb->truesize);
-	sk_mem_charge(sk, skb->truesize);
+	ndp_net_add(sock_net(sk), bytes);
+	sk_wmem_queued_add(sk, bytes);
+	sk_mem_charge(sk, bytes);
+}
+
+/**
+ * ndp_add_page() - append a page fragment to a packet, or extend the packet's last fragment
+ * @skb: the packet, which gets a reference to the page only with a new fragment
+ * @pfrag: the page, and where the data starts; set to the end of the data
+ * @bytes: bytes of data
+ *
+ * Return: false if the packet has as many fragments as it can have; nothing has changed then.
+ */
+bool ndp_add_page(struct sk_buff *skb, struct page_frag *pfrag, u32 bytes)
+{
+	int i = skb_shinfo(skb)->nr_frags;
+
+	if (skb_can_coalesce(skb, i, pfrag->page, pfrag->offset)) {
+		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], bytes);
+	} else {
+		if (i == MAX_SKB_FRAGS)
+			return false;
+		get_page(pfrag->page);
+		skb_fill_page_desc(skb, i, pfrag->page, pfrag->offset, bytes);
+	}
+	pfrag->offset += bytes;
+	skb->len += bytes;
+	skb->data_len += bytes;
+	skb->truesize += bytes;
+	return true;
 }
 
 /**

@@ -134,6 +134,8 @@ struct ndp_timer {
  * @path_memory: memory of @paths
  * @slots: memory of @sender
  * @unsent: first packet of sk_write_queue that was never sent; NULL: none
+ * @last_bytes: bytes of data in the packet that was written last; calls that write change and read
+ *	this member under the socket's lock
  * @freed: number of the first packet of the sent stream that is still kept
  * @sent: packets that were sent and have not arrived, by number modulo NDP_SPAN
  * @credit_ns: smoothed time between two credits of the peer; 0: not known
@@ -189,6 +191,7 @@ struct ndp_sock {
 	struct timely_ndp_path path_memory[NDP_PATHS];
 	struct timely_ndp_slot *slots;
 	struct sk_buff *unsent;
+	u32 last_bytes;
 	u32 freed;
 	struct sk_buff **sent;
 	u64 credit_ns;
@@ -470,6 +473,7 @@ void ndp_conn_open(struct sock *sk);
 bool ndp_conn_readable(const struct sock *sk);
 u32 ndp_conn_payload(struct sock *sk);
 bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more);
+bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool more);
 void ndp_conn_push(struct sock *sk);
 void ndp_conn_read(struct sock *sk, struct sk_buff *skb);
 void ndp_conn_shutdown(struct sock *sk);
@@ -491,8 +495,9 @@ extern long ndp_memory_limits[3];
 void ndp_memory_init(void);
 bool ndp_memory_short(const struct sock *sk);
 bool ndp_memory_may_queue(const struct sock *sk);
-bool ndp_charge_sent(struct sock *sk, const struct sk_buff *skb);
-void ndp_charge_fin(struct sock *sk, const struct sk_buff *skb);
+bool ndp_charge_sent(struct sock *sk, u32 bytes);
+void ndp_charge_fin(struct sock *sk, u32 bytes);
+bool ndp_add_page(struct sk_buff *skb, struct page_frag *pfrag, u32 bytes);
 void ndp_free_sent(struct sock *sk, struct sk_buff *skb);
 bool ndp_charge_received(struct sock *sk, struct sk_buff *skb, bool next);
 void ndp_uncharge_received(struct sock *sk, struct sk_buff *skb);

@@ -3,8 +3,10 @@
  * The calls of an NDP socket that send and receive data.
  *
  * Sending: the data of a call is cut into packets of the largest payload, and the call's last
- * packet has the rest. Data lies in page fragments, so that each transmission has headers of its
- * own but shares the data. The checksum of the payload is computed while the data is in the cache.
+ * packet has the rest. The next call fills up that packet if it still waits to be sent, because a
+ * pull for a short packet takes as long as one for a full packet. Data lies in page fragments, so
+ * that each transmission has headers of its own but shares the data. The checksum of the payload is
+ * computed while the data is in the cache.
  *
  * Receiving: sk_receive_queue has the packets in order, with the header removed. Only the program
  * that holds the socket's lock removes packets.
@@ -52,29 +54,6 @@ void ndp_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* Appends a page fragment to a packet, or extends the packet's last fragment. The packet takes over
- * the fragment's reference only if it has a new fragment. Return: false if the packet has as many
- * fragments as it can have.
- */
-static bool ndp_add_page(struct sk_buff *skb, struct page_frag *pfrag, int bytes)
-{
-	int i = skb_shinfo(skb)->nr_frags;
-
-	if (skb_can_coalesce(skb, i, pfrag->page, pfrag->offset)) {
-		skb_frag_size_add(&skb_shinfo(skb)->frags[i - 1], bytes);
-	} else {
-		if (i == MAX_SKB_FRAGS)
-			return false;
-		get_page(pfrag->page);
-		skb_fill_page_desc(skb, i, pfrag->page, pfrag->offset, bytes);
-	}
-	pfrag->offset += bytes;
-	skb->len += bytes;
-	skb->data_len += bytes;
-	skb->truesize += bytes;
-	return true;
-}
-
 /* Copies data of the program into a new packet. */
 static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u32 bytes)
 {
@@ -101,10 +80,32 @@ static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u3
 	return 0;
 }
 
-/* Sends one packet with data of the program. Return: bytes, or a negative error. */
-static int ndp_send_packet(struct sock *sk, struct msghdr *msg)
+/* Fills up the last packet with data of the program, if the packet has never been sent and is short.
+ * Return: bytes; 0 if a new packet is needed; or a negative error.
+ */
+static int ndp_send_more(struct sock *sk, struct msghdr *msg, u32 payload)
 {
-	u32 bytes = min_t(size_t, msg_data_left(msg), ndp_conn_payload(sk));
+	struct page_frag *pfrag = sk_page_frag(sk);
+	u32 last = ndp_sk(sk)->last_bytes, bytes;
+
+	if (!READ_ONCE(ndp_sk(sk)->unsent) || last >= payload)
+		return 0;
+	if (!sk_page_frag_refill(sk, pfrag))
+		return -ENOMEM;
+	bytes = min3((u32)msg_data_left(msg), payload - last, pfrag->size - pfrag->offset);
+	if (copy_from_iter(page_address(pfrag->page) + pfrag->offset, bytes, &msg->msg_iter) !=
+	    bytes)
+		return -EFAULT;
+	if (ndp_conn_append(sk, pfrag, bytes, msg_data_left(msg)))
+		return bytes;
+	iov_iter_revert(&msg->msg_iter, bytes);
+	return 0;
+}
+
+/* Sends one packet with data of the program. Return: bytes, or a negative error. */
+static int ndp_send_packet(struct sock *sk, struct msghdr *msg, u32 payload)
+{
+	u32 bytes = min_t(size_t, msg_data_left(msg), payload);
 	struct sk_buff *skb = alloc_skb(0, sk->sk_allocation);
 	int err;
 
@@ -119,6 +120,14 @@ static int ndp_send_packet(struct sock *sk, struct msghdr *msg)
 		iov_iter_revert(&msg->msg_iter, bytes);
 	kfree_skb(skb);
 	return err;
+}
+
+/* Sends data of the program, at most a packet. Return: bytes, or a negative error. */
+static int ndp_send(struct sock *sk, struct msghdr *msg)
+{
+	u32 payload = ndp_conn_payload(sk);
+
+	return ndp_send_more(sk, msg, payload) ?: ndp_send_packet(sk, msg, payload);
 }
 
 static int ndp_send_error(struct sock *sk)
@@ -165,7 +174,7 @@ int ndp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		err = ndp_send_error(sk);
 		if (err)
 			break;
-		err = ndp_stream_memory_free(sk, 0) ? ndp_send_packet(sk, msg) : -EAGAIN;
+		err = ndp_stream_memory_free(sk, 0) ? ndp_send(sk, msg) : -EAGAIN;
 		if (err > 0) {
 			sent += err;
 			err = 0;

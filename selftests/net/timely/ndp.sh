@@ -302,6 +302,21 @@ non_blocking() {
 	expect_near peek_ms 50 30
 }
 
+# Calls that write little fill up the last packet while it waits to be sent.
+fills_packets() {
+	ndp <<-'EOF'
+		client, server = pair()
+		flow = Flow(client, server, data(240000))
+		for flow.sent in range(600, 240001, 600):
+		    client.send(flow.data[flow.sent - 600:flow.sent])
+		same, us = move([flow])
+		result(same=same, us=us, sent=info(client)["sent"])
+	EOF
+	expect same -eq 1
+	expect sent -le 200 "30 packets of 600 bytes are sent at once; the rest are 158 full packets of 1412 bytes"
+	expect us -le 300 "240 KB take 230 us"
+}
+
 # A receiver that does not read stops the sender, and memory stays bounded. The stream goes on when
 # the receiver reads again.
 reader_stops() {
@@ -733,6 +748,6 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
-	non_blocking reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
+	non_blocking fills_packets reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
 	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
 	proof_of_the_address length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
