@@ -39,14 +39,26 @@ static int open_file(const char *path)
 	return -1;
 }
 
-/* Whether the file is new, or a page of this version. */
-static bool is_ours(int fd)
+/* Open the file for this version. Programs of another version that have mapped the file keep it, and
+ * do not misread it. Prints an error if the file is no clock page.
+ */
+static int open_for_this_version(const char *path)
 {
 	struct timely_clock_page page = {};
-	ssize_t bytes = read(fd, &page, offsetof(struct timely_clock_page, sequence));
+	int fd = open_file(path);
+	ssize_t bytes = fd < 0 ? 0 : read(fd, &page, offsetof(struct timely_clock_page, sequence));
 
-	return !bytes || (page.magic == TIMELY_CLOCK_MAGIC &&
-			  page.version == TIMELY_CLOCK_VERSION && page.bytes == sizeof(page));
+	if (!bytes || (page.magic == TIMELY_CLOCK_MAGIC &&
+		       page.version == TIMELY_CLOCK_VERSION && page.bytes == sizeof(page)))
+		return fd;
+	if (page.magic == TIMELY_CLOCK_MAGIC) {
+		unlink(path);
+		close(fd);
+		return open_file(path);
+	}
+	tell_err("\"%s\" is no clock page: the configuration needs another file after \"page\"", path);
+	close(fd);
+	return -1;
 }
 
 struct timely_clock_page *page_open(const char *path)
@@ -55,13 +67,7 @@ struct timely_clock_page *page_open(const char *path)
 	int fd;
 
 	make_directory(path);
-	fd = open_file(path);
-	/* Programs of another version that have mapped the file keep it, and do not misread it. */
-	if (fd >= 0 && !is_ours(fd)) {
-		unlink(path);
-		close(fd);
-		fd = open_file(path);
-	}
+	fd = open_for_this_version(path);
 	if (fd < 0)
 		return NULL;
 	if (!ftruncate(fd, sizeof(*page)))

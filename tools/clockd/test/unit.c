@@ -1063,6 +1063,22 @@ static void page_open__replaces_the_page_of_another_version(void)
 	free((void *)path);
 }
 
+/* A file that is no page keeps its contents. */
+static void page_open__refuses_other_files(void)
+{
+	const char *path = strdup(path_of("notes"));
+	FILE *file = fopen(path, "w+");
+	char line[16] = "";
+
+	EXPECT(file && fputs("notes\n", file) >= 0 && !fflush(file));
+	EXPECT(!page_open(path));
+	rewind(file);
+	EXPECT(fgets(line, sizeof(line), file) && !strcmp(line, "notes\n"));
+	fclose(file);
+	EXPECT(!access(path, F_OK));
+	free((void *)path);
+}
+
 static void page_open__is_read_by_programs(void)
 {
 	const char *path = strdup(path_of("page"));
@@ -1164,6 +1180,7 @@ int main(int argc, char **argv)
 	RUN(timely_clock_at__grows_and_expires);
 	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__replaces_the_page_of_another_version);
+	RUN(page_open__refuses_other_files);
 	RUN(page_open__is_read_by_programs);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
