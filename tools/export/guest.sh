@@ -25,7 +25,10 @@ done
 "$(dirname "$0")/../../kunit/run.sh" --inside "$modules" >"$build/units"
 rm -r "$modules"
 
-make -s -C "$linux/tools/testing/selftests" TARGETS=net/timely TEST_PROGS="$*" run_tests
-for test; do
-	"$build/tests/run_kselftest.sh" -t "net/timely:$test"
-done
+# The output of tests goes to /dev/stdout, which is opened again: in a file one part would overwrite another.
+{
+	make -s -C "$linux/tools/testing/selftests" TARGETS=net/timely TEST_PROGS="$*" run_tests
+	for test; do
+		"$build/tests/run_kselftest.sh" -t "net/timely:$test"
+	done
+} | cat
