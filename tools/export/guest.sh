@@ -25,7 +25,9 @@ done
 "$(dirname "$0")/../../kunit/run.sh" --inside "$modules" >"$build/units"
 rm -r "$modules"
 
-# The output of tests goes to /dev/stdout, which is opened again: in a file one part would overwrite another.
+# The runner writes the output of tests to /dev/stdout, which devtmpfs does not have. It opens it again, so it must not
+# be a file, where one part would overwrite another.
+[ -e /dev/stdout ] || ln -s /proc/self/fd/1 /dev/stdout
 {
 	make -s -C "$linux/tools/testing/selftests" TARGETS=net/timely TEST_PROGS="$*" run_tests
 	for test; do
