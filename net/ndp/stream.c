@@ -80,7 +80,7 @@ static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u3
 	return 0;
 }
 
-/* Fills up the last packet with data of the program, if the packet has never been sent and is short.
+/* Fills up the last packet with data of the program, if the packet was never sent and is short.
  * Return: bytes; 0 if a new packet is needed; or a negative error.
  */
 static int ndp_send_more(struct sock *sk, struct msghdr *msg, u32 payload)
