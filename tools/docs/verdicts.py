@@ -43,8 +43,6 @@ The losses have these causes:
 
 - Where hosts send and receive at once, ACKs wait behind data, and RTTs do not tell this wait from a queue in front of the
   data. New messages are served before long ones ([messages that come and go](churn.md)).
-- Rows of calls over a Clos on connections that stay open are of commit 2366433, in which connections started from a low
-  rate.
 - Loss-based congestion control in the same queue takes most of the port, because timely reacts to the queue that the
   others build.
 - Where a policer drops packets without a queue, RTTs do not show what a connection may send.
