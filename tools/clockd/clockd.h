@@ -116,14 +116,18 @@ const struct key *config_key(const struct config *config, uint8_t number);
  * struct resolver - a child process that resolves the names of the list
  * @pid: the process; 0: none runs
  * @fd: its results, to be read when readable
- * @found: addresses of all names
+ * @found: addresses of all names, not sorted
  * @next: addresses that the process has found so far
+ * @found_name: hash of the name of each address of @found
+ * @next_name: the same of @next
  */
 struct resolver {
 	pid_t pid;
 	int fd;
 	struct members found;
 	struct members next;
+	uint64_t found_name[MEMBERS_MAX];
+	uint64_t next_name[MEMBERS_MAX];
 };
 
 int resolver_start(struct resolver *resolver, const struct config *config);

@@ -39,6 +39,16 @@ static int open_file(const char *path)
 	return -1;
 }
 
+/* Whether a daemon died, or the host, before the daemon had written anything: the file has zeros. */
+static bool is_unwritten(int fd, const struct timely_clock_page *page)
+{
+	static const struct timely_clock_page zeros;
+	struct stat stat;
+
+	return !fstat(fd, &stat) && stat.st_size == sizeof(*page) &&
+	       memcmp(page, &zeros, sizeof(zeros)) == 0;
+}
+
 /* Open the file for this version. Programs of another version that have mapped the file keep it, and
  * do not misread it. Prints an error if the file is no clock page.
  */
@@ -48,8 +58,9 @@ static int open_for_this_version(const char *path)
 	int fd = open_file(path);
 	ssize_t bytes = fd < 0 ? 0 : read(fd, &page, offsetof(struct timely_clock_page, sequence));
 
-	if (!bytes || (page.magic == TIMELY_CLOCK_MAGIC &&
-		       page.version == TIMELY_CLOCK_VERSION && page.bytes == sizeof(page)))
+	if (!bytes || (bytes > 0 && is_unwritten(fd, &page)) ||
+	    (page.magic == TIMELY_CLOCK_MAGIC && page.version == TIMELY_CLOCK_VERSION &&
+	     page.bytes == sizeof(page)))
 		return fd;
 	if (page.magic == TIMELY_CLOCK_MAGIC) {
 		unlink(path);

@@ -16,26 +16,48 @@
 
 #include "clockd.h"
 
+/* What the child process writes: an address, and a hash of its name. */
+struct answer {
+	uint64_t name;
+	struct address address;
+};
+
+static uint64_t hash_name(const char *name)
+{
+	return hash_words(0, name, strlen(name));
+}
+
 /*
  * Write an address of a name, unless other hosts cannot reach it: in Debian's /etc/hosts this
  * host's name has the address 127.0.1.1. Returns false if it cannot be written.
  */
 static bool write_address(const char *name, const struct address *address, int fd)
 {
+	struct answer answer = { .name = hash_name(name), .address = *address };
 	char text[ADDRESS_TEXT];
 
 	if (address_of_one_host(address) && !address_is_loopback(address))
-		return write(fd, address, sizeof(*address)) == sizeof(*address);
+		return write(fd, &answer, sizeof(answer)) == sizeof(answer);
 	tell_warn("member \"%s\" has the address %s here, which other hosts cannot reach: the address is ignored: correct /etc/hosts or the name server; if the member is this host, its address can be given by own",
 		  name, address_text(text, address));
 	return true;
 }
 
+/* Write the addresses of before of a name again. */
+static void keep_addresses(const struct resolver *resolver, const char *name, int fd)
+{
+	for (size_t i = 0; i < resolver->found.count; i++)
+		if (resolver->found_name[i] == hash_name(name) &&
+		    !write_address(name, &resolver->found.address[i], fd))
+			return;
+}
+
 /*
- * Write all addresses of a name. Prints an error if there is none. Returns false if the name may
- * have addresses nevertheless: the name server may not have answered.
+ * Write all addresses of a name. Prints an error if there is none. The name may have addresses
+ * nevertheless, if the name server has not answered: those of before remain.
  */
-static bool resolve_name(const struct config *config, const char *name, int fd)
+static void resolve_name(const struct resolver *resolver, const struct config *config,
+			 const char *name, int fd)
 {
 	struct addrinfo hints = { .ai_family = config->family, .ai_socktype = SOCK_DGRAM };
 	struct addrinfo *list, *each;
@@ -45,7 +67,9 @@ static bool resolve_name(const struct config *config, const char *name, int fd)
 	if (err) {
 		tell_warn("member \"%s\" has no %s address: %s; it is tried again",
 			  name, config->family == AF_INET ? "IPv4" : "IPv6", gai_strerror(err));
-		return err == EAI_NONAME || err == EAI_NODATA || err == EAI_ADDRFAMILY;
+		if (err != EAI_NONAME && err != EAI_NODATA && err != EAI_ADDRFAMILY)
+			keep_addresses(resolver, name, fd);
+		return;
 	}
 	for (each = list; each; each = each->ai_next) {
 		address_from(&address, (const struct sockaddr_storage *)each->ai_addr);
@@ -53,7 +77,6 @@ static bool resolve_name(const struct config *config, const char *name, int fd)
 			break;
 	}
 	freeaddrinfo(list);
-	return !each;
 }
 
 /*
@@ -74,7 +97,6 @@ static void leave_daemon(int *fd)
 
 int resolver_start(struct resolver *resolver, const struct config *config)
 {
-	bool complete = true;
 	int ends[2], err;
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -83,8 +105,8 @@ int resolver_start(struct resolver *resolver, const struct config *config)
 	if (!resolver->pid) {
 		leave_daemon(&ends[1]);
 		for (size_t i = 0; i < config->name_count; i++)
-			complete &= resolve_name(config, config->names[i], ends[1]);
-		_exit(!complete);
+			resolve_name(resolver, config, config->names[i], ends[1]);
+		_exit(0);
 	}
 	err = -errno;
 	close(ends[1]);
@@ -100,29 +122,28 @@ int resolver_start(struct resolver *resolver, const struct config *config)
 
 bool resolver_read(struct resolver *resolver)
 {
-	struct address address;
+	struct answer answer;
 	ssize_t bytes;
 	int status;
 
-	/* Writes of one address are not divided: they are shorter than PIPE_BUF. */
-	while ((bytes = read(resolver->fd, &address, sizeof(address))) == sizeof(address))
-		members_add(&resolver->next, &address);
+	/* Writes of one answer are not divided: they are shorter than PIPE_BUF. */
+	while ((bytes = read(resolver->fd, &answer, sizeof(answer))) == sizeof(answer))
+		if (members_add(&resolver->next, &answer.address))
+			resolver->next_name[resolver->next.count - 1] = answer.name;
 	if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	close(resolver->fd);
 	if (waitpid(resolver->pid, &status, 0) < 0)
 		status = -1;
 	resolver->pid = 0;
-	/* Members of names without an answer stay members, also if other names were answered. */
-	for (size_t i = 0; status && i < resolver->found.count; i++)
-		members_add(&resolver->next, &resolver->found.address[i]);
-	members_sort(&resolver->next);
-	/* Without any address the addresses of before remain. */
-	if (resolver->next.count) {
+	/* Without any address, or if the process was killed, the addresses of before remain. */
+	if (resolver->next.count && !status) {
 		members_free(&resolver->found);
 		resolver->found = resolver->next;
+		memcpy(resolver->found_name, resolver->next_name, sizeof(resolver->found_name));
 		resolver->next = (struct members){};
 	}
+	members_free(&resolver->next);
 	return true;
 }
 

@@ -871,8 +871,10 @@ static void address_interface__is_the_device_without_the_label(void)
 
 /* The error of getaddrinfo() for names that begin with '?'; 0: they have an address. */
 static int doubt;
+/* The network of addresses, 10.0.0.0 to 10.0.255.0. */
+static unsigned int address_net;
 
-/* Replaces the C library's function. The name "a", or "?a", has the address 10.0.0.97, and names
+/* Replaces the C library's function. The name "a", or "?a", has the address 10.0.NET.97, and names
  * that begin with '!' have 127.0.1.1.
  */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
@@ -886,7 +888,7 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	if (name[0] == '?' && doubt)
 		return doubt;
 	address.sin_addr.s_addr = htonl(name[0] == '!' ? 0x7f000101 :
-					0x0a000000 + name[strlen(name) - 1]);
+					0x0a000000 + (address_net << 8) + name[strlen(name) - 1]);
 	*list = &info;
 	return 0;
 }
@@ -924,6 +926,22 @@ static void resolver_read__keeps_names_without_an_answer(void)
 	EXPECT(resolve(&resolver, config, EAI_FAIL) == 3);
 	EXPECT(resolve(&resolver, config, EAI_NONAME) == 2);
 	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
+	resolver_stop(&resolver, false);
+	config_free(config);
+}
+
+/* While one name is in doubt, another one gets a new address, and its former one is no member. */
+static void resolver_read__moves_names_beside_doubtful_ones(void)
+{
+	struct config *config = config_of("member a\nmember ?b\n");
+	struct resolver resolver = {};
+
+	EXPECT(resolve(&resolver, config, 0) == 2);
+	address_net = 1;
+	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
+	for (size_t i = 0; i < resolver.found.count; i++)
+		EXPECT(resolver.found.address[i].bytes[14] == (resolver.found.address[i].bytes[15] == 'a'));
+	address_net = 0;
 	resolver_stop(&resolver, false);
 	config_free(config);
 }
@@ -1063,6 +1081,21 @@ static void page_open__replaces_the_page_of_another_version(void)
 	free((void *)path);
 }
 
+/* The file of a daemon that died before it had written anything. */
+static void page_open__takes_an_unwritten_page(void)
+{
+	const char *path = strdup(path_of("unwritten"));
+	FILE *file = fopen(path, "w");
+	struct timely_clock_page *page;
+
+	EXPECT(file && !ftruncate(fileno(file), sizeof(*page)));
+	fclose(file);
+	page = page_open(path);
+	EXPECT(page && page->magic == TIMELY_CLOCK_MAGIC);
+	munmap(page, sizeof(*page));
+	free((void *)path);
+}
+
 /* A file that is no page keeps its contents. */
 static void page_open__refuses_other_files(void)
 {
@@ -1174,12 +1207,14 @@ int main(int argc, char **argv)
 	RUN(config_read__survives_any_file);
 	RUN(address_interface__is_the_device_without_the_label);
 	RUN(resolver_read__keeps_names_without_an_answer);
+	RUN(resolver_read__moves_names_beside_doubtful_ones);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
 	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__replaces_the_page_of_another_version);
+	RUN(page_open__takes_an_unwritten_page);
 	RUN(page_open__refuses_other_files);
 	RUN(page_open__is_read_by_programs);
 	printf("1..%u\n", number);
