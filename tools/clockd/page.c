@@ -39,7 +39,7 @@ static int open_file(const char *path)
 	return -1;
 }
 
-/* Whether a daemon died, or the host, before the daemon had written anything: the file has zeros. */
+/* Whether a daemon or the host died before the daemon had written anything: the file has zeros. */
 static bool is_unwritten(int fd, const struct timely_clock_page *page)
 {
 	static const struct timely_clock_page zeros;
@@ -49,8 +49,8 @@ static bool is_unwritten(int fd, const struct timely_clock_page *page)
 	       memcmp(page, &zeros, sizeof(zeros)) == 0;
 }
 
-/* Open the file for this version. Programs of another version that have mapped the file keep it, and
- * do not misread it. Prints an error if the file is no clock page.
+/* Open the file for this version. Programs of another version that have mapped the file keep it,
+ * and do not misread it. Prints an error if the file is no clock page.
  */
 static int open_for_this_version(const char *path)
 {
