@@ -67,7 +67,7 @@ static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u3
 
 		if (!sk_page_frag_refill(sk, pfrag))
 			return -ENOMEM;
-		part = min(bytes, pfrag->size - pfrag->offset);
+		part = min_t(u32, bytes, pfrag->size - pfrag->offset);
 		to = (u8 *)page_address(pfrag->page) + pfrag->offset;
 		if (copy_from_iter(to, part, &msg->msg_iter) != part)
 			return -EFAULT;
@@ -92,7 +92,8 @@ static int ndp_send_more(struct sock *sk, struct msghdr *msg, u32 payload)
 		return 0;
 	if (!sk_page_frag_refill(sk, pfrag))
 		return -ENOMEM;
-	bytes = min3((u32)msg_data_left(msg), payload - last, pfrag->size - pfrag->offset);
+	bytes = min3((u32)msg_data_left(msg), payload - last,
+		     (u32)(pfrag->size - pfrag->offset));
 	if (copy_from_iter(page_address(pfrag->page) + pfrag->offset, bytes, &msg->msg_iter) !=
 	    bytes)
 		return -EFAULT;
