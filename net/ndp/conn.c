@@ -864,20 +864,28 @@ static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
 }
 
 /**
+ * ndp_conn_full() - check whether programs should read before more data arrives
+ * @sk: the socket
+ *
+ * Return: true if there is data to read, and more might not fit: the receive buffer is half full or
+ * memory is short.
+ */
+bool ndp_conn_full(const struct sock *sk)
+{
+	return atomic_read(&ndp_sk(sk)->unread) &&
+	       (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2 ||
+		ndp_memory_short(sk));
+}
+
+/**
  * ndp_conn_readable() - check whether programs that poll for input are told
  * @sk: the socket
  *
- * Return: true if SO_RCVLOWAT bytes can be read; or less, if the receive buffer is half full or
- * memory is short, because more might not fit.
+ * Return: true if SO_RCVLOWAT bytes can be read; or less, if more might not fit.
  */
 bool ndp_conn_readable(const struct sock *sk)
 {
-	int unread = atomic_read(&ndp_sk(sk)->unread);
-
-	if (unread >= READ_ONCE(sk->sk_rcvlowat))
-		return true;
-	return unread && (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2 ||
-			  ndp_memory_short(sk));
+	return atomic_read(&ndp_sk(sk)->unread) >= READ_ONCE(sk->sk_rcvlowat) || ndp_conn_full(sk);
 }
 
 /* Moves packets that are in order to the program's queue. */

@@ -15,7 +15,7 @@
  *    program has data to read, see ndp_memory_wanted(). Otherwise the refused packets would come
  *    again and again, at the rate of the link.
  *  - Programs that wait for SO_RCVLOWAT bytes are told about fewer bytes, because reading frees
- *    memory, see ndp_conn_readable().
+ *    memory, see ndp_conn_full(). Programs that wait for bytes to look at (MSG_PEEK) get fewer.
  */
 
 #include <linux/mm.h>

@@ -470,6 +470,7 @@ void ndp_conn_free(struct sock *sk);
 int ndp_conn_prepare(struct sock *sk, gfp_t gfp);
 int ndp_conn_start(struct sock *sk);
 void ndp_conn_open(struct sock *sk);
+bool ndp_conn_full(const struct sock *sk);
 bool ndp_conn_readable(const struct sock *sk);
 u32 ndp_conn_payload(struct sock *sk);
 bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more);

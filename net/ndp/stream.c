@@ -263,9 +263,9 @@ static void ndp_set_reading(struct sock *sk, bool reading)
 	spin_unlock_bh(&ndp_sk(sk)->lock);
 }
 
-/* Waits for more than @have unread bytes, an error, or the end of the stream or of the connection.
- * sk_wait_data() relies on the socket's lock, which packets do not wait for, so it could miss the
- * end of the stream.
+/* Waits for more than @have unread bytes, an error, or the end of the stream or of the connection;
+ * if @have is not 0, also until more might not fit. sk_wait_data() relies on the socket's lock,
+ * which packets do not wait for, so it could miss the end of the stream.
  */
 static void ndp_wait_data(struct sock *sk, int have, long *timeo)
 {
@@ -275,19 +275,22 @@ static void ndp_wait_data(struct sock *sk, int have, long *timeo)
 	ndp_set_reading(sk, true);
 	sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	sk_wait_event(sk, timeo,
-		      atomic_read(&ndp_sk(sk)->unread) > have || ndp_recv_ended(sk), &wait);
+		      atomic_read(&ndp_sk(sk)->unread) > have || ndp_recv_ended(sk) ||
+		      (have && ndp_conn_full(sk)), &wait);
 	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	ndp_set_reading(sk, false);
 	remove_wait_queue(sk_sleep(sk), &wait);
 }
 
-/* Waits until @target bytes can be read at once, or no more are to be expected. */
+/* Waits until @target bytes can be read at once, or no more are to be expected. Nothing is read
+ * meanwhile, so bytes that have no room would never come.
+ */
 static void ndp_wait_peek(struct sock *sk, size_t target, long *timeo)
 {
 	int have;
 
 	while ((have = atomic_read(&ndp_sk(sk)->unread)) < target && *timeo &&
-	       !ndp_recv_ended(sk) && !signal_pending(current)) {
+	       !ndp_recv_ended(sk) && !ndp_conn_full(sk) && !signal_pending(current)) {
 		ndp_conn_open(sk);
 		ndp_wait_data(sk, have, timeo);
 	}

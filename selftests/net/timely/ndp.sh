@@ -292,14 +292,27 @@ non_blocking() {
 		thread.join()
 		client.shutdown(socket.SHUT_WR)
 		result(end=peek(4) == b"7" and server.recv(4) == b"7" and peek(4) == b"")
+		listener = listen()
+		listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
+		client, server = pair(listener=listener)
+		flow = Flow(client, server, data(200000))
+		flow.send()
+		server.setblocking(True)
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 2, 0))
+		began = time.monotonic()
+		result(full=len(peek(100000)), full_ms=(time.monotonic() - began) * 1000)
+		server.setblocking(False)
+		result(same=move([flow])[0])
 	EOF
-	for what in empty silent readable peeked read rest partial all few end; do
+	for what in empty silent readable peeked read rest partial all few end same full; do
 		expect $what -ge 1
 	done
 	expect out -ge 4
 	expect queued -eq 6
 	expect_near ms 50 30
 	expect_near peek_ms 50 30
+	expect full -lt 100000 "the receive buffer has 100 KB, and packets take more than their data"
+	expect full_ms -lt 100 "a call that looks at data must not wait for data that has no room"
 }
 
 # Calls that write little fill up the last packet while it waits to be sent.
