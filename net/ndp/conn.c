@@ -476,7 +476,7 @@ void ndp_conn_init(struct sock *sk)
 	ndp->truesize = SKB_TRUESIZE(ETH_DATA_LEN);
 }
 
-/* The checksum of the payload of a packet, which starts at @from. */
+/* The checksum of the payload of a received packet, which starts at @from. */
 static u32 ndp_sum(struct sk_buff *skb, u32 from)
 {
 	struct timely_ndp_sum sum;
@@ -566,10 +566,21 @@ u32 ndp_conn_payload(struct sock *sk)
 	return clamp_t(int, mtu - headers, 256, TIMELY_NDP_MAX_PAYLOAD);
 }
 
+/* Sets the checksum of the packet that was written last. More data may be added to the packet, so
+ * the state of the checksum is kept.
+ */
+static void ndp_set_sum(const struct ndp_sock *ndp, struct sk_buff *skb)
+{
+	struct timely_ndp_sum sum = ndp->last;
+
+	NDP_CB(skb)->sum = timely_ndp_sum_end(&sum);
+}
+
 /**
  * ndp_conn_write() - send a packet with data of the program
  * @sk: the socket, connected
  * @skb: the data, taken over if the function returns true
+ * @sum: state of the checksum of the data
  * @more: more data of the same call of the program follows at once
  *
  * A packet is the last one for the receiver (TIMELY_NDP_LAST) if no other waits when it is sent.
@@ -577,7 +588,8 @@ u32 ndp_conn_payload(struct sock *sk)
  *
  * Return: false if there is no memory for the packet, or the connection has ended.
  */
-bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more)
+bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, const struct timely_ndp_sum *sum,
+		    bool more)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 	struct ndp_turn turn;
@@ -591,7 +603,8 @@ bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more)
 		__skb_queue_tail(&sk->sk_write_queue, skb);
 		if (!ndp->unsent)
 			ndp->unsent = skb;
-		ndp->last_bytes = skb->len;
+		ndp->last = *sum;
+		ndp_set_sum(ndp, skb);
 		ndp->opened = true;
 		timely_ndp_sender_queue(&ndp->sender, 1, turn.now_ns);
 	} else {
@@ -622,9 +635,9 @@ bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool m
 	last = skb_peek_tail(&sk->sk_write_queue);
 	if (ndp->unsent && !ndp->sender.finished &&
 	    skb_shinfo(last)->nr_frags < MAX_SKB_FRAGS && ndp_charge_sent(sk, bytes)) {
+		timely_ndp_sum_add(&ndp->last, page_address(pfrag->page) + pfrag->offset, bytes);
+		ndp_set_sum(ndp, last);
 		added = ndp_add_page(last, pfrag, bytes);
-		NDP_CB(last)->sum = ndp_sum(last, 0);
-		ndp->last_bytes = last->len;
 	}
 	turn.more = more || !added;
 	ndp_end(sk, &turn);

@@ -134,8 +134,8 @@ struct ndp_timer {
  * @path_memory: memory of @paths
  * @slots: memory of @sender
  * @unsent: first packet of sk_write_queue that was never sent; NULL: none
- * @last_bytes: bytes of data in the packet that was written last; calls that write change and read
- *	this member under the socket's lock
+ * @last: state of the checksum of the packet that was written last, and its bytes; calls that write
+ *	change and read this member under the socket's lock
  * @freed: number of the first packet of the sent stream that is still kept
  * @sent: packets that were sent and have not arrived, by number modulo NDP_SPAN
  * @credit_ns: smoothed time between two credits of the peer; 0: not known
@@ -191,7 +191,7 @@ struct ndp_sock {
 	struct timely_ndp_path path_memory[NDP_PATHS];
 	struct timely_ndp_slot *slots;
 	struct sk_buff *unsent;
-	u32 last_bytes;
+	struct timely_ndp_sum last;
 	u32 freed;
 	struct sk_buff **sent;
 	u64 credit_ns;
@@ -473,7 +473,8 @@ void ndp_conn_open(struct sock *sk);
 bool ndp_conn_full(const struct sock *sk);
 bool ndp_conn_readable(const struct sock *sk);
 u32 ndp_conn_payload(struct sock *sk);
-bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, bool more);
+bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, const struct timely_ndp_sum *sum,
+		    bool more);
 bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool more);
 void ndp_conn_push(struct sock *sk);
 void ndp_conn_read(struct sock *sk, struct sk_buff *skb);

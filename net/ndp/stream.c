@@ -54,12 +54,11 @@ void ndp_write_space(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* Copies data of the program into a new packet. */
-static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u32 bytes)
+/* Copies data of the program into a new packet, and computes the state of its checksum. */
+static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u32 bytes,
+		    struct timely_ndp_sum *sum)
 {
-	struct timely_ndp_sum sum;
-
-	timely_ndp_sum_start(&sum);
+	timely_ndp_sum_start(sum);
 	while (bytes) {
 		struct page_frag *pfrag = sk_page_frag(sk);
 		u32 part;
@@ -71,12 +70,11 @@ static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u3
 		to = (u8 *)page_address(pfrag->page) + pfrag->offset;
 		if (copy_from_iter(to, part, &msg->msg_iter) != part)
 			return -EFAULT;
-		timely_ndp_sum_add(&sum, to, part);
+		timely_ndp_sum_add(sum, to, part);
 		if (!ndp_add_page(skb, pfrag, part))
 			return -EMSGSIZE;
 		bytes -= part;
 	}
-	NDP_CB(skb)->sum = timely_ndp_sum_end(&sum);
 	return 0;
 }
 
@@ -86,7 +84,7 @@ static int ndp_fill(struct sock *sk, struct sk_buff *skb, struct msghdr *msg, u3
 static int ndp_send_more(struct sock *sk, struct msghdr *msg, u32 payload)
 {
 	struct page_frag *pfrag = sk_page_frag(sk);
-	u32 last = ndp_sk(sk)->last_bytes, bytes;
+	u32 last = ndp_sk(sk)->last.bytes, bytes;
 
 	if (!READ_ONCE(ndp_sk(sk)->unsent) || last >= payload)
 		return 0;
@@ -108,12 +106,13 @@ static int ndp_send_packet(struct sock *sk, struct msghdr *msg, u32 payload)
 {
 	u32 bytes = min_t(size_t, msg_data_left(msg), payload);
 	struct sk_buff *skb = alloc_skb(0, sk->sk_allocation);
+	struct timely_ndp_sum sum;
 	int err;
 
 	if (!skb)
 		return -ENOBUFS;
-	err = ndp_fill(sk, skb, msg, bytes);
-	if (!err && !ndp_conn_write(sk, skb, msg_data_left(msg)))
+	err = ndp_fill(sk, skb, msg, bytes, &sum);
+	if (!err && !ndp_conn_write(sk, skb, &sum, msg_data_left(msg)))
 		err = -EAGAIN;
 	if (!err)
 		return bytes;
