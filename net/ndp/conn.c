@@ -614,6 +614,19 @@ bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, const struct timely_nd
 	return charged;
 }
 
+/* Whether data may be added to a packet. Each page of a packet, of up to 32 KB, is kept until the
+ * packet has arrived, but only the bytes of data are counted as memory. Data behind the packet's
+ * last page fragment needs no other page. A program that writes to several sockets by turns has its
+ * data for each in many fragments, which may lie in as many pages.
+ */
+static bool ndp_may_append(struct sk_buff *skb, const struct page_frag *pfrag)
+{
+	int frags = skb_shinfo(skb)->nr_frags;
+
+	return frags < NDP_APPEND_FRAGS ||
+	       skb_can_coalesce(skb, frags, pfrag->page, pfrag->offset);
+}
+
 /**
  * ndp_conn_append() - add data of the program to the last packet, if it has never been sent
  * @sk: the socket, connected
@@ -621,8 +634,8 @@ bool ndp_conn_write(struct sock *sk, struct sk_buff *skb, const struct timely_nd
  * @bytes: bytes of data
  * @more: more data of the same call of the program follows at once
  *
- * Return: false if a new packet is needed: the last one has been sent meanwhile, or has as many
- * fragments as it can have; or there is no memory.
+ * Return: false if a new packet is needed: the last one has been sent meanwhile, or has enough
+ * fragments; or there is no memory.
  */
 bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool more)
 {
@@ -633,8 +646,8 @@ bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool m
 
 	ndp_begin(sk, &turn);
 	last = skb_peek_tail(&sk->sk_write_queue);
-	if (ndp->unsent && !ndp->sender.finished &&
-	    skb_shinfo(last)->nr_frags < MAX_SKB_FRAGS && ndp_charge_sent(sk, bytes)) {
+	if (ndp->unsent && !ndp->sender.finished && ndp_may_append(last, pfrag) &&
+	    ndp_charge_sent(sk, bytes)) {
 		timely_ndp_sum_add(&ndp->last, page_address(pfrag->page) + pfrag->offset, bytes);
 		ndp_set_sum(ndp, last);
 		added = ndp_add_page(last, pfrag, bytes);

@@ -77,6 +77,9 @@ struct ndp_queue;
 /* Memory that a connection takes beside its data, for the limit of the namespace, bytes. */
 #define NDP_CONN_BYTES	16384
 
+/* Page fragments of a packet up to which one of another page may be added to it. */
+#define NDP_APPEND_FRAGS	3
+
 /* Ethernet header, frame check sequence, preamble and gap, bytes for each packet. */
 #define NDP_FRAME_BYTES	(14 + 4 + 8 + 12)
 

@@ -315,7 +315,8 @@ non_blocking() {
 	expect full_ms -lt 100 "a call that looks at data must not wait for data that has no room"
 }
 
-# Calls that write little fill up the last packet while it waits to be sent.
+# Calls that write little fill up the last packet while it waits to be sent. If a program writes to two sockets by
+# turns, the data of a packet lies in page fragments, of which there are three at most.
 fills_packets() {
 	ndp <<-'EOF'
 		client, server = pair()
@@ -324,8 +325,17 @@ fills_packets() {
 		    client.send(flow.data[flow.sent - 600:flow.sent])
 		same, us = move([flow])
 		result(same=same, us=us, sent=info(client)["sent"])
+		flows = [Flow(*pair(), data(120000, seed)) for seed in range(2)]
+		for sent in range(100, 120001, 100):
+		    for flow in flows:
+		        flow.sender.send(flow.data[sent - 100:sent])
+		        flow.sent = sent
+		result(turns_same=move(flows)[0], turns=info(flows[0].sender)["sent"])
 	EOF
 	expect same -eq 1
+	expect turns_same -eq 1
+	expect turns -ge 390 "a packet has three page fragments"
+	expect turns -le 430 "30 packets of 100 bytes are sent at once; the rest are 390 packets of 300 bytes"
 	expect sent -le 200 "30 packets of 600 bytes are sent at once; the rest are 158 full packets of 1412 bytes"
 	expect us -le 300 "240 KB take 230 us"
 }
