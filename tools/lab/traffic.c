@@ -816,7 +816,7 @@ static void workload_arrival(void *obj)
 
 	timer_ack(&w->timer);
 	if (cheap_now() > w->due + w->late)
-		die("workload: messages are sent over %llu us late: use fewer hosts or less load, or allow it by late_us",
+		die("workload: messages are over %llu us late: fewer hosts, less load, or late_us",
 		    w->late / 1000);
 	if (to >= from / w->group * w->group)
 		to += w->group;
