@@ -340,6 +340,9 @@ enum timely_path_change timely_path_changed(struct sock *sk, const struct timely
 	same &= !timely_share_base(sk, now_ns, path->unreported_ns);
 	base_ns = min_t(u64, least_ns, path->shared_ns);
 	longer = timely_is_longer(path, base_ns);
+	/* The minimum over a longer time is from before the path became longer. */
+	if (longer)
+		timely_path_forget(sk);
 	if (same && !longer && base_ns == path->base_rtt_ns)
 		return TIMELY_PATH_SAME;
 	timely_set_base(path, base_ns);
