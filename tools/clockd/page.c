@@ -67,7 +67,7 @@ static int open_for_this_version(const char *path)
 		close(fd);
 		return open_file(path);
 	}
-	tell_err("\"%s\" is no clock page: the configuration needs another file after \"page\"", path);
+	tell_err("\"%s\" is no clock page: give another file after the word page", path);
 	close(fd);
 	return -1;
 }

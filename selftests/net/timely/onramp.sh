@@ -193,7 +193,9 @@ rtt_without_receiver() {
 		two_flows cubic "$to"
 		say "$to: with On-Ramp $((got / 1000)) Mb/s, p50 $p_p50 p99 $p_p99 us"
 		expect got -ge $nearly_all
-		expect p_p99 -le 200
+		# The p99 has been 160 to 201 us; without On-Ramp it is 2 ms.
+		expect p_p50 -le 120
+		expect p_p99 -le 300
 	done
 	counted
 	expect seen_pauses -ge 10

@@ -939,8 +939,11 @@ static void resolver_read__moves_names_beside_doubtful_ones(void)
 	EXPECT(resolve(&resolver, config, 0) == 2);
 	address_net = 1;
 	EXPECT(resolve(&resolver, config, EAI_AGAIN) == 2);
-	for (size_t i = 0; i < resolver.found.count; i++)
-		EXPECT(resolver.found.address[i].bytes[14] == (resolver.found.address[i].bytes[15] == 'a'));
+	for (size_t i = 0; i < resolver.found.count; i++) {
+		const uint8_t *bytes = resolver.found.address[i].bytes;
+
+		EXPECT(bytes[14] == (bytes[15] == 'a'));
+	}
 	address_net = 0;
 	resolver_stop(&resolver, false);
 	config_free(config);
