@@ -43,18 +43,20 @@ static bool write_address(const char *name, const struct address *address, int f
 	return true;
 }
 
-/* Write the addresses of before of a name again. */
+/* Write the addresses that the name had before. */
 static void keep_addresses(const struct resolver *resolver, const char *name, int fd)
 {
+	uint64_t hash = hash_name(name);
+
 	for (size_t i = 0; i < resolver->found.count; i++)
-		if (resolver->found_name[i] == hash_name(name) &&
+		if (resolver->found_name[i] == hash &&
 		    !write_address(name, &resolver->found.address[i], fd))
 			return;
 }
 
 /*
- * Write all addresses of a name. Prints an error if there is none. The name may have addresses
- * nevertheless, if the name server has not answered: those of before remain.
+ * Write all addresses of a name. Prints an error if there is none. If the name server has not
+ * answered, the name keeps the addresses that it had before.
  */
 static void resolve_name(const struct resolver *resolver, const struct config *config,
 			 const char *name, int fd)

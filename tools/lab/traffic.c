@@ -31,7 +31,7 @@
  *	                                  request @size bytes from each member at the same time;
  *	                                  NDP pulls streams with a higher @priority first
  *	member from= to= addr= port=      member of the last incast: @to requests, @from answers
- *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= [on= off= late=]
+ *	workload cc= cdf= every= start= stop= seed= port= pool= reply= group= late= [on= off=]
  *	                                  send messages between random nodes, every @every ns on
  *	                                  average, with sizes from the file @cdf; reply=1: the
  *	                                  receiver sends as many bytes back; @group successive nodes
@@ -41,7 +41,8 @@
  *	                                  @off a node sends in on-times only, and @every is the time
  *	                                  between messages if all nodes are on: the mean lengths of
  *	                                  on-times and of the times between them; a message that is
- *	                                  sent more than @late ns late, 1 ms by default, is an error
+ *	                                  sent more than @late ns late is an error: readings of the
+ *	                                  clock take time, so this program may be too slow
  *	node ns= addr=                    node of the last workload
  *	queue ns= dev= handle= every= [ring=]
  *	                                  sample the queue of the qdisc @handle (hexadecimal), and
@@ -91,11 +92,6 @@
 #define REQUEST_SIZE	64		/* bytes of an incast's request */
 #define SETTLE_NS	(100 * 1000000)	/* from the program's start to time 0, for set-up */
 #define RATE_TICK_NS	1000000		/* interval at which senders with rate= get bytes to send */
-
-/* A clock reading of a system call takes 256 ns of virtual time, so each message takes the engine
- * some time. If messages are due faster, the engine falls behind for good.
- */
-#define WORKLOAD_LATE_NS	"1000000"
 
 #define FAR_NS		(NSEC_PER_SEC << 30)	/* 34 years */
 #define NODES		64		/* limit of a workload's nodes */
@@ -1367,7 +1363,7 @@ static void plan_workload(void)
 	w->group = to_u64(arg("group"));
 	w->on = to_u64(arg_or("on", "0"));
 	w->off = to_u64(arg_or("off", "0"));
-	w->late = to_u64(arg_or("late", WORKLOAD_LATE_NS));
+	w->late = to_u64(arg("late"));
 	w->phases[0] = w->rng[0];
 	w->phases[1] = 1;		/* other numbers than those of rng */
 	w->messages.columns = 5;
