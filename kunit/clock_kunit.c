@@ -417,7 +417,7 @@ static void moderated__regular_packets(struct kunit *test)
 	KUNIT_EXPECT_LE(test, m->doubtful * 50, m->total);
 	KUNIT_EXPECT_GT(test, m->unsure * 4, m->total);
 	/* A burst of traffic later, the mapping is reliable again. */
-	clock_model_run(m, 3 * NSEC_PER_SEC);
+	clock_model_run(m, 3ULL * NSEC_PER_SEC);
 	clock_model_recount(m);
 	clock_model_run(m, NSEC_PER_SEC);
 	KUNIT_EXPECT_FALSE(test, m->map.unreliable);
@@ -804,7 +804,7 @@ static void rate__that_rises_from_almost_zero(struct kunit *test)
 		m->span_ns = 50000;
 		clock_model_run(m, 30 * NSEC_PER_MSEC);
 		m->rate = 25;
-		clock_model_run(m, 5 * NSEC_PER_SEC);
+		clock_model_run(m, 5ULL * NSEC_PER_SEC);
 		clock_model_recount(m);
 		m->rate = 76000;
 		clock_model_run(m, 60 * NSEC_PER_MSEC);

@@ -30,7 +30,7 @@ static void before_free(void);
 #undef free_percpu
 
 #define START_NS	NSEC_PER_SEC
-#define EPOCH_NS	(1000 * NSEC_PER_SEC)
+#define EPOCH_NS	(1000ULL * NSEC_PER_SEC)
 #define NAPIS		4
 
 /**
@@ -196,7 +196,7 @@ static void napi__new_ids_are_found(struct kunit *test)
 
 /* ---- the PTP clock ---- */
 
-#define PHC_NS	(1234 * NSEC_PER_SEC + 567)
+#define PHC_NS	(1234ULL * NSEC_PER_SEC + 567)
 
 static int phc_gettime64(struct ptp_clock_info *info, struct timespec64 *time)
 {
