@@ -1042,7 +1042,7 @@ static void ack_agg__unknown_after_seven_rtts(struct kunit *test)
 }
 
 /* If rates lag, the target delay is five times as long, but ACK aggregation is not. So a smaller
- * aggregation must be found, which takes 48 RTTs.
+ * aggregation must be found, which takes 32 RTTs.
  */
 static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 {
@@ -1061,9 +1061,9 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 
 		timely_ack_agg_add(&ack_agg, &late);
 		flow_ns = late.probe_queue_ns;
-		if (i < 48)
+		if (i < 32)
 			KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
-		if (i == 48 || i == 500)
+		if (i == 32 || i == 500)
 			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
 	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
@@ -1079,6 +1079,25 @@ static void ack_agg__not_a_queue_that_fills_and_drains(struct kunit *test)
 		late(&ack_agg, 100000, &flow_ns, 4000 * (i % 50 < 25 ? i % 50 : 50 - i % 50));
 		KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
 	}
+}
+
+/* A queue that a probe does not drain says nothing, however much it changes. */
+static void ack_agg__not_a_queue_that_outlasts_the_probe(struct kunit *test)
+{
+	struct rtt_dice dice = { .state = 20150817 };
+	struct timely_ack_agg ack_agg = {};
+	u32 i, flow_ns = 1000000, next_ns = 0;
+
+	late(&ack_agg, 67000000, &flow_ns, 1000000);
+	for (i = 0; i < 1000; i++) {
+		late(&ack_agg, 100000, &flow_ns, 1000000 + rtt_roll(&dice) % (4 * DUE_NS));
+		KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
+	}
+	/* In the next probe the queue drains. */
+	late(&ack_agg, 67000000, &next_ns, 0);
+	late_by_up_to(&ack_agg, 4 * DUE_NS, 100);
+	KUNIT_EXPECT_GT(test, ack_agg.mean_ns, DUE_NS);
+	KUNIT_EXPECT_LT(test, ack_agg.mean_ns, 3 * DUE_NS);
 }
 
 static void ack_agg__shows_in_flows_in_phase(struct kunit *test)
@@ -1170,6 +1189,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(ack_agg__unknown_after_seven_rtts),
 	KUNIT_CASE(ack_agg__found_later_if_rates_lag),
 	KUNIT_CASE(ack_agg__not_a_queue_that_fills_and_drains),
+	KUNIT_CASE(ack_agg__not_a_queue_that_outlasts_the_probe),
 	KUNIT_CASE(ack_agg__shows_in_flows_in_phase),
 	KUNIT_CASE(ack_agg__ends),
 	KUNIT_CASE(ack_agg__of_any_numbers),

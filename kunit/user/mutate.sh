@@ -260,6 +260,7 @@ faults_of_rtt() {
 	an RTT of zero is refused as negative|s/if (end_ns < sent_ns)/if (end_ns <= sent_ns)/
 	a long RTT is not refused|s/if (rtt_ns > TIMELY_RTT_MAX_NS)/if (0)/
 	an RTT of exactly ten seconds is refused|s/rtt_ns > TIMELY_RTT_MAX_NS/rtt_ns >= TIMELY_RTT_MAX_NS/
+	a queue that outlasts the probe is taken for ACK aggregation|s/if (!drained)/if (0)/
 	a delayed last packet counts|s/if (rtt_ns > ack->tail_limit_ns \&\&/if (0 \&\&/
 	with nothing in flight, an ACK is not of a last packet|s/ack->in_flight <= 1/ack->in_flight == 1/
 	with two packets in flight, an ACK is taken for that of a last packet|s/ack->in_flight <= 1/ack->in_flight <= 2/

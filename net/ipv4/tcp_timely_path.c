@@ -397,6 +397,9 @@ void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
 		.rates_lag = path->lag,
 	};
 
+	/* A packet that was overtaken makes an RTT as long as ACK aggregation does. */
+	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open || ts->ca_state != TCP_CA_Open)
+		return;
 	path->probe_queue_ns = sample.probe_queue_ns;
 	if (age_ns < probe_ns / 2 || age_ns >= probe_ns ||
 	    since_us >= probe_ns / (4 * NSEC_PER_USEC))

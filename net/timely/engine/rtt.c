@@ -49,7 +49,7 @@
  * aggregation from bursts of messages.
  */
 #define ACK_AGG_LAG_SHARE		5
-#define ACK_AGG_LAG_SAMPLES_MIN	48
+#define ACK_AGG_LAG_SAMPLES_MIN	32
 
 /* Assume that aggregation adds values distributed evenly from 0 to N to RTTs: their mean is N / 2.
  * The mean difference of two values is N / 3, and the mean of the larger of two such differences is
@@ -61,6 +61,14 @@
  * same, so without ACK aggregation these RTTs are nearly equal.
  */
 #define ACK_AGG_APART_NS		250000U
+
+/* RTTs that are closer together than this are of the same base-RTT probe. */
+#define ACK_AGG_PROBE_NS		10000000U
+
+/* A probe has drained the queue if the lowest queueing delay in the probe is at most this many
+ * times the mean difference of RTTs.
+ */
+#define ACK_AGG_DRAINED_JUMPS	4
 
 /* In averages, a time above one second counts as one second, so that differences fit in 32 bits. */
 #define ACK_AGG_MOST_NS		1000000000U
@@ -106,6 +114,19 @@ static u32 ack_agg_average(u32 mean, u32 value, u32 samples)
 	return mean + ((s32)min(value, ACK_AGG_MOST_NS) - (s32)mean) / (s32)samples;
 }
 
+/* Whether the probe has drained the queue, as far as its RTTs up to @sample show. Aggregation adds
+ * next to nothing to the lowest of many RTTs. The queue that connections make by starting together
+ * outlasts a probe, and its changes look like aggregation.
+ */
+static bool ack_agg_has_drained(struct timely_ack_agg *ack_agg,
+				const struct timely_probe_sample *sample, u32 jump_ns)
+{
+	if (sample->now_ns - ack_agg->seen_ns >= ACK_AGG_PROBE_NS)
+		ack_agg->least_ns = sample->probe_queue_ns;
+	ack_agg->least_ns = min(ack_agg->least_ns, sample->probe_queue_ns);
+	return ack_agg->least_ns / ACK_AGG_DRAINED_JUMPS <= max(jump_ns, ack_agg->jump_ns);
+}
+
 /**
  * timely_ack_agg_add() - add an RTT to the estimate of ACK aggregation
  * @ack_agg: the path's estimate; initially all zero
@@ -125,20 +146,24 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 {
 	u32 jump_ns = ack_agg_jump(sample->probe_queue_ns, sample->before_ns);
 	u32 due_ns = sample->rates_lag ? sample->due_ns / ACK_AGG_LAG_SHARE : sample->due_ns;
+	bool drained;
 	u64 mean_ns;
 
 	if (sample->now_ns - ack_agg->seen_ns < ACK_AGG_APART_NS)
 		jump_ns = max(jump_ns,
 			      ack_agg_jump(sample->probe_queue_ns, ack_agg->probe_queue_ns));
+	drained = ack_agg_has_drained(ack_agg, sample, jump_ns);
 	ack_agg->seen_ns = sample->now_ns;
 	ack_agg->probe_queue_ns = sample->probe_queue_ns;
+	if (!drained)
+		return;
 	ack_agg->samples = min(ack_agg->samples + 1, ACK_AGG_SAMPLES_MAX);
 	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
 	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
 	mean_ns = (u64)ack_agg->jump_ns * ACK_AGG_MEAN_QUARTERS / 4;
-	if (ack_agg->samples <
-	    (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN) ||
-	    mean_ns * 8 < (u64)ack_agg->due_ns * (ack_agg->mean_ns ? ACK_AGG_ENDS : ACK_AGG_BEGINS))
+	if (ack_agg->samples < (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN))
+		return;
+	if (mean_ns * 8 < (u64)ack_agg->due_ns * (ack_agg->mean_ns ? ACK_AGG_ENDS : ACK_AGG_BEGINS))
 		mean_ns = 0;
 	ack_agg->mean_ns = mean_ns;
 }

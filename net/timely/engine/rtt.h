@@ -118,20 +118,24 @@ struct timely_rtt {
  * struct timely_ack_agg - estimate of what ACK aggregation adds to the RTTs of a path
  * @seen_ns: time of the last RTT that was added to the estimate, CLOCK_MONOTONIC
  * @probe_queue_ns: the last RTT that was added, minus the base RTT of the path
+ * @least_ns: the lowest of these differences in the last base-RTT probe
  * @jump_ns: average difference of successive RTTs
  * @due_ns: average target delay of the connections, to compare @mean_ns with; of connections
  *	whose new rates do not apply to queued packets, a fifth of the target delay
  * @samples: number of RTTs in the averages @jump_ns and @due_ns, at most 64
  * @mean_ns: mean of what ACK aggregation adds; 0 if there is none, or too little to be
  *	distinguished from a queue
+ * @drained: the averages are of RTTs in probes that drained the queue
  */
 struct timely_ack_agg {
 	u64 seen_ns;
 	u32 probe_queue_ns;
+	u32 least_ns;
 	u32 jump_ns;
 	u32 due_ns;
 	u32 samples;
 	u32 mean_ns;
+	bool drained;
 };
 
 /**
