@@ -63,6 +63,8 @@ struct timely_cfg {
  * @whole_bytes: size of the segments whose RTTs count for the base RTT, bytes; RTTs of smaller
  *	segments are ignored if RTTs include serialization
  * @apart: the base-RTT probes of the hosts on the path do not coincide
+ * @peer_sends: the peer has sent data to this host lately
+ * @dsfield: traffic class (DSCP and ECN) of the packet in process
  * @lag: enum timely_rate_lag that @cfg was computed for
  * @base_rtt_ns: base RTT that @cfg was computed for; 0 if not known
  * @doubted_ns: the base RTT that timely_forget_base() discarded as doubtful; 0 for none
@@ -75,6 +77,8 @@ struct timely_cfg {
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
  * @received: bytes received that timely_count_received() has not yet added to the link's count
+ * @told_jiffies: when the connection last told its path that the peer sends, jiffies
+ * @asked_jiffies: when the connection last asked its path whether the peer sends, jiffies
  * @ack_wait: how long ACKs wait on their way back
  * @ack_wait_ns: the wait that was subtracted from the last RTT
  * @rcv_nxt: tp->rcv_nxt at the previous completion: data that arrived since
@@ -102,7 +106,9 @@ struct timely_path_state {
 	u32 link_epoch;
 	u32 whole_bytes;
 	u8 lag;
+	u8 dsfield;
 	bool apart;
+	bool peer_sends;
 	/* End of the first 256 bytes, which are four cache lines. The members below are needed for
 	 * some completions only.
 	 */
@@ -115,6 +121,8 @@ struct timely_path_state {
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;
 	u32 received;
+	u32 told_jiffies;
+	u32 asked_jiffies;
 	struct timely_ack_wait ack_wait;
 	u32 ack_wait_ns;
 	u32 rcv_nxt;

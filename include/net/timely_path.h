@@ -47,6 +47,8 @@ void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
 			  struct timely_path_report *report);
 bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe);
 void timely_path_forget(struct sock *sk);
+void timely_path_received(struct sock *sk, u64 now_ns);
+bool timely_path_receives(struct sock *sk, u64 now_ns);
 void timely_path_probe_sample(struct sock *sk, const struct timely_probe_sample *sample);
 
 #endif /* _NET_TIMELY_PATH_H */

@@ -28,6 +28,7 @@ faults_of_target_delay() {
 	data in the other direction do not count|s/return q0 + (theirs .*/return q0;/
 	data in the other direction count without a square|s/c->ingress_q16 \* c->ingress_q16/c->ingress_q16 << 16/
 	the senders of data in the other direction do not receive|s/(theirs \* square_q32/(q0 * square_q32/
+	the senders of data receive where the receiver does not send|s/if (c->both_ways)$/if (1)/
 	data in both directions do not count|s/c->both_ways \&\& /0 \&\& /
 	data in both directions count where rates lag|s/ \&\& !cfg->lags \&\& !cfg->least_shift)/ \&\& !cfg->least_shift)/
 	an overload begins at t_high|s/clamp_t(u64, ns, cfg->quiet_ns, cfg->t_high_ns)/cfg->t_high_ns/

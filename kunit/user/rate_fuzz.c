@@ -346,7 +346,8 @@ static bool target_change(double *delta, double *slack)
 	double rate = now.before.rate_fp * U, beta = cfg->beta_q16 * U;
 	double extra = now.p.rtt_ref_1g_ns * sqrt(125e6 / rate);
 	/* Data in the other direction raise the target delay, and its uncertainty, too. */
-	double square = pow(now.c.ingress_q16 * U, 2), raised = 1 + square + square * square;
+	double square = pow(now.c.ingress_q16 * U, 2);
+	double raised = 1 + square + (now.c.both_ways ? square * square : 0);
 	double blur = (extra * 0.001 + 2) * raised + 2;
 	bool allow = now.c.both_ways && !cfg->lags && !now.p.ack_aggregation_ns;
 	double ack = allow ? floor(min(now.p.min_rtt_ns / 4, 4000)) : 0;

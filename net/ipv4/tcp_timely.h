@@ -199,7 +199,7 @@ u32 timely_other_senders(const struct sock *sk);
 void timely_count_received(struct sock *sk, u32 bytes);
 bool timely_exclude_ack_wait(struct sock *sk, const struct timely_cfg *cfg,
 			     const struct timely_ack *ack, struct timely_completion *completion);
-void timely_fill_ingress(const struct sock *sk, struct timely_completion *completion);
+void timely_fill_ingress(struct sock *sk, struct timely_completion *completion);
 
 /* tcp_timely_params.c */
 int timely_params_init(void);

@@ -32,6 +32,12 @@
  */
 #define TIMELY_RECEIVED_PORTION		8192U
 
+/* A connection tells its path at most once in this time that the peer sends, and asks at most once
+ * in this time whether it sends, jiffies.
+ */
+#define TIMELY_PEER_SENDS_TELL		(HZ / 16)
+#define TIMELY_PEER_SENDS_ASK		(HZ / 100)
+
 /* ---- how connections use their link ---- */
 
 /* The use of the connection's link by all network namespaces. If the link is not known, the use of
@@ -96,6 +102,10 @@ void timely_count_received(struct sock *sk, u32 bytes)
 	if (load)
 		atomic64_add(path->received, &load->received);
 	path->received = 0;
+	if (tcp_jiffies32 - path->told_jiffies >= TIMELY_PEER_SENDS_TELL) {
+		path->told_jiffies = tcp_jiffies32;
+		timely_path_received(sk, tcp_clock_ns());
+	}
 }
 
 /* Add what the host has received since the last update to the average. Return: the average, Q16. */
@@ -113,14 +123,44 @@ static u32 timely_update_ingress(struct timely_load *load, u64 now_ns, u64 perio
 	return ingress_q16;
 }
 
-/* Fill in what the host has received lately. The average is updated at most once per
+/* Whether the ACK in process has another traffic class than the connection's data: the receiver's
+ * qdisc marks ACKs (ack_dscp), and switches send marked packets first.
+ */
+static bool timely_ack_is_marked(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u8 own = inet_sk(sk)->tos;
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+		own = inet6_sk(sk)->tclass;
+#endif
+	return (ts->flow->path.dsfield ^ own) & ~INET_ECN_MASK;
+}
+
+/* Whether this host has received much at some time lately, and the connection's peer sends data. */
+static bool timely_both_ways(struct sock *sk, u64 now_ns, u64 much_ns)
+{
+	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
+
+	if (!much_ns || (s64)(now_ns - much_ns) >= TIMELY_INGRESS_MUCH_NS)
+		return false;
+	if (tcp_jiffies32 - path->asked_jiffies >= TIMELY_PEER_SENDS_ASK) {
+		path->asked_jiffies = tcp_jiffies32;
+		path->peer_sends = timely_path_receives(sk, now_ns);
+	}
+	return path->peer_sends;
+}
+
+/* Fill in what the host has received lately, which says how long ACKs wait. A marked ACK does not
+ * wait at the port towards this host. The average is updated at most once per
  * TIMELY_INGRESS_PERIOD_NS, by the connection that comes first.
  */
-void timely_fill_ingress(const struct sock *sk, struct timely_completion *completion)
+void timely_fill_ingress(struct sock *sk, struct timely_completion *completion)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_load *load = timely_load(sk);
-	u64 now_ns = completion->now_ns, seen_ns, much_ns;
+	u64 now_ns = completion->now_ns, seen_ns;
 
 	if (!load)
 		return;
@@ -131,8 +171,9 @@ void timely_fill_ingress(const struct sock *sk, struct timely_completion *comple
 	else
 		completion->ingress_q16 = timely_update_ingress(load, now_ns, now_ns - seen_ns,
 								ts->flow->path.cfg.link_kbps);
-	much_ns = READ_ONCE(load->much_ns);
-	completion->both_ways = much_ns && (s64)(now_ns - much_ns) < TIMELY_INGRESS_MUCH_NS;
+	if (completion->ingress_q16 && timely_ack_is_marked(sk))
+		completion->ingress_q16 = 0;
+	completion->both_ways = timely_both_ways(sk, now_ns, READ_ONCE(load->much_ns));
 }
 
 /* Subtract from an RTT how long its ACK has waited on its way back, if the ACK's timestamp tells.
@@ -451,7 +492,10 @@ void timely_path_state_init(struct timely_path_state *path, const struct tcp_soc
 	path->link = NULL;
 	path->link_dev = NULL;
 	path->link_kbps = 0;
+	path->told_jiffies = tcp_jiffies32 - TIMELY_PEER_SENDS_TELL;
+	path->asked_jiffies = tcp_jiffies32 - TIMELY_PEER_SENDS_ASK;
 	path->apart = false;
+	path->peer_sends = false;
 	timely_set_base(path, 0);
 }
 

@@ -49,11 +49,15 @@
  */
 #define PATH_AGE_NS	(2ULL * TIMELY_PROBE_RTT_APART_LONGER * TIMELY_BASE_HALF_NS)
 
+/* A peer that has sent data within this time, one second, is one that sends. */
+#define PATH_RECEIVES_NS	1000000000LL
+
 /**
  * struct path_entry - a path
  * @key: hash that identifies the path, see path_key()
  * @net: cookie of the network namespace
  * @reported_ns: time of the last reported RTT, CLOCK_MONOTONIC; 0 for an unused entry
+ * @received_ns: when connections last told that the peer sends data, CLOCK_MONOTONIC; 0 for never
  * @filter: minimum filter of recent RTTs, ns
  * @long_filter: minimum filter of RTTs over a longer time, ns, used while base-RTT probes of the
  *	hosts do not coincide
@@ -64,6 +68,7 @@ struct path_entry {
 	u64 key;
 	u64 net;
 	u64 reported_ns;
+	u64 received_ns;
 	struct timely_min_filter filter;
 	struct timely_min_filter long_filter;
 	struct timely_probe_rtt_watch probes;
@@ -153,6 +158,7 @@ static struct path_entry *path_add(struct path_set *set, u64 key, u64 net, u64 n
 
 	entry->key = key;
 	entry->net = net;
+	entry->received_ns = 0;
 	timely_min_filter_init(&entry->filter);
 	timely_min_filter_init(&entry->long_filter);
 	entry->probes = (struct timely_probe_rtt_watch){};
@@ -261,6 +267,53 @@ void timely_path_forget(struct sock *sk)
 	spin_unlock_bh(&set->lock);
 }
 EXPORT_SYMBOL_GPL(timely_path_forget);
+
+/**
+ * timely_path_received() - report that the peer sends data to this host
+ * @sk: a connected TCP socket
+ * @now_ns: current time, CLOCK_MONOTONIC
+ *
+ * Without an entry of the path, the report is ignored: no connection sends to the peer.
+ *
+ * Context: under the socket's lock and RCU.
+ */
+void timely_path_received(struct sock *sk, u64 now_ns)
+{
+	u64 key = path_key(sk);
+	struct path_set *set = &path_sets[key % PATH_SETS];
+	struct path_entry *entry;
+
+	spin_lock_bh(&set->lock);
+	entry = path_find(set, key);
+	if (entry)
+		entry->received_ns = now_ns;
+	spin_unlock_bh(&set->lock);
+}
+EXPORT_SYMBOL_GPL(timely_path_received);
+
+/**
+ * timely_path_receives() - check whether the peer sends data to this host
+ * @sk: a connected TCP socket
+ * @now_ns: current time, CLOCK_MONOTONIC
+ *
+ * Context: under the socket's lock and RCU.
+ * Return: true if timely_path_received() was called for the path in the last second.
+ */
+bool timely_path_receives(struct sock *sk, u64 now_ns)
+{
+	u64 key = path_key(sk);
+	struct path_set *set = &path_sets[key % PATH_SETS];
+	struct path_entry *entry;
+	u64 received_ns = 0;
+
+	spin_lock_bh(&set->lock);
+	entry = path_find(set, key);
+	if (entry)
+		received_ns = entry->received_ns;
+	spin_unlock_bh(&set->lock);
+	return received_ns && (s64)(now_ns - received_ns) < PATH_RECEIVES_NS;
+}
+EXPORT_SYMBOL_GPL(timely_path_receives);
 
 /**
  * timely_path_probe_sample() - report an RTT in a base-RTT probe, to measure ACK aggregation

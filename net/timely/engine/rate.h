@@ -235,11 +235,12 @@ struct timely_loss {
  * @bytes: bytes completed since the last completion, at least 1
  * @may_rise: the application uses enough of the connection's rate (app_limited_percent)
  * @app_limited: the completed data were all that the application had to send at the time
- * @both_ways: this host has received much at some time lately; only the target-delay rule uses
- *	it; false if @rtt_ns does not include the wait of the ACK
+ * @both_ways: this host has received much at some time lately, and the receiver of the segment
+ *	sends data to this host; only the target-delay rule uses it; false if @rtt_ns does not
+ *	include the wait of the ACK
  * @ingress_q16: share of the link rate at which this host has received lately, Q16, at most
- *	65536; 0 if not known or if @rtt_ns does not include the wait of the ACK; only the
- *	target-delay rule uses it
+ *	65536; 0 if not known, if the ACK does not wait behind what this host receives, or if
+ *	@rtt_ns does not include the wait; only the target-delay rule uses it
  * @delivered_fp: delivery rate over the last round trip, bytes per second, Q16; 0 if not
  *	known; the target-delay rule uses it in an overload
  */

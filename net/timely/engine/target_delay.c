@@ -82,11 +82,15 @@
  * Data in the other direction. Where the host also receives, the ACKs for what it sends wait behind
  * what it receives, at the port towards the host. The RTT does not tell this wait from a queue in
  * front of the data sent. A connection that took it for one would leave the link unused. So q0 is
- * higher by q0 * (u^2 + u^4), where u is the share of its link rate at which the host has received
- * lately (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. The sender does
- * not know what the receiver sends. But where hosts receive, other hosts send: q0 is higher by
- * TARGET_ACK_NS where the host has received much at some time lately. None of this applies where
- * RTTs do not include the wait of ACKs (ack_wait.c).
+ * higher by q0 * u^2, where u is the share of its link rate at which the host has received lately
+ * (ingress.c). ACKs also wait behind what the receiver sends, at its NIC. If the receiver sends
+ * to this host, too, and the host has received much at some time lately, q0 is higher by
+ * TARGET_ACK_NS, and then by q0 * (u^2 + u^4): hosts send to each other. None of this applies where
+ * RTTs do not include the wait of ACKs (ack_wait.c). Where the receiver marks its ACKs, so that
+ * switches send them first, u counts as 0.
+ *
+ * A target delay that is longer than the wait of ACKs takes the rate from other connections at the
+ * same port: 4 us too much can double a rate. So the target delay is longer only for what is known.
  *
  * ACK aggregation. Receivers hold ACKs back and merge ACKs, which adds to RTTs as much as a queue
  * does. Where the path is known to have aggregation (ack_aggregation_ns), q is about the minimum of
@@ -406,14 +410,14 @@ static s64 target_gain_q32(struct timely_rate *r, const struct timely_rate_cfg *
 
 /* The target delay @q0 plus the expected waits of ACKs, ns.
  *
- * An ACK waits for segments that the receiver sends. The target delay allows for that only if this
- * host receives, too; not where new rates lag, as the target delay is longer there for other
- * reasons; and not with ACK aggregation, where the minimum of recent queueing delays counts.
+ * An ACK waits for segments that the receiver sends. The target delay allows for that only if the
+ * receiver sends to this host; not where new rates lag, as the target delay is longer there for
+ * other reasons; and not with ACK aggregation, where the minimum of recent queueing delays counts.
  *
  * An ACK also waits behind data that this host receives. The senders of these data keep their
  * target delay at a port that they fill, so the wait is as long if the link is fully used, and
- * shorter by the square of its use if not. Their target delay is longer than @q0 itself, because
- * they receive, too: about as much as this host.
+ * shorter by the square of its use if not. Their target delay is longer than @q0 itself if they
+ * receive, too. If hosts send to each other, they receive about as much as this host.
  */
 static u32 target_both_ways_ns(const struct timely_rate_cfg *cfg,
 			       const struct timely_completion *c, u32 q0)
@@ -424,7 +428,9 @@ static u32 target_both_ways_ns(const struct timely_rate_cfg *cfg,
 	if (c->both_ways && !cfg->lags && !cfg->least_shift)
 		q0 += min(cfg->min_rtt_ns / TARGET_ACK_SHARE, TARGET_ACK_NS);
 	/* No overflow: q0 is less than 2^30, and theirs at most 2 * q0. */
-	theirs = q0 + (q0 * square_q32 >> 32);
+	theirs = q0;
+	if (c->both_ways)
+		theirs += q0 * square_q32 >> 32;
 	return q0 + (theirs * square_q32 >> 32);
 }
 
