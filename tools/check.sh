@@ -434,9 +434,10 @@ run_job() {
 	upstream-*)		selftests/upstream/run.sh "${job#upstream-}" ;;
 	figures)		figures --seeds 1 ;;
 	figures-all)		figures ;;
-	hostile)		hostile loss:timely-1,bbr-1 limited:app route:timely-200 ack-path:timely-agg-50 \
+	hostile)		hostile loss:timely-1,bbr-1 limited:app,rwnd-fq route:timely-200 reorder:timely-1 \
+					reverse:first,unmarked ack-path:timely-agg-50 \
 					blackout:timely,timely-linear ;;
-	hostile-rest)		hostile reverse:first pfc:timely-100 \
+	hostile-rest)		hostile pfc:timely-100 \
 					ack-path:timely-lost-10,timely-given-agg-50,timely-fq-agg-50 ;;
 	*)			echo "check.sh: no job '$job'"; return 1 ;;
 	esac
