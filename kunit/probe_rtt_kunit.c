@@ -161,13 +161,16 @@ static void probe_rtt__wrong_clocks_take_little_more(struct kunit *test)
 		}
 }
 
-/* @count probes in which RTTs fall by @fall_ns, of a queueing delay of 14 us over 17 us. */
+/* @count probes in which RTTs fall by @fall_ns, of a queueing delay of 14 us over 17 us, which was as
+ * short as 7 us before.
+ */
 static u32 drained(struct timely_probe_rtt_watch *watch, u32 count, s32 fall_ns)
 {
 	u32 found = 0;
 
 	while (count--)
-		found += timely_probe_rtt_watch_add(watch, 31000, 31000 - fall_ns, 17000, 14000);
+		found += timely_probe_rtt_watch_add(watch, 31000, 24000, 31000 - fall_ns,
+						    17000, 14000);
 	return found;
 }
 
@@ -190,6 +193,23 @@ static void watch__notices_that_rtts_do_not_fall(struct kunit *test)
 	/* Rising RTTs do not count as falling. */
 	KUNIT_EXPECT_EQ(test, drained(&watch, 1000, -5000), 0);
 	KUNIT_EXPECT_TRUE(test, watch.apart);
+}
+
+/* RTTs that do not vary show a longer path and no queue. */
+static void watch__is_silent_about_a_longer_path(struct kunit *test)
+{
+	struct timely_probe_rtt_watch watch = {};
+	u32 i;
+
+	for (i = 0; i < 1000; i++)
+		KUNIT_ASSERT_FALSE(test, timely_probe_rtt_watch_add(&watch, 31000, 30000, 31000,
+								    17000, 14000));
+	KUNIT_EXPECT_FALSE(test, watch.apart);
+	/* Nor do probes that seemed not to coincide keep the former base RTT. */
+	KUNIT_EXPECT_EQ(test, drained(&watch, 100, 0), 1);
+	for (i = 0; i < 50; i++)
+		timely_probe_rtt_watch_add(&watch, 31000, 30000, 31000, 17000, 14000);
+	KUNIT_EXPECT_FALSE(test, watch.apart);
 }
 
 static void watch__notices_that_rtts_fall_again(struct kunit *test)
@@ -217,11 +237,11 @@ static void watch__needs_a_queue(struct kunit *test)
 	for (i = 0; i < 1000; i++) {
 		for (j = 0; j < ARRAY_SIZE(before_ns); j++)
 			KUNIT_EXPECT_FALSE(test,
-					   timely_probe_rtt_watch_add(&watch, before_ns[j],
+					   timely_probe_rtt_watch_add(&watch, before_ns[j], 15000,
 								      before_ns[j], 17000, 14000));
-		KUNIT_EXPECT_FALSE(test, timely_probe_rtt_watch_add(&watch, U32_MAX, 1, 17000,
+		KUNIT_EXPECT_FALSE(test, timely_probe_rtt_watch_add(&watch, U32_MAX, 1, 1, 17000,
 								    14000));
-		KUNIT_EXPECT_FALSE(test, timely_probe_rtt_watch_add(&watch, 1, U32_MAX, U32_MAX,
+		KUNIT_EXPECT_FALSE(test, timely_probe_rtt_watch_add(&watch, 1, 1, U32_MAX, U32_MAX,
 								    1));
 	}
 	KUNIT_EXPECT_EQ(test, watch.samples, 0);
@@ -235,10 +255,12 @@ static void watch__bears_any_numbers(struct kunit *test)
 
 	for (i = 0; i < 100000; i++) {
 		timely_probe_rtt_watch_add(&watch, next_random(&random), next_random(&random),
-					   next_random(&random), next_random(&random));
+					   next_random(&random), next_random(&random),
+					   next_random(&random));
 		KUNIT_EXPECT_LE(test, watch.fall_ns, 100000000);
 		KUNIT_EXPECT_GE(test, watch.fall_ns, -100000000);
 		KUNIT_EXPECT_GE(test, watch.due_ns, 0);
+		KUNIT_EXPECT_GE(test, watch.vary_ns, 0);
 	}
 }
 
@@ -284,6 +306,7 @@ static struct kunit_case timely_probe_rtt_cases[] = {
 	KUNIT_CASE(probe_rtt__reduces_by_some_sixteenths),
 	KUNIT_CASE(watch__coincide_at_first),
 	KUNIT_CASE(watch__notices_that_rtts_do_not_fall),
+	KUNIT_CASE(watch__is_silent_about_a_longer_path),
 	KUNIT_CASE(watch__notices_that_rtts_fall_again),
 	KUNIT_CASE(watch__needs_a_queue),
 	KUNIT_CASE(watch__bears_any_numbers),

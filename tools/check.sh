@@ -434,7 +434,7 @@ run_job() {
 	upstream-*)		selftests/upstream/run.sh "${job#upstream-}" ;;
 	figures)		figures --seeds 1 ;;
 	figures-all)		figures ;;
-	hostile)		hostile loss:timely-1,bbr-1 limited:app,rwnd-fq route:timely-200 reorder:timely-1 \
+	hostile)		hostile loss:timely-1,bbr-1 limited:app,rwnd-fq route:timely-200,path-25 reorder:timely-1 \
 					reverse:first,unmarked ack-path:timely-agg-50 \
 					blackout:timely,timely-linear ;;
 	hostile-rest)		hostile pfc:timely-100 \

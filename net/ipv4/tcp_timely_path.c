@@ -401,6 +401,7 @@ static void timely_watch_probe(struct sock *sk, const struct timely_completion *
 	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
 	struct timely_path_probe probe = {
 		.before_ns = path->probe.before_ns,
+		.least_ns = min(path->unreported_ns, completion->rtt_ns),
 		.rtt_ns = completion->rtt_ns,
 		.base_ns = path->cfg.rate.min_rtt_ns,
 		.due_ns = due_ns,

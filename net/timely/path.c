@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The table of paths: what the connections on a path have measured together. This is the base RTT,
- * and how much ACK aggregation adds to RTTs. tcp_timely reports and reads both
- * (net/ipv4/tcp_timely_path.c).
+ * how much ACK aggregation adds to RTTs, and whether the peer sends data. tcp_timely reports and reads
+ * all of them (net/ipv4/tcp_timely_path.c).
  *
  * The base RTT is the recent minimum of the RTTs of all connections on the path. A connection that
  * starts while there is a queue measures no RTT without the queue. Alone, the connection would use
@@ -40,7 +40,7 @@
 #include <timely/engine/rtt.h>
 #include <timely/engine/tune.h>
 
-/* The table has 2048 entries and takes 256 KiB. */
+/* The table has 2048 entries and takes 288 KiB. */
 #define PATH_SETS	256
 #define PATH_WAYS	8
 
@@ -235,7 +235,8 @@ bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe)
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
 	if (entry)
-		apart = timely_probe_rtt_watch_add(&entry->probes, probe->before_ns, probe->rtt_ns,
+		apart = timely_probe_rtt_watch_add(&entry->probes, probe->before_ns,
+						   probe->least_ns, probe->rtt_ns,
 						   probe->base_ns, probe->due_ns);
 	spin_unlock_bh(&set->lock);
 	return apart;

@@ -19,11 +19,12 @@
  * If these clocks of hosts differ, the hosts probe at different times, and perhaps no host
  * measures the base RTT: each host takes a part of the queue for the path, and this part grows.
  * This is detected: in a probe, RTTs should fall by the queueing delay before the probe. If RTTs do
- * not fall, other hosts did not probe. Then the base RTT is the lowest RTT of several seconds, and
- * at most one and a half times the lowest such base RTT. A path that becomes longer by more than
- * that is detected only when a flow is at its minimum rate (timely_doubt_base() in
- * net/ipv4/tcp_timely.c). Probes continue, and when RTTs fall in probes again, the base RTT is
- * measured as usual.
+ * not fall, other hosts did not probe, unless RTTs do not vary at all: then there is no queue, and
+ * the path has become longer. If other hosts did not probe, the base RTT is the lowest RTT of
+ * several seconds, and at most one and a half times the lowest such base RTT. A path that becomes
+ * longer by more than that is detected when RTTs do not vary, or when a flow is at its minimum rate
+ * (timely_doubt_base() in net/ipv4/tcp_timely.c). Probes continue, and when RTTs fall in probes
+ * again, the base RTT is measured as usual.
  *
  * The engine knows no socket and no clock.
  */
@@ -55,6 +56,12 @@
 #define PROBE_RTT_SAMPLES		16
 #define PROBE_RTT_APART_SHARE	4
 #define PROBE_RTT_TOGETHER_SHARE	2
+
+/* A queue varies. If no recent RTT was lower than the last one before a probe by this share of the
+ * queueing delay, there is no queue, and the path has become longer. That says nothing about the
+ * probes of other hosts.
+ */
+#define PROBE_RTT_STILL_SHARE	4
 
 /* In the averages of RTT differences, values above 100 ms count as 100 ms, to fit in 32 bits. */
 #define PROBE_RTT_MOST_NS		100000000
@@ -131,6 +138,7 @@ static s32 probe_average(s32 mean, s64 value, u32 samples)
  * timely_probe_rtt_watch_add() - add an RTT from the second half of a probe
  * @watch: the path's state
  * @before_ns: the flow's last RTT before the probe
+ * @least_ns: the flow's lowest RTT since some time before the probe
  * @rtt_ns: the flow's RTT in the probe
  * @base_ns: base RTT that the flow uses
  * @due_ns: the flow's target delay
@@ -140,8 +148,8 @@ static s32 probe_average(s32 mean, s64 value, u32 samples)
  *
  * Return: true if this RTT is the first to show that probes of the hosts do not coincide any more.
  */
-bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before_ns, u32 rtt_ns,
-				u32 base_ns, u32 due_ns)
+bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before_ns, u32 least_ns,
+				u32 rtt_ns, u32 base_ns, u32 due_ns)
 {
 	s64 queue_ns = (s64)before_ns - base_ns;
 	bool was_apart = watch->apart;
@@ -151,9 +159,13 @@ bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before
 	watch->samples = min(watch->samples + 1, PROBE_RTT_SAMPLES);
 	watch->fall_ns = probe_average(watch->fall_ns, (s64)before_ns - rtt_ns, watch->samples);
 	watch->due_ns = probe_average(watch->due_ns, queue_ns, watch->samples);
+	watch->vary_ns = probe_average(watch->vary_ns, before_ns - min(before_ns, least_ns),
+				       watch->samples);
 	if (watch->samples < PROBE_RTT_SAMPLES)
 		return false;
-	if (watch->fall_ns < watch->due_ns / PROBE_RTT_APART_SHARE)
+	if (watch->vary_ns < watch->due_ns / PROBE_RTT_STILL_SHARE)
+		watch->apart = false;
+	else if (watch->fall_ns < watch->due_ns / PROBE_RTT_APART_SHARE)
 		watch->apart = true;
 	else if (watch->fall_ns > watch->due_ns / PROBE_RTT_TOGETHER_SHARE)
 		watch->apart = false;

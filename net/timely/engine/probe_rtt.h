@@ -56,7 +56,8 @@ struct timely_probe_rtt {
  * @held_ns: lowest base RTT since the probes ceased to coincide; 0 if not known or they coincide
  * @fall_ns: average of the last RTT before a probe minus an RTT in the probe
  * @due_ns: average of the last RTT before a probe minus the base RTT: the expected @fall_ns
- * @samples: number of RTTs in the averages @fall_ns and @due_ns, at most 16
+ * @vary_ns: average of the last RTT before a probe minus the lowest recent RTT
+ * @samples: number of RTTs in the averages, at most 16
  * @apart: the probes do not coincide
  *
  * The initial state is all zero.
@@ -65,12 +66,13 @@ struct timely_probe_rtt_watch {
 	u64 held_ns;
 	s32 fall_ns;
 	s32 due_ns;
+	s32 vary_ns;
 	u16 samples;
 	bool apart;
 };
 
-bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before_ns, u32 rtt_ns,
-				u32 base_ns, u32 due_ns);
+bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before_ns, u32 least_ns,
+				u32 rtt_ns, u32 base_ns, u32 due_ns);
 u64 timely_probe_rtt_base_ns(struct timely_probe_rtt_watch *watch, u64 least_ns, u64 long_least_ns);
 
 void timely_probe_rtt_init(struct timely_probe_rtt *probe, u64 now_ns);

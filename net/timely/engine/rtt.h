@@ -125,7 +125,6 @@ struct timely_rtt {
  * @samples: number of RTTs in the averages @jump_ns and @due_ns, at most 64
  * @mean_ns: mean of what ACK aggregation adds; 0 if there is none, or too little to be
  *	distinguished from a queue
- * @drained: the averages are of RTTs in probes that drained the queue
  */
 struct timely_ack_agg {
 	u64 seen_ns;
@@ -135,7 +134,6 @@ struct timely_ack_agg {
 	u32 due_ns;
 	u32 samples;
 	u32 mean_ns;
-	bool drained;
 };
 
 /**
