@@ -665,6 +665,9 @@ void timely_acker_probe(void *polled, const struct sk_buff *skb)
 	struct acker_cpu *cpu;
 
 	rcu_read_lock();
+	/* Linux 7 with PREEMPT_RT lets softirqs of a CPU preempt each other, also here. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
 	an = net_generic(dev_net(skb->dev), timely_acker_net_id);
 	config = rcu_dereference(an->config);
 	if (!config || !config->count || !acker_is_arrival(skb))
@@ -676,5 +679,7 @@ void timely_acker_probe(void *polled, const struct sk_buff *skb)
 		 (cpu->packet.tos & ~INET_ECN_MASK) == config->trimmed_tos)
 		timely_onramp_count(dev_net(skb->dev), TIMELY_ONRAMP_trimmed_refused);
 out:
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
 	rcu_read_unlock();
 }
