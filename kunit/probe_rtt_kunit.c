@@ -161,8 +161,8 @@ static void probe_rtt__wrong_clocks_take_little_more(struct kunit *test)
 		}
 }
 
-/* @count probes in which RTTs fall by @fall_ns, of a queueing delay of 14 us over 17 us, which was as
- * short as 7 us before.
+/* @count probes in which RTTs fall by @fall_ns, of a queueing delay of 14 us over 17 us, which was
+ * as short as 7 us before.
  */
 static u32 drained(struct timely_probe_rtt_watch *watch, u32 count, s32 fall_ns)
 {

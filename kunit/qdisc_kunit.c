@@ -1762,6 +1762,14 @@ static void queues__two_sockets_share_an_entry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
 	KUNIT_EXPECT_LE(test, bench.now_ns, START_NS + 11 * MS + SLOT_NS);
 	EXPECT_DONE(test);
+	/* The flow that the entry reports to is freed: the next packet of the other takes over. */
+	timely_flow_detach(entry, &bench.q->notifier, bench_flow(a));
+	timely_flow_detach(entry, &bench.q->notifier, bench_flow(b));
+	KUNIT_EXPECT_NULL(test, entry->notifier);
+	give_kilo(test, a, 2);
+	KUNIT_EXPECT_PTR_EQ(test, entry->notifier, &bench.q->notifier);
+	KUNIT_EXPECT_EQ(test, bench_take(), 5);
+	EXPECT_DONE(test);
 }
 
 /* A FIN that overtakes data leaves a gap, which the receiver takes for a loss. */
@@ -2021,6 +2029,27 @@ static void split__udp_is_paced(struct kunit *test)
 		}
 		EXPECT_DONE(test);
 	}
+}
+
+/* With offload_horizon packets leave up to a ms early, with the time at which they are due. */
+static void pacing__is_left_to_the_device(struct kunit *test)
+{
+	struct sock *sk = bench_udp(0);
+	u64 early_ns = 0;
+	u32 i;
+
+	bench.q->config.offload_ns = MS;
+	sk->sk_pacing_rate = 1066000;
+	for (i = 0; i < 40; i++)
+		give_kilo(test, sk, i);
+	for (i = 1; i <= 40; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i);
+		if (i == 20)
+			early_ns = bench.now_ns;
+	}
+	KUNIT_EXPECT_GE(test, bench.now_ns - early_ns, 19 * MS);
+	KUNIT_EXPECT_LE(test, bench.now_ns - early_ns, 21 * MS);
+	EXPECT_DONE(test);
 }
 
 /* A packet forwarded after GRO: all its segments have the same IP ID. */
@@ -3210,6 +3239,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(split__into_subsegments),
 	KUNIT_CASE(split__udp),
 	KUNIT_CASE(split__udp_is_paced),
+	KUNIT_CASE(pacing__is_left_to_the_device),
 	KUNIT_CASE(split__keeps_a_fixed_id),
 	KUNIT_CASE(split__not),
 	KUNIT_CASE(split__paced_at_the_flows_rate),

@@ -198,7 +198,8 @@ static void tq_take_notifier(struct tq_sched *q, struct tq_flow *f)
 {
 	struct timely_notifier *notifier = READ_ONCE(f->entry->notifier);
 
-	if (unlikely(notifier && notifier != &q->notifier && !f->qlen))
+	/* Where it reports to nobody, a flow of another qdisc or socket was freed. */
+	if (unlikely(notifier != &q->notifier && (notifier || q->config.onramp) && !f->qlen))
 		timely_flow_attach(f->entry, &q->notifier, f);
 }
 
@@ -786,17 +787,17 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	len = qdisc_pkt_len(skb);
 	f->credit -= len;
 	band->credit -= len;
-	/* The packet is not due yet, but within the option offload_horizon: the device delays it.
-	 */
-	if (unlikely(due > now))
-		timely_set_tstamp_ns(skb, due);
-
 	if ((s64)(now - due - q->config.ce_threshold_ns) > 0 && INET_ECN_set_ce(skb))
 		q->stats.ce_mark++;
 	if (tq_cb(skb)->charge && q->config.pacing)
 		tq_charge(q, f, skb, now, due);
 	else
 		f->paced = 0;
+	/* The packet is not due yet, but within the option offload_horizon: the device delays it.
+	 * tq_charge() comes before: it takes a timestamp for one that TCP has computed.
+	 */
+	if (unlikely(due > now))
+		timely_set_tstamp_ns(skb, due);
 	if (tq_cb(skb)->more)
 		tq_time_next_subseg(q, f, skb, due);
 	if (tq_must_record(f, skb))

@@ -346,7 +346,7 @@ static void onramp_changed(struct timely_flow *flow, struct timely_onramp_cfg *c
 }
 
 /* Pass the delay of the green packet to the controller, with the flow's lock held. Return: whether
- * the flow's pause has changed, so that the qdisc must be notified.
+ * the flow's pause has changed or its limit has risen, so that the qdisc must be notified.
  */
 static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *cfg,
 			   const struct onramp_sample *sample, u64 delay_ns)
@@ -354,6 +354,7 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 	struct timely_onramp *onramp = flow->onramp;
 	struct timely_pause_cfg pause = onramp_pause_cfg(cfg, sample->error_ns);
 	u64 asserted_ns = onramp->pause.asserted_ns, rtt_ns = sample->now_ns - sample->sent_ns;
+	u64 limit_Bps = onramp->resume.rate_Bps;
 	bool begun = sample->now_ns >= onramp->pause.until_ns, changed;
 	struct timely_pause_signal signal = {
 		.now_ns = sample->now_ns,
@@ -389,7 +390,8 @@ static bool onramp_control(struct timely_flow *flow, struct timely_onramp_cfg *c
 		timely_resume_grow(&onramp->resume, sample->now_ns, rtt_ns);
 	WRITE_ONCE(flow->resume_Bps, onramp->resume.rate_Bps);
 	onramp_statistics(cfg, delay_ns, onramp->pause.b);
-	return changed;
+	/* A packet that waits at the former limit may leave sooner. */
+	return changed || onramp->resume.rate_Bps > limit_Bps;
 }
 
 /* Whether the packet of @sample departed after the green packet of the last accepted signal. Frames

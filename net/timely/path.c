@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The table of paths: what the connections on a path have measured together. This is the base RTT,
- * how much ACK aggregation adds to RTTs, and whether the peer sends data. tcp_timely reports and reads
- * all of them (net/ipv4/tcp_timely_path.c).
+ * how much ACK aggregation adds to RTTs, and whether the peer sends data. tcp_timely reports and
+ * reads all of them (net/ipv4/tcp_timely_path.c).
  *
  * The base RTT is the recent minimum of the RTTs of all connections on the path. A connection that
  * starts while there is a queue measures no RTT without the queue. Alone, the connection would use
