@@ -157,6 +157,9 @@ static void timely_adopt(struct sock *sk, const struct timely_param_set *set)
 	struct timely_sock *ts = inet_csk_ca(sk);
 
 	ts->generation = set->generation;
+	/* Another rule gives some members of the state another meaning. */
+	timely_rate_reseed(&ts->rate);
+	ts->rate.start_kb = 0;
 	ts->path = set->is_auto && ts->flow;
 	if (ts->path)
 		timely_tune_path(sk, set);
