@@ -392,6 +392,7 @@ static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read,
 		prefetch(&flow->path.cfg.rate.flow_term);
 		prefetch(&flow->path.cfg.app_limited_q32);
 		prefetch(&flow->path.reported_ns);
+		prefetch(&flow->path.rcv_nxt);
 	}
 	prefetch(&flow->ring[(u8)(read + 1) % TIMELY_DEPARTURES]);
 }

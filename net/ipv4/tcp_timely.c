@@ -344,6 +344,7 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	u64 rate = timely_rate_Bps(&ts->rate);
 	u64 bytes = rate * cfg->horizon_q24 >> 24;
+	u64 before = READ_ONCE(sk->sk_pacing_rate);
 
 	if (ts->path &&
 	    timely_probe_rtt_is_on(&ts->flow->path.probe, tcp_sk(sk)->tcp_clock_cache)) {
@@ -352,7 +353,8 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	}
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
-	if (ts->flow)
+	/* A packet that waits in the qdisc at the rate before, or at a higher one, need not move. */
+	if (ts->flow && rate > before)
 		timely_flow_rate(ts->flow, rate);
 	timely_set_segment(sk, cfg, rate);
 	sk_pacing_shift_update(sk, timely_pacing_shift(cfg, rate));
