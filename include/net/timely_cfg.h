@@ -64,7 +64,6 @@ struct timely_cfg {
  *	segments are ignored if RTTs include serialization
  * @apart: the base-RTT probes of the hosts on the path do not coincide
  * @peer_sends: the peer has sent data to this host lately
- * @dsfield: traffic class (DSCP and ECN) of the packet in process
  * @lag: enum timely_rate_lag that @cfg was computed for
  * @base_rtt_ns: base RTT that @cfg was computed for; 0 if not known
  * @doubted_ns: the base RTT that timely_forget_base() discarded as doubtful; 0 for none
@@ -106,11 +105,10 @@ struct timely_path_state {
 	u32 link_epoch;
 	u32 whole_bytes;
 	u8 lag;
-	u8 dsfield;
 	bool apart;
 	bool peer_sends;
-	/* End of the first 256 bytes, which are four cache lines. The members below are needed for
-	 * some completions only.
+	/* End of the first 256 bytes, which are four cache lines. Of the members below, those from
+	 * @ack_wait to @link are needed for each completion with the default rule.
 	 */
 	u32 base_rtt_ns;
 	u32 doubted_ns;

@@ -205,6 +205,7 @@ struct timely_notifier {
  *	the address @key
  * @in_changed: the entry is in the list timely_notifier.changed of a qdisc
  * @queued: @notifier has packets of the flow queued, so no other qdisc can replace @notifier
+ * @dsfield: traffic class (DSCP and ECN) of the last recorded departure
  * @skipped: when a departure was last skipped, CLOCK_MONOTONIC in 2^TIMELY_SKIPPED_SHIFT ns; wraps
  * @changed: node in the list timely_notifier.changed
  * @notifier: the qdisc that is notified of changes; NULL for none
@@ -231,6 +232,7 @@ struct timely_flow {
 	bool closed;
 	bool in_changed;
 	bool queued;
+	u8 dsfield;
 	u32 skipped;
 	struct llist_node changed;
 	struct timely_notifier *notifier;

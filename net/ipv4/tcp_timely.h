@@ -78,6 +78,7 @@ struct timely_net {
  * @pacing_shift: the socket's original sk_pacing_shift, restored by timely_release()
  * @ca_state: TCP's congestion state at the previous ACK
  * @departure: position in the flow entry's ring at which the last departure was found
+ * @dsfield: traffic class (DSCP and ECN) of the packet in process
  * @source: source of the end of the last RTT: TIMELY_RTT_hardware, _driver or _tcp
  * @conserve: packet conservation is on: the first round trip of recovery
  * @stamped: this socket has asked for driver timestamps
@@ -105,6 +106,7 @@ struct timely_sock {
 	u8 pacing_shift;
 	u8 ca_state;
 	u8 departure;
+	u8 dsfield;
 	u8 source:2,
 	   conserve:1,
 	   stamped:1,

@@ -65,8 +65,7 @@ static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 		timely_flow_prefetch(ts->flow, ts->departure, ts->path);
 	if (ts->path && skb->len > tcp_hdrlen(skb))
 		timely_count_received(sk, skb->len);
-	if (ts->path)
-		ts->flow->path.dsfield = TCP_SKB_CB(skb)->ip_dsfield;
+	ts->dsfield = TCP_SKB_CB(skb)->ip_dsfield;
 	ts->napi_id = timely_napi_id(skb);
 	ts->driver_ns = ktime_to_ns(skb_tstamp(skb));
 	ts->hardware_ns = ktime_to_ns(skb_shinfo(skb)->hwtstamps.hwtstamp);

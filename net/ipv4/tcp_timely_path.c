@@ -123,19 +123,23 @@ static u32 timely_update_ingress(struct timely_load *load, u64 now_ns, u64 perio
 	return ingress_q16;
 }
 
-/* Whether the ACK in process has another traffic class than the connection's data: the receiver's
- * qdisc marks ACKs (ack_dscp), and switches send marked packets first.
+/* Whether the ACK in process has another DSCP than the connection's data: the receiver's qdisc
+ * marks ACKs (ack_dscp), and switches send marked packets first. Rules of a firewall may have
+ * changed the DSCP of the data, which the qdisc timely records; under another qdisc the socket's
+ * DSCP counts.
  */
 static bool timely_ack_is_marked(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	u8 own = inet_sk(sk)->tos;
 
+	if (atomic_read(&ts->flow->next))
+		own = READ_ONCE(ts->flow->dsfield);
 #if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
+	else if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
 		own = inet6_sk(sk)->tclass;
 #endif
-	return (ts->flow->path.dsfield ^ own) & ~INET_ECN_MASK;
+	return (ts->dsfield ^ own) & ~INET_ECN_MASK;
 }
 
 /* Whether this host has received much at some time lately, and the connection's peer sends data. */

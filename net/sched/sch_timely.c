@@ -260,6 +260,14 @@ static u32 tq_udp_digest(const struct sk_buff *skb)
 	return timely_udp_digest(payload, bytes);
 }
 
+/* The traffic class of an IP packet: DSCP and ECN. */
+static u8 tq_dsfield(const struct sk_buff *skb)
+{
+	if (skb_protocol(skb, true) == htons(ETH_P_IPV6))
+		return ipv6_get_dsfield(ipv6_hdr(skb));
+	return ipv4_get_dsfield(ip_hdr(skb));
+}
+
 /* Record in the flow entry that a packet or sub-segment leaves at @now. TCP packets without data
  * are not recorded.
  */
@@ -291,8 +299,10 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	 * connection's packet that is UDP here is in a tunnel, and has no sequence number of the
 	 * connection.
 	 */
-	if (f->has_cc && tq_cb(skb)->tcp && !tq_cb(skb)->more)
+	if (f->has_cc && tq_cb(skb)->tcp && !tq_cb(skb)->more) {
+		WRITE_ONCE(f->entry->dsfield, tq_dsfield(skb));
 		timely_flow_depart(f->entry, &departure);
+	}
 	q->stats.departures++;
 }
 
