@@ -366,6 +366,44 @@ static void round__parts_of_a_nanosecond(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, moved);
 }
 
+/* Measure the drifts of host @a's neighbours, with errors of up to 5 ppb. */
+static void measure_drifts(struct bed *bed, u32 a)
+{
+	u32 i;
+
+	for (i = 0; i < HOSTS - 1; i++)
+		bed->peers[a][i].drift_q32 =
+			div_s64((4LL << 32) * ((s32)neighbour(a, i) - (s32)a),
+				1000000 + 4 * ((s32)a - HOSTS / 2)) + (s32)below(bed, 41) - 20;
+}
+
+/* Rounds of hosts whose clocks differ by 4 ppm from host to host. */
+static void drifting_rounds(struct bed *bed, u32 count)
+{
+	u32 a, b;
+
+	for (; count; count--)
+		for (a = 0; a < HOSTS; a++, bed->now_ns += 20000000) {
+			measure_drifts(bed, a);
+			host_round(bed, a);
+			for (b = 0; b < HOSTS; b++)
+				bed->clock_ns[b] += 80 * ((s32)b - HOSTS / 2);
+		}
+}
+
+/* The common rate stays. It would move if rates were rounded down: by half a unit in each round. */
+static void round__rate_stays(struct kunit *test)
+{
+	struct bed *bed = make_bed(test);
+	s64 rate_q32;
+
+	drifting_rounds(bed, 200);
+	rate_q32 = bed->loops[0].time.rate_q32;
+	drifting_rounds(bed, 3000);
+	/* 100 ppb */
+	KUNIT_EXPECT_LE(test, abs(bed->loops[0].time.rate_q32 - rate_q32), 430);
+}
+
 static void round__fixed_host(struct kunit *test)
 {
 	struct bed *bed = make_bed(test);
@@ -546,6 +584,7 @@ static struct kunit_case clock_loop_cases[] = {
 	KUNIT_CASE(round__small_surplus),
 	KUNIT_CASE(round__no_majority),
 	KUNIT_CASE(round__parts_of_a_nanosecond),
+	KUNIT_CASE(round__rate_stays),
 	KUNIT_CASE(round__fixed_host),
 	KUNIT_CASE(triangles__without_errors),
 	KUNIT_CASE(triangles__asymmetric_path),

@@ -716,6 +716,7 @@ faults_of_strip() {
 
 faults_of_clock_loop() {
 	cat <<-'FAULTS'
+	products of rates are rounded down|s/drift \* rate + (1LL << 31)/drift * rate/
 	the correction ignores the rate|s/(u64)((since \* time->rate_q32) >> 32));/0);/
 	the offset ignores the peer's rate|s/(u64)without_rate(since, peer->rate_q32)/(u64)since/
 	the offset ignores the peer's bound|s/(u64)bound + peers/(u64)bound/

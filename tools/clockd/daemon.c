@@ -211,9 +211,11 @@ static void join(struct clockd *daemon)
 	err = wire_open(&daemon->wire, &daemon->own, daemon->config->port, &daemon->clock.nic);
 	if (err) {
 		if (!daemon->lost_told)
-			tell_err("UDP port %u of %s cannot be used: %s: it is tried again every ten seconds; ss -ulpn shows what uses the port",
+			tell_err("UDP port %u of %s cannot be used: %s: it is tried again every ten seconds; %s",
 				 daemon->config->port, address_text(text, &daemon->own),
-				 error_text(err));
+				 error_text(err), err == -EADDRNOTAVAIL ?
+				 "ip address shows whether this host has the address" :
+				 "ss -ulpn shows what uses the port");
 		daemon->lost_told = true;
 		host_clock_close(&daemon->clock);
 		return;

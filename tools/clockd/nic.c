@@ -96,42 +96,6 @@ void nic_close(struct nic *nic)
 	nic->fd = -1;
 }
 
-int nic_open(struct nic *nic, const char *name)
-{
-	char path[32];
-	int err;
-
-	*nic = (struct nic){ .fd = -1, .precise = true };
-	memccpy(nic->name, name, 0, IFNAMSIZ - 1);
-	nic->ifindex = if_nametoindex(name);
-	if (!nic->ifindex)
-		return -ENODEV;
-	nic->phc = nic_phc(name);
-	if (nic->phc < 0)
-		return nic->phc;
-	err = nic_enable(nic);
-	snprintf(path, sizeof(path), "/dev/ptp%d", nic->phc);
-	if (!err) {
-		nic->fd = open(path, O_RDONLY | O_CLOEXEC);
-		err = nic->fd < 0 ? -errno : 0;
-	}
-	if (err)
-		nic_close(nic);
-	return err;
-}
-
-int nic_check(struct nic *nic)
-{
-	int phc = nic_phc(nic->name);
-
-	if (phc < 0)
-		return phc;
-	/* A NIC that was replaced has another index or clock; a bond may change its clock. */
-	if (phc != nic->phc || if_nametoindex(nic->name) != (unsigned int)nic->ifindex)
-		return -ENODEV;
-	return nic_enable(nic);
-}
-
 static uint64_t time_of(const struct ptp_clock_time *time)
 {
 	return time->sec * NS_PER_S + time->nsec;
@@ -167,10 +131,67 @@ static int read_extended(struct nic *nic, struct cross *cross)
 	return best == UINT64_MAX ? -EIO : 0;
 }
 
+/* For drivers that have no better way to read the clock. */
+static int read_basic(struct nic *nic, struct cross *cross)
+{
+	struct ptp_sys_offset offset = { .n_samples = READINGS };
+	uint64_t best = UINT64_MAX;
+
+	if (ioctl(nic->fd, PTP_SYS_OFFSET, &offset))
+		return -errno;
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before = time_of(&offset.ts[2 * i]);
+		uint64_t after = time_of(&offset.ts[2 * i + 2]);
+
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		*cross = (struct cross){ before, time_of(&offset.ts[2 * i + 1]), after };
+	}
+	return best == UINT64_MAX ? -EIO : 0;
+}
+
 int nic_read(struct nic *nic, struct cross *cross)
 {
 	if (nic->precise && !read_precise(nic, cross))
 		return 0;
 	nic->precise = false;
-	return read_extended(nic, cross);
+	return read_extended(nic, cross) ? read_basic(nic, cross) : 0;
+}
+
+int nic_open(struct nic *nic, const char *name)
+{
+	struct cross cross;
+	char path[32];
+	int err;
+
+	*nic = (struct nic){ .fd = -1, .precise = true };
+	memccpy(nic->name, name, 0, IFNAMSIZ - 1);
+	nic->ifindex = if_nametoindex(name);
+	if (!nic->ifindex)
+		return -ENODEV;
+	nic->phc = nic_phc(name);
+	if (nic->phc < 0)
+		return nic->phc;
+	err = nic_enable(nic);
+	snprintf(path, sizeof(path), "/dev/ptp%d", nic->phc);
+	if (!err) {
+		nic->fd = open(path, O_RDONLY | O_CLOEXEC);
+		err = nic->fd < 0 ? -errno : nic_read(nic, &cross);
+	}
+	if (err)
+		nic_close(nic);
+	return err;
+}
+
+int nic_check(struct nic *nic)
+{
+	int phc = nic_phc(nic->name);
+
+	if (phc < 0)
+		return phc;
+	/* A NIC that was replaced has another index or clock; a bond may change its clock. */
+	if (phc != nic->phc || if_nametoindex(nic->name) != (unsigned int)nic->ifindex)
+		return -ENODEV;
+	return nic_enable(nic);
 }

@@ -27,6 +27,8 @@
 
 /* How long the module may use an offset or common time that is not replaced, ms. */
 #define VALID_MS	5000
+/* The same for an offset that is withdrawn. With 0 the module would trust the system clocks. */
+#define WITHDRAWN_MS	1
 /* Interval at which the module is looked up, ns. */
 #define RETRY_NS	(10 * NS_PER_S)
 /* Largest drift and growth that the module accepts, ppb. */
@@ -164,8 +166,11 @@ static struct timely_peer_clock peer_clock(const struct timely_clock_peer *peer,
 	clock.family = ipv4 ? AF_INET : AF_INET6;
 	memcpy(clock.address, address.bytes + (ipv4 ? 12 : 0), ipv4 ? 4 : 16);
 	if (peer->state != TIMELY_CLOCK_PEER_GOOD || bound_ns > BOUND_MAX_NS ||
-	    peer->system_drift_ppb > DRIFT_MAX_PPB || peer->system_drift_ppb < -DRIFT_MAX_PPB)
+	    peer->system_drift_ppb > DRIFT_MAX_PPB || peer->system_drift_ppb < -DRIFT_MAX_PPB) {
+		clock.valid_ms = WITHDRAWN_MS;
+		clock.bound_ns = BOUND_MAX_NS;
 		return clock;
+	}
 	clock.valid_ms = VALID_MS;
 	clock.offset_ns = peer->system_offset_ns + system_ns;
 	clock.drift_ppb = (int32_t)peer->system_drift_ppb;
@@ -182,6 +187,8 @@ static bool set(struct onramp *onramp, uint8_t command, uint16_t attr, const voi
 	ssize_t got = ask(onramp->fd, onramp->family, command, attr, data, bytes, &reply);
 	int err = got < 0 ? (int)got : reply_error(&reply.header);
 
+	if (!err)
+		onramp->told = false;
 	/* The module has no room for the peer, or was unloaded. */
 	if (!err || err == -ENOENT)
 		return !err;
@@ -198,11 +205,11 @@ bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uin
 		bool before)
 {
 	struct timely_peer_clock clock = peer_clock(peer, growth_ppb);
+	bool known = clock.valid_ms == VALID_MS;
 
-	if ((!clock.valid_ms && !before) || !onramp_ready(onramp, clock.at_ns))
+	if ((!known && !before) || !onramp_ready(onramp, clock.at_ns))
 		return false;
-	return set(onramp, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock, sizeof(clock)) &&
-	       clock.valid_ms;
+	return set(onramp, TIMELY_CMD_PEER_SET, TIMELY_A_PEER, &clock, sizeof(clock)) && known;
 }
 
 void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,

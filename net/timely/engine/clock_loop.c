@@ -215,7 +215,8 @@ static s64 peer_rate(const struct timely_loop *loop, const struct timely_loop_pe
 {
 	s64 drift = peer->drift_q32, rate = peer->time.rate_q32;
 
-	return drift + rate + ((drift * rate) >> 32) - loop->time.rate_q32;
+	/* Without rounding, the common time would become slower by 2 ppm each hour. */
+	return drift + rate + ((drift * rate + (1LL << 31)) >> 32) - loop->time.rate_q32;
 }
 
 static void sort(s64 *values, u32 count)
@@ -503,6 +504,9 @@ static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
 		 (u64)LOOP_LAG_S * vote->wander_ppb_s;
 	if (vote->used < LOOP_SURPLUSES || vote->used * 8 < vote->count * 7) {
 		bound = max(bound, vote->error_ns);
+		/* One neighbour shows no scatter: the distance from it may be the error. */
+		if (vote->used < 2)
+			bound += min_t(u64, abs(vote->median_ns), TIMELY_LOOP_UNKNOWN_NS);
 		growth = max(growth, vote->rate_error_ppb);
 	}
 	if (loop->variance >= square(LOOP_SQUARE_MAX_NS / 2, LOOP_SQUARE_MAX_NS))
@@ -555,6 +559,9 @@ static enum timely_loop_verdict loop_round(struct timely_loop *loop,
 	if (away && !loop->fixed)
 		vote.square = square(loop->spread_ns, LOOP_SQUARE_MAX_NS);
 	loop_bound(loop, &vote);
+	/* Nobody has confirmed the only neighbour that the host has jumped to. */
+	if (away && !loop->fixed && vote.used < 2)
+		loop->time.bound_ns = TIMELY_LOOP_UNKNOWN_NS;
 	return away && !loop->fixed ? TIMELY_LOOP_JUMPED : TIMELY_LOOP_AVERAGED;
 }
 
