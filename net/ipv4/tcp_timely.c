@@ -353,7 +353,7 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	}
 	rate = min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate));
 	WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, rate, ULONG_MAX));
-	/* A packet that waits in the qdisc at the rate before, or at a higher one, need not move. */
+	/* A packet that waits in the qdisc at this or a higher rate need not move. */
 	if (ts->flow && rate > before)
 		timely_flow_rate(ts->flow, rate);
 	timely_set_segment(sk, cfg, rate);

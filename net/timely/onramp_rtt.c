@@ -232,8 +232,8 @@ int timely_onramp_rtt_join(const struct net *net, struct onramp_net *on)
 {
 	if (!timely_may_affect_host(net))
 		return -EPERM;
-	/* Before Linux 7, tracepoint probes run with preemption disabled, where PREEMPT_RT allows no
-	 * spinlocks.
+	/* Before Linux 7, tracepoint probes run with preemption disabled, where PREEMPT_RT allows
+	 * no spinlocks.
 	 */
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !timely_tracepoint_find("tcp_probe"))
 		return -EOPNOTSUPP;
