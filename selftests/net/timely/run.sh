@@ -38,7 +38,7 @@ onramp="acker acker_trim onramp_ctl onramp onramp_forged onramp_host onramp_opti
 	onramp_unload doctor_onramp packet_fuzz"
 ndp="ndp ndp_show ndp_trace ndp_loss ndp_memory ndp_path ndp_trim ndp_auth ndp_programs ndp_fuzz"
 tenant="tenant_host tenant_fuzz onramp_peers"
-nic="hwnic hw_trim doctor doctor_clock onramp_waits hw_paths hw_link_rate hw_links hw_unload"
+nic="hwnic hw_trim doctor onramp_waits hw_paths hw_link_rate hw_links hw_unload"
 clock="clock_steps hw_rtt onramp_clock clockd"
 long="timelyctl tenant_memory manual"
 core="load unload switch flows qdisc_unload trim tenant_host"
