@@ -113,42 +113,43 @@ static int read_precise(struct nic *nic, struct cross *cross)
 	return 0;
 }
 
+/* A reading that any other one replaces. */
+#define NO_READING	((struct cross){ .after_ns = UINT64_MAX })
+
+/* Keep the reading that took the shorter time. */
+static void keep_shorter(struct cross *cross, const struct ptp_clock_time *before,
+			 const struct ptp_clock_time *nic, const struct ptp_clock_time *after)
+{
+	struct cross next = { time_of(before), time_of(nic), time_of(after) };
+
+	if (next.after_ns - next.before_ns < cross->after_ns - cross->before_ns)
+		*cross = next;
+}
+
 static int read_extended(struct nic *nic, struct cross *cross)
 {
 	struct ptp_sys_offset_extended offset = { .n_samples = READINGS };
-	uint64_t best = UINT64_MAX;
 
 	if (ioctl(nic->fd, PTP_SYS_OFFSET_EXTENDED, &offset))
 		return -errno;
-	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = time_of(&offset.ts[i][0]), after = time_of(&offset.ts[i][2]);
-
-		if (after - before >= best)
-			continue;
-		best = after - before;
-		*cross = (struct cross){ before, time_of(&offset.ts[i][1]), after };
-	}
-	return best == UINT64_MAX ? -EIO : 0;
+	*cross = NO_READING;
+	for (int i = 0; i < READINGS; i++)
+		keep_shorter(cross, &offset.ts[i][0], &offset.ts[i][1], &offset.ts[i][2]);
+	return cross->after_ns == UINT64_MAX ? -EIO : 0;
 }
 
 /* For drivers that have no better way to read the clock. */
 static int read_basic(struct nic *nic, struct cross *cross)
 {
 	struct ptp_sys_offset offset = { .n_samples = READINGS };
-	uint64_t best = UINT64_MAX;
 
 	if (ioctl(nic->fd, PTP_SYS_OFFSET, &offset))
 		return -errno;
-	for (int i = 0; i < READINGS; i++) {
-		uint64_t before = time_of(&offset.ts[2 * i]);
-		uint64_t after = time_of(&offset.ts[2 * i + 2]);
-
-		if (after - before >= best)
-			continue;
-		best = after - before;
-		*cross = (struct cross){ before, time_of(&offset.ts[2 * i + 1]), after };
-	}
-	return best == UINT64_MAX ? -EIO : 0;
+	*cross = NO_READING;
+	for (int i = 0; i < READINGS; i++)
+		keep_shorter(cross, &offset.ts[2 * i], &offset.ts[2 * i + 1],
+			     &offset.ts[2 * i + 2]);
+	return cross->after_ns == UINT64_MAX ? -EIO : 0;
 }
 
 int nic_read(struct nic *nic, struct cross *cross)
