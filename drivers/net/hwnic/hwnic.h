@@ -42,6 +42,8 @@
 #define HWNIC_USECS_MAX		1000000u
 #define HWNIC_DELAY_NS_MAX	NSEC_PER_SEC
 #define HWNIC_JITTER_NS_MAX	NSEC_PER_SEC
+#define HWNIC_STAMP_WRONG_MAX	1000000
+#define HWNIC_WRONG_NS		NSEC_PER_MSEC
 #define HWNIC_PPB_MAX		1000000
 #define HWNIC_TRUTH_MAX		16777216u
 /* Default sizes of the rings, frames. */
@@ -231,6 +233,9 @@ struct hwnic_truth {
  * @stamp_all: the NIC can timestamp all received frames; false: only those of PTP
  * @stamp_host: timestamps are of the times at which the host gives or sees a frame, as those of the
  *	kernel; false: of the times on the link
+ * @stamp_wrong: N: of N received frames one has a timestamp of HWNIC_WRONG_NS before its arrival;
+ *	0: none
+ * @stamped: received frames with a timestamp, modulo @stamp_wrong
  * @rx_filter: HWTSTAMP_FILTER_*
  * @tx_type: HWTSTAMP_TX_*
  * @queries: how often the driver was asked for its link rate or timestamping capabilities, which
@@ -287,6 +292,8 @@ struct hwnic {
 	bool phc_gone;
 	bool stamp_all;
 	bool stamp_host;
+	u32 stamp_wrong;
+	u32 stamped;
 	int rx_filter;
 	int tx_type;
 	u32 queries;

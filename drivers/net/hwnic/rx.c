@@ -147,11 +147,18 @@ static bool rx_is_ptp_event(struct sk_buff *skb)
 /* Gives a frame its hardware timestamp of a time, if the filter says so. */
 static void rx_stamp(struct hwnic *end, struct sk_buff *skb, u64 mono_ns)
 {
+	u64 phc_ns;
+
 	if (end->rx_filter == HWTSTAMP_FILTER_NONE)
 		return;
 	if (end->rx_filter != HWTSTAMP_FILTER_ALL && !rx_is_ptp_event(skb))
 		return;
-	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(hwnic_phc_ns(&end->phc, mono_ns));
+	phc_ns = hwnic_phc_ns(&end->phc, mono_ns);
+	if (end->stamp_wrong && ++end->stamped >= end->stamp_wrong) {
+		end->stamped = 0;
+		phc_ns -= min_t(u64, phc_ns, HWNIC_WRONG_NS);
+	}
+	skb_hwtstamps(skb)->hwtstamp = ns_to_ktime(phc_ns);
 	end->count.rx_stamped++;
 }
 

@@ -296,6 +296,50 @@ clock_of_the_nic() {
 	finds 0 nic-clock-steps
 }
 
+# has CHECK SEVERITY: the last output of doctor has this finding, among others
+has() {
+	json "('$1', '$2') in [(one['check'], one['severity']) for one in all['findings']]"
+}
+
+# while_sending RATE_KBPS: run doctor while connections from h1 send, from their third second on
+while_sending() {
+	total_kbps=$1
+	plan_flows 6.5 "$h2_v4" 4 >"$work/plan"
+	(traffic <"$work/plan") &
+	sleep 3
+	ctl 4 -j doctor
+	sending=$!
+}
+
+# A NIC whose timestamps are wrong for one packet in five.
+wrong_timestamps() {
+	knob h1 eth0 stamp_wrong 5
+	while_sending 2000000
+	has rejected-rtts warning
+	wait $sending || exit 1
+	knob h1 eth0 stamp_wrong 0
+}
+
+# A program steps the NIC's clock 50 times per second, so its mapping is never sure.
+clock_that_is_never_sure() {
+	echo 0 >/sys/module/timely/parameters/cross_timestamps
+	cat >"$work/steps" <<-END
+		while [ -e $work/stepping ]; do
+			echo 2000000 >/sys/class/net/eth0/hwnic/phc_step_ns
+			sleep 0.02
+		done
+	END
+	: >"$work/stepping"
+	in_ns h1 sh "$work/steps" &
+	steps=$!
+	while_sending 2000000
+	has nic-clock warning
+	rm "$work/stepping"
+	wait $steps
+	wait $sending || exit 1
+	echo 1 >/sys/module/timely/parameters/cross_timestamps
+}
+
 # ---- connections ----
 
 # bottleneck NETEM...: what h2 receives passes a new netem qdisc, without options of a former one
@@ -535,4 +579,4 @@ all_at_once() {
 run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused route_control \
 	allowed_control preset rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
 	settings_of_the_driver users loss_based_traffic no_target other_traffic minimum_rate long_path mtu \
-	all_at_once clock_of_the_nic limits remove_all
+	all_at_once clock_of_the_nic limits wrong_timestamps clock_that_is_never_sure remove_all

@@ -953,6 +953,7 @@ invalid_values_are_refused() {
 		phc_set_ns -1 9000000000000000001 9223372036854775807 now
 		stamp_all 2 -1 yes
 		stamp_host 2 -1 yes
+		stamp_wrong -1 1000001 x
 		phc_now 1
 		tx_queue 1
 	EOF
