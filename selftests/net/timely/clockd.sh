@@ -143,6 +143,18 @@ read_metrics() {
 	rm -r /run/timely-clockd
 }
 
+# doctor HOST CHECK TEXT: `timelyctl doctor` with the clock page of this host finds this
+doctor() {
+	mkdir -p /run/timely-clockd
+	ln -s "$work/$1.page" /run/timely-clockd/clock
+	in_ns "$1" "$timelyctl" doctor >"$work/found"
+	rm -r /run/timely-clockd
+	grep -q "^[a-z]*: $2: .*$3" "$work/found" || {
+		say_lines <"$work/found"
+		fail "doctor does not find $2: $3"
+	}
+}
+
 metrics() {
 	read_metrics h1
 	metric 'timely_clock_running 1'
@@ -325,6 +337,8 @@ killed_daemon() {
 	says h1 'peer 10.7.2.3 does not answer'
 	all_good_without_h3
 	refused "$timelyctl" clock page "$work/h3.page"
+	doctor h3 clock-daemon 'timely-clockd has ended'
+	doctor h1 clock-daemon 'does not know the clock of 10.7.2.3: the peer does not answer'
 	read_metrics h3
 	metric 'timely_clock_running 0'
 	metric 'timely_clock_bad_tag_total 0'
@@ -540,6 +554,92 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
 	! grep 'does not take' "$work"/h*.log || fail "module timely has refused offsets"
 }
 
+# onramp_counter NAME: set $counter to a counter of On-Ramp of h1
+onramp_counter() {
+	counter=$(in_ns h1 "$timelyctl" -j onramp | sed "s/.*\"$1\":\([0-9]*\).*/\1/")
+}
+
+# disturbed NAME COMMAND...: a clock goes wrong while h1 sends to h2; within 9 s the counter NAME of h1's
+# On-Ramp has grown, if NAME is not "-"
+disturbed() {
+	name=$1
+	shift
+	[ "$name" = - ] || onramp_counter "$name"
+	before=$counter
+	must "$@"
+	sleep 9
+	[ "$name" = - ] && return
+	onramp_counter "$name"
+	[ "$counter" -gt "$before" ] || fail "$name has not grown after: $*"
+}
+
+# A flow from h1 to h2 in the mode absolute, with a packet each millisecond and real OR-ACKs, while clocks go
+# wrong: the receiver's clock is stepped by an hour up and down and by 300 us, of which no daemon knows; all
+# system clocks are; the receiver's daemon dies, and the sender's. On-Ramp never holds a packet back for more
+# than 10 ms.
+onramp_never_waits_long() {
+	must insmod "$modules/timely_acker.ko"
+	must in_ns h1 tc qdisc replace dev eth0 root timely onramp 50us owd absolute
+	for host in h1 h2; do
+		must in_ns $host "$timelyctl" key add 1 "$work/key"
+		must in_ns $host "$timelyctl" key use 1
+	done
+	must in_ns h2 "$timelyctl" acker add any
+	cat >"$work/flow.py" <<-'END'
+		import socket, sys, time
+		sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		if sys.argv[1] == "send":
+		    sock.connect(("10.7.2.2", 9))
+		    for _ in range(90000):
+		        try:
+		            sock.send(bytes(1000))
+		        except ConnectionRefusedError:
+		            pass
+		        time.sleep(.001)
+		    sys.exit()
+		sock.bind(("10.7.2.2", 9))
+		sock.settimeout(5)
+		times = []
+		try:
+		    while True:
+		        sock.recv(2000)
+		        times.append(time.monotonic_ns())
+		except TimeoutError:
+		    pass
+		longest = max(b - a for a, b in zip(times, times[1:]))
+		print(f"packets={len(times)}\nlongest_us={longest // 1000}")
+	END
+	ip netns exec h2 "$python" -I "$work/flow.py" receive >"$work/flow" &
+	receiver=$!
+	sleep 1
+	ip netns exec h1 "$python" -I "$work/flow.py" send &
+	sender=$!
+	sleep 3
+	onramp_counter received
+	expect counter -gt 1000 "OR-ACKs"
+	disturbed bad_time in_ns h2 "$timelyctl" acker set test-clock-offset 300000
+	disturbed - in_ns h2 "$timelyctl" acker set test-clock-offset 0
+	disturbed bad_time in_ns h2 "$timelyctl" acker set test-clock-offset 3600000000000
+	disturbed bad_time in_ns h2 "$timelyctl" acker set test-clock-offset -3600000000000
+	disturbed - in_ns h2 "$timelyctl" acker set test-clock-offset 0
+	disturbed clock_steps date -u -s "+1 hour"
+	disturbed clock_steps date -u -s "-1 hour"
+	disturbed no_offset stop h2 KILL
+	start h2
+	sleep 6
+	disturbed no_offset stop h1 KILL
+	wait $sender || fail "the sender has failed"
+	wait $receiver || fail "the receiver has failed"
+	# shellcheck disable=SC1091 # KEY=NUMBER lines
+	. "$work/flow"
+	say "$packets packets, longest wait $longest_us us"
+	expect packets -gt 70000
+	expect longest_us -le 11000 "a packet each millisecond, and at most 10 ms"
+	start h1
+	must in_ns h1 tc qdisc del dev eth0 root
+	must rmmod timely_acker
+}
+
 # A connection of timely from h1 to h2 sends with 300 Mb/s for two seconds.
 stream() {
 	ip netns exec h2 "$python" -I -c '
@@ -582,6 +682,7 @@ tcp_timely_gets_common_time() {
 	stream
 	rtt_counter probes_unsynced
 	expect counter -ge 5
+	doctor h1 probes-unsynced 'started by the real-time clock'
 	start h1
 	must rmmod tcp_timely sch_timely timely
 	! grep 'does not take' "$work"/h*.log || fail "module timely has refused the common time"
@@ -651,5 +752,5 @@ run_cases network hardware_timestamps metrics lost_probes system_clock_step \
 	small_system_clock_step nic_clock_step nic_lost_and_back address_moves nic_replaced \
 	killed_daemon reload_configuration names former_reference hostile_packets \
 	daemon_that_cannot_wait lying_host impossible_lies \
-	kernel_timestamps onramp_gets_offsets tcp_timely_gets_common_time \
+	kernel_timestamps onramp_gets_offsets onramp_never_waits_long tcp_timely_gets_common_time \
 	chronyd_selects_common_time daemons_end
