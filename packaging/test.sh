@@ -179,6 +179,22 @@ purge() {
 	nothing_is_left
 }
 
+# Modules that could not be unloaded keep what timely-switch and timelyctl would restore.
+purge_of_loaded_modules() {
+	mkdir -p /run/timely bin
+	touch /run/timely-switch /run/timely-switch.lock
+	printf '#!/bin/sh\nexit 1\n' >bin/ischroot
+	chmod +x bin/ischroot
+	# shellcheck disable=SC2016 # for the inner shell
+	PATH=$PWD/bin:$PATH unshare -m sh -ec '
+		mount -t tmpfs tmpfs /sys/module
+		mkdir /sys/module/timely
+		sh "$1" purge' sh "$here/debian/timely-dkms.postrm" || fail "postrm failed"
+	[ "$(find /run/timely* | wc -l)" -eq 3 ] || fail "the records of loaded modules are gone"
+	PATH=$PWD/bin:$PATH sh "$here/debian/timely-dkms.postrm" purge || fail "postrm failed"
+	[ -z "$(find /run -maxdepth 1 -name 'timely*')" ] || fail "records are left"
+}
+
 # By the time of the last change of the inode: files of packages keep the time of the last commit as mtime. The
 # program man keeps formatted manuals.
 nothing_is_left() {
@@ -250,8 +266,8 @@ manual() {
 
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
-	cases installation kernel_upgrade unsupported_kernel upgrade purge rpm_installation rpm_upgrade rpm_removal \
-		manual
+	cases installation kernel_upgrade unsupported_kernel upgrade purge purge_of_loaded_modules rpm_installation rpm_upgrade \
+		rpm_removal manual
 	exit
 fi
 

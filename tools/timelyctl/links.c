@@ -97,7 +97,7 @@ void links_free(struct links *links)
 	links->count = 0;
 }
 
-static const struct link *link_by_index(const struct links *links, int ifindex)
+const struct link *link_by_index(const struct links *links, int ifindex)
 {
 	for (size_t i = 0; i < links->count; i++)
 		if (links->link[i].ifindex == ifindex)

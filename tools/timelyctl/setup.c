@@ -609,8 +609,29 @@ static bool has_device(const struct setup *setup, int ifindex)
 }
 
 /*
- * After the teardown of a bond and the like: name the other devices of this network namespace that
- * have a state file. They may have been ports of the bond.
+ * Name the state file of a device that this network namespace no longer has. If the device was
+ * registered again, for example with its driver, it has another interface index. The kernel has
+ * forgotten the qdiscs of the former one, but not the congestion control.
+ */
+static void tell_gone(const struct setup *setup, int ifindex)
+{
+	struct device gone = {};
+	char control[96] = "", other[32];
+
+	snprintf(gone.name, sizeof(gone.name), "if%d", ifindex);
+	if (!state_name(gone.state, "setup", ifindex) && load(setup, &gone)) {
+		if (gone.congctl[0] && !has_other_congctl(other, sizeof(other)))
+			snprintf(control, sizeof(control),
+				 "sysctl -w net.ipv4.tcp_congestion_control=%s; ", gone.congctl);
+		tell_info("# /run/timely/%s belongs to a device that no longer exists, or was registered again; to restore what was before its setup: %srm /run/timely/%s",
+			  gone.state, control, gone.state);
+	}
+	free_device(&gone);
+}
+
+/*
+ * Name the other state files of this network namespace: those of devices that no longer exist, and
+ * after the teardown of a bond and the like those of devices that may have been its ports.
  */
 static void tell_others(const struct setup *setup)
 {
@@ -626,14 +647,13 @@ static void tell_others(const struct setup *setup)
 	while ((entry = readdir(dir))) {
 		bool ours = strncmp(entry->d_name, begin, strlen(begin)) == 0;
 		int ifindex = ours ? atoi(entry->d_name + strlen(begin)) : 0;
+		const struct link *link = link_by_index(&setup->links, ifindex);
 
-		for (size_t i = 0; ifindex && i < setup->links.count; i++) {
-			const struct link *link = &setup->links.link[i];
-
-			if (link->ifindex == ifindex && !has_device(setup, ifindex))
-				tell_info("# %s was set up, too, and is not below this device: timelyctl teardown %s",
-					  plain(link->name), plain(link->name));
-		}
+		if (ifindex && !link)
+			tell_gone(setup, ifindex);
+		else if (link && setup->upper && !has_device(setup, ifindex))
+			tell_info("# %s was set up, too, and is not below this device: timelyctl teardown %s",
+				  plain(link->name), plain(link->name));
 	}
 	closedir(dir);
 }
@@ -645,8 +665,7 @@ static int tear_down(struct setup *setup)
 	for (size_t i = 0; i < setup->count; i++)
 		if (tear_down_device(setup, &setup->device[i]))
 			status = STATUS_FAILED;
-	if (setup->upper)
-		tell_others(setup);
+	tell_others(setup);
 	return status;
 }
 

@@ -184,6 +184,7 @@ struct links {
 int links_get(struct links *links);
 void links_free(struct links *links);
 /* NULL if there is no such device. */
+const struct link *link_by_index(const struct links *links, int ifindex);
 const struct link *link_by_name(const struct links *links, const char *name);
 bool link_is_upper(const struct link *link);
 size_t link_leaves(const struct links *links, const struct link *upper, const struct link **leaves,

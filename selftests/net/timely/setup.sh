@@ -509,6 +509,38 @@ congestion_control() {
 	no_state
 }
 
+# A device that was registered again has another interface index: its state file is named.
+device_is_registered_again() {
+	read_cc="$in_h1 cat /proc/sys/net/ipv4/tcp_congestion_control"
+	cc=$($read_cc)
+	allowed_before=$(cat $allowed)
+	echo "$allowed_before timely" >$allowed
+	ctl 0 setup one congctl
+	file=$state/$(ls $state)
+	must ip -n h1 link del one
+	must ip -n h1 link add one type ifb
+	must ip -n h1 link set one up
+	ctl 0 teardown four
+	says "^# $file belongs to a device that no longer exists"
+	ctl 0 teardown one
+	says '^# one: nothing to restore'
+	says "^# $file belongs to a device .*: sysctl -w net.ipv4.tcp_congestion_control=$cc; rm $file$"
+	sed -n "s,^# $file .* its setup: ,,p" "$work/out" >"$work/script"
+	must $in_h1 sh -e "$work/script"
+	[ "$($read_cc)" = "$cc" ] || fail "the congestion control was not restored"
+	# Without the option congctl the file is all that is left.
+	ctl 0 setup one
+	file=$state/$(ls $state)
+	must ip -n h1 link del one
+	must ip -n h1 link add one type ifb
+	must ip -n h1 link set one up
+	ctl 0 teardown one
+	says "^# $file belongs to a device .* before its setup: rm $file$"
+	rm "$file"
+	echo "$allowed_before" >$allowed
+	no_state
+}
+
 # interrupt SIGNAL ARG...: timelyctl gets the signal after its first change: its output is a pipe that has room for
 # the first line only, so it waits before the second change. Ends when timelyctl has ended.
 interrupt() {
@@ -614,4 +646,4 @@ devices_down() {
 run_cases devices_up one_queue several_queues filters_stay device_is_down default_qdisc_changes \
 	dry_run_changes_nothing twice_is_once default_qdisc_is_timely later_changes_stay \
 	configured_qdiscs_are_refused failure_half_way_is_undone advice devices_on_top_of_others \
-	congestion_control interrupted_commands bad_input_changes_nothing devices_down
+	congestion_control device_is_registered_again interrupted_commands bad_input_changes_nothing devices_down

@@ -29,10 +29,11 @@ says_not() { ! grep -q -- "$1" "$work/out" || fail "the output has: $1"; }
 # kernel has chosen.
 settings() {
 	grep . $sysctls/core/default_qdisc $sysctls/ipv4/tcp_allowed_congestion_control
+	grep -s . /sys/module/timely/parameters/* /sys/module/ndp/parameters/*
 	for ns in /proc/1/ns/net /run/netns/*; do
 		nsenter --net="$ns" sh -c '
 			grep -H . /proc/sys/net/ipv4/tcp_congestion_control
-			grep -rs . /proc/sys/net/ipv4/timely
+			grep -rs . /proc/sys/net/ipv4/timely /proc/sys/net/ndp
 			tc -j qdisc show
 			ip -d route show table all; ip -d -6 route show table all'
 	done | sed 's/^\[//; s/\]$//; s/,{"kind"/\n{"kind"/g' |
@@ -60,7 +61,7 @@ unsupported_kernel() {
 install_modules() {
 	must mkdir -p "$installed"
 	must cp "$modules/timely.ko" "$modules/tcp_timely.ko" "$modules/sch_timely.ko" \
-		"$modules/timely_acker.ko" "$installed"
+		"$modules/timely_acker.ko" "$modules/ndp.ko" "$installed"
 	must depmod -b "$work/root"
 	run 0 check
 	run 0 status
@@ -106,11 +107,17 @@ configure() {
 	cat $sysctls/core/default_qdisc >"$work/default_qdisc"
 	must modprobe tcp_timely
 	must modprobe sch_timely
+	must modprobe ndp
 	echo timely >$sysctls/ipv4/tcp_congestion_control
 	echo timely >$sysctls/core/default_qdisc
 	must ip netns exec h1 sh -ec "
 		echo timely >$sysctls/ipv4/tcp_congestion_control
-		echo 123456 >$sysctls/ipv4/timely/min_rtt_ns"
+		echo 123456 >$sysctls/ipv4/timely/min_rtt_ns
+		echo 12 >$sysctls/ndp/data_dscp
+		echo 0 >$sysctls/ndp/proof_s"
+	echo 1 >/sys/module/timely/parameters/tenants
+	echo 7777 >/sys/module/timely/parameters/max_flows
+	echo 33 >/sys/module/ndp/parameters/max_memory_mb
 	must tc -n h1 qdisc replace dev eth0 root handle 77: timely refill_delay 12345us \
 		maxrate 123456789bit ack_first ack_dscp keep split 20000 horizon_cap onramp 123456ns gain 1/16 nolazy
 	must tc -n h2 qdisc replace dev eth0 root handle 1: prio
@@ -145,7 +152,7 @@ configure() {
 	echo $! >"$work/sleep"
 	settings >"$work/before"
 	for setting in '"kind":"timely","handle":"77:"' refill_delay.:12345 congctl 'tcp_congestion_control:timely$' \
-		'min_rtt_ns:123456'; do
+		'min_rtt_ns:123456' 'data_dscp:12' 'proof_s:0' 'tenants:Y' 'max_flows:7777' 'max_memory_mb:33'; do
 		grep -q -- "$setting" "$work/before" || fail "not configured: $setting"
 	done
 }
@@ -183,7 +190,7 @@ away_and_back() {
 	run 0 unload
 	settings >"$work/between"
 	! grep -e '"kind":"timely' -e congctl.*timely -e 'control:timely' "$work/between" || fail "still in use"
-	for module in sch_timely tcp_timely timely; do
+	for module in sch_timely ndp tcp_timely timely; do
 		! is_loaded $module || fail "$module is loaded"
 	done
 	traffic <<-EOF
@@ -198,6 +205,24 @@ away_and_back() {
 	}
 	run 0 back
 	says "nothing to restore"
+}
+
+# Parameters of modules and sysctls of NDP that were changed between away and back remain as they are.
+parameters_changed_between() {
+	run 0 away
+	echo 8888 >/sys/module/timely/parameters/max_flows
+	must ip netns exec h1 sh -c "echo 13 >$sysctls/ndp/data_dscp"
+	run 0 back
+	must grep -x 8888 /sys/module/timely/parameters/max_flows
+	must ip netns exec h1 grep -x 13 $sysctls/ndp/data_dscp
+	must ip netns exec h1 grep -x 0 $sysctls/ndp/proof_s
+	# A parameter that the new version does not have is reported, and does not keep the others from being restored.
+	run 0 unload
+	must sed -i 's/ max_flows=/ max_old=3&/' /run/timely-switch
+	run 0 back
+	says "module timely no longer has the parameter max_old, which was 3"
+	must grep -x 8888 /sys/module/timely/parameters/max_flows
+	echo 7777 >/sys/module/timely/parameters/max_flows
 }
 
 # A trial is over before its route loses timely: back does not make it permanent.
@@ -359,7 +384,7 @@ changed_between() {
 
 # install FIELD DIGIT: install modules that differ in the field version or srcversion of modinfo.
 install() {
-	for module in timely tcp_timely sch_timely timely_acker; do
+	for module in timely tcp_timely sch_timely timely_acker ndp; do
 		sed -i "s/\<$1=./$1=$2/" "$installed/$module.ko"
 	done
 	must depmod -b "$work/root"
@@ -367,7 +392,9 @@ install() {
 
 # A transfer by cubic goes on while the modules are replaced.
 reload_under_traffic() {
-	must ip netns exec h1 sh -c "echo 123456 >$sysctls/ipv4/timely/min_rtt_ns"
+	must ip netns exec h1 sh -ec "
+		echo 123456 >$sysctls/ipv4/timely/min_rtt_ns
+		echo 0 >$sysctls/ndp/proof_s"
 	must ip netns exec h2 sh -c "echo cubic >$sysctls/ipv4/tcp_congestion_control"
 	h1_qdisc timely limit 4321
 	install srcversion F
@@ -383,6 +410,8 @@ reload_under_traffic() {
 	done
 	tc -n h1 qdisc show dev eth0 | grep -q '^qdisc timely .* limit 4321p' || fail "no qdisc timely"
 	must ip netns exec h1 grep -x 123456 $sysctls/ipv4/timely/min_rtt_ns
+	must ip netns exec h1 grep -x 0 $sysctls/ndp/proof_s
+	must grep -x 7777 /sys/module/timely/parameters/max_flows
 }
 
 # Modules in use are not replaced, and everything is as before. The kernel computes srcversion from some of the source
@@ -445,6 +474,9 @@ reload_would_lose_settings() {
 	must "$ctl" acker add 10.0.0.0/8
 	lost "rules of On-Ramp's receiver"
 	must "$ctl" acker del 10.0.0.0/8
+	must ip netns exec h1 "$ctl" onramp unauthenticated on
+	lost "that OR-ACKs without a key are accepted"
+	must ip netns exec h1 "$ctl" onramp unauthenticated off
 	must insmod "$modules/hwnic.ko"
 	must ip link add hw type hwnic
 	must ip link set hw up
@@ -454,9 +486,18 @@ reload_would_lose_settings() {
 		must "$ctl" nic set hw $setting
 		lost "settings of NICs"
 	done
+	# Root may have a PATH without the directory into which make install puts timelyctl.
+	cat >"$work/installed.sh" <<-EOF
+		mount --bind "$modules" /usr/local/sbin && PATH=/sbin:/bin:/usr/sbin:/usr/bin exec "\$@"
+	EOF
+	where="unshare -m sh $work/installed.sh"
+	lost "settings of NICs"
+	where=
 	must ip link del hw
 	must rmmod hwnic
 	run 0 reload
+	must ip netns exec h1 grep -x 0 $sysctls/ndp/proof_s
+	must grep -x 7777 /sys/module/timely/parameters/max_flows
 	for module in timely tcp_timely sch_timely timely_acker; do
 		grep -q ^8 /sys/module/$module/version || fail "$module was not replaced"
 	done
@@ -470,6 +511,6 @@ finish() {
 	cat "$work/default_qdisc" >$sysctls/core/default_qdisc
 }
 
-run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back trial_ends \
+run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back parameters_changed_between trial_ends \
 	trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused \
 	reload_keeps_away reload_would_lose_settings removed finish
