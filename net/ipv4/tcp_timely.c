@@ -283,8 +283,8 @@ static void timely_look_for_probe(const struct sock *sk, struct timely_path_stat
 	if (likely(!timely_probe_rtt_may_begin(&path->probe, now_ns)))
 		return;
 	state = timely_probe_clock(sk, now_ns, &offset_ns);
-	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns,
-				    ts->rate.seeded ? ts->rate.prev_rtt_ns : 0)) {
+	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns)) {
+		path->probe_before_ns = ts->rate.seeded ? ts->rate.prev_rtt_ns : 0;
 		trace_timely_probe(sk, offset_ns, state == TIMELY_COMMON_KNOWN);
 		if (state != TIMELY_COMMON_NONE)
 			timely_count_ack(sk, state == TIMELY_COMMON_KNOWN ?

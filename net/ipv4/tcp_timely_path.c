@@ -404,14 +404,14 @@ static void timely_watch_probe(struct sock *sk, const struct timely_completion *
 {
 	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
 	struct timely_path_probe probe = {
-		.before_ns = path->probe.before_ns,
+		.before_ns = path->probe_before_ns,
 		.least_ns = min(path->unreported_ns, completion->rtt_ns),
 		.rtt_ns = completion->rtt_ns,
 		.base_ns = path->cfg.rate.min_rtt_ns,
 		.due_ns = due_ns,
 	};
 
-	path->probe.before_ns = 0;
+	path->probe_before_ns = 0;
 	if (timely_path_probed(sk, &probe))
 		timely_count_ack(sk, TIMELY_RTT_probes_apart);
 }
@@ -452,7 +452,7 @@ void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
 		return;
 	sample.due_ns = timely_target_ref_ns(cfg, max(ts->rate.rate_fp, cfg->first_rate_fp / 2));
 	sample.due_ns -= min(sample.due_ns, cfg->min_rtt_ns);
-	if (path->probe.before_ns)
+	if (path->probe_before_ns)
 		timely_watch_probe(sk, completion, sample.due_ns);
 	if (set->params.ack_aggregation_ns == TIMELY_AUTO)
 		timely_path_probe_sample(sk, &sample);
@@ -492,6 +492,7 @@ void timely_path_state_init(struct timely_path_state *path, const struct tcp_soc
 	path->doubted_ns = 0;
 	path->ack_agg_ns = 0;
 	path->probe_queue_ns = 0;
+	path->probe_before_ns = 0;
 	path->window_rtt_ns = 0;
 	path->received = 0;
 	path->link = NULL;
