@@ -77,6 +77,7 @@ struct timely_cfg {
  * @ack_agg_ns: ACK aggregation that @cfg was computed for
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
+ * @last_reported_ns: @unreported_ns when it was last reported
  * @received: bytes received that timely_count_received() has not yet added to the link's count
  * @told_jiffies: when the connection last told its path that the peer sends, jiffies
  * @asked_jiffies: when the connection last asked its path whether the peer sends, jiffies
@@ -121,6 +122,7 @@ struct timely_path_state {
 	u32 ack_agg_ns;
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;
+	u32 last_reported_ns;
 	u32 received;
 	u32 told_jiffies;
 	u32 asked_jiffies;

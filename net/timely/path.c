@@ -230,14 +230,19 @@ bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe)
 	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
 	struct path_entry *entry;
-	bool apart = false;
+	bool apart = false, was_apart;
 
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
-	if (entry)
+	if (entry) {
+		was_apart = entry->probes.apart;
 		apart = timely_probe_rtt_watch_add(&entry->probes, probe->before_ns,
 						   probe->least_ns, probe->rtt_ns,
 						   probe->base_ns, probe->due_ns);
+		/* The minimum over the longer time may be from before the path became longer. */
+		if (was_apart && !entry->probes.apart)
+			timely_min_filter_init(&entry->long_filter);
+	}
 	spin_unlock_bh(&set->lock);
 	return apart;
 }

@@ -150,7 +150,8 @@ static s32 probe_average(s32 mean, s64 value, u32 samples)
  * @due_ns: the flow's target delay
  *
  * The RTT counts if the queueing delay before the probe was half of the target delay to four times
- * the target delay. A longer queue belongs to flows that do not probe.
+ * the target delay. A longer queue belongs to flows that do not probe; while probes do not coincide
+ * it counts, too, as it may be a longer path.
  *
  * Return: true if this RTT is the first to show that probes of the hosts do not coincide any more.
  */
@@ -160,7 +161,7 @@ bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before
 	s64 queue_ns = (s64)before_ns - base_ns;
 	bool was_apart = watch->apart;
 
-	if (queue_ns < due_ns / 2 || queue_ns > 4 * (s64)due_ns)
+	if (queue_ns < due_ns / 2 || (queue_ns > 4 * (s64)due_ns && !was_apart))
 		return false;
 	watch->samples = min(watch->samples + 1, PROBE_RTT_SAMPLES);
 	watch->fall_ns = probe_average(watch->fall_ns, (s64)before_ns - rtt_ns, watch->samples);
