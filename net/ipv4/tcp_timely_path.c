@@ -139,7 +139,8 @@ static bool timely_ack_is_marked(const struct sock *sk)
 	else if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
 		own = inet6_sk(sk)->tclass;
 #endif
-	return (ts->dsfield ^ own) & ~INET_ECN_MASK;
+	/* An ACK without a DSCP is that of a host that sets none, and waits like other packets. */
+	return (ts->dsfield & ~INET_ECN_MASK) && ((ts->dsfield ^ own) & ~INET_ECN_MASK);
 }
 
 /* Whether this host has received much at some time lately, and the connection's peer sends data. */
