@@ -201,6 +201,9 @@ void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
 	*report = (struct timely_path_report){ .base_ns = U32_MAX };
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
+	/* What was found with a base RTT that has expired may be of another path. */
+	if (entry && !path_is_used(entry, now_ns))
+		entry->probes = (struct timely_probe_rtt_watch){};
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		entry = entry ?: path_add(set, key, sock_net(sk)->net_cookie, now_ns);
 		entry->reported_ns = now_ns;
