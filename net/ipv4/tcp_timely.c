@@ -968,8 +968,8 @@ static void timely_set_state(struct sock *sk, u8 state)
 
 	if (state != TCP_CA_Loss)
 		return;
-	/* Until an ACK arrives, the connection needs no share of the link: its peer may be gone, and
-	 * TCP tries for a quarter of an hour.
+	/* Until an ACK arrives, the connection needs no share of the link: its peer may be gone,
+	 * and TCP tries for a quarter of an hour.
 	 */
 	if (ts->counted)
 		timely_uncount_sender(sk);
