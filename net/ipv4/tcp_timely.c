@@ -664,10 +664,8 @@ static void timely_fill_ack(struct sock *sk, const struct timely_cfg *cfg,
 			inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery;
 	ack->delayed = rs->is_ack_delayed;
 	ack->sacked = tp->sacked_out;
+	timely_arrival(sk, ack);
 	timely_departure(sk, rs, ack);
-	/* An ACK that gives no RTT needs no time of arrival. */
-	if (timely_rtt_refusal(ack) == TIMELY_RTT_COUNTER_COUNT)
-		timely_arrival(sk, ack);
 }
 
 /* Handle an ACK: measure its RTT, and let the engine compute the rate. */
