@@ -68,10 +68,10 @@ static void probe_rtt__starts_with_the_low_bits(struct kunit *test)
 	struct timely_probe_rtt probe = probe_of(17000, 1000);
 
 	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_update(&probe, 1000,
-							 5 * TIMELY_PROBE_RTT_PERIOD_NS - 1, 0));
+							 5 * TIMELY_PROBE_RTT_PERIOD_NS - 1));
 	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_is_on(&probe, 1000));
 	KUNIT_EXPECT_TRUE(test, timely_probe_rtt_update(&probe, 1008,
-							5 * TIMELY_PROBE_RTT_PERIOD_NS + 7, 0));
+							5 * TIMELY_PROBE_RTT_PERIOD_NS + 7));
 	KUNIT_EXPECT_TRUE(test, timely_probe_rtt_is_on(&probe, 1008));
 	KUNIT_EXPECT_EQ(test, timely_probe_rtt_age_ns(&probe, 1008), 7);
 	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_may_begin(&probe, 1008));
@@ -115,7 +115,7 @@ static struct shares shares_of(u32 min_rtt_ns, u32 clock)
 		if (clock == 4 && (real & (TIMELY_PROBE_RTT_PERIOD_NS - 1)) > 900 * US)
 			real = 0;
 		if (timely_probe_rtt_may_begin(&probe, now))
-			timely_probe_rtt_update(&probe, now, real, 0);
+			timely_probe_rtt_update(&probe, now, real);
 		if (timely_probe_rtt_is_on(&probe, now))
 			less += 5 * US;
 		if (timely_probe_rtt_age_ns(&probe, now) < probe.settle_ns)

@@ -68,6 +68,8 @@ struct timely_cfg {
  * @base_rtt_ns: base RTT that @cfg was computed for; 0 if not known
  * @doubted_ns: the base RTT that timely_forget_base() discarded as doubtful; 0 for none
  * @loss: account of tolerated losses; also used if the connection has the namespace's configuration
+ * @probe_before_ns: last RTT before the last base-RTT probe, ns; 0 if not known or not needed any
+ *	more
  * @doubt_ns: when the base RTT was last doubted; 0 for never. For 2 * TIMELY_BASE_HALF_NS after
  *	this, reports of other connections are ignored, as they may be of another path
  * @undo_rate_fp: rate before the last decrease for losses or ECN echo, bytes per second, Q16; also
@@ -75,6 +77,7 @@ struct timely_cfg {
  * @ack_agg_ns: ACK aggregation that @cfg was computed for
  * @probe_queue_ns: excess of the last RTT in a base-RTT probe over the base RTT
  * @window_rtt_ns: window rules: TCP's smoothed RTT before the last base-RTT probe; 0 if not known
+ * @last_reported_ns: @unreported_ns when it was last reported
  * @received: bytes received that timely_count_received() has not yet added to the link's count
  * @told_jiffies: when the connection last told its path that the peer sends, jiffies
  * @asked_jiffies: when the connection last asked its path whether the peer sends, jiffies
@@ -113,11 +116,13 @@ struct timely_path_state {
 	u32 base_rtt_ns;
 	u32 doubted_ns;
 	struct timely_loss loss;
+	u32 probe_before_ns;
 	u64 doubt_ns;
 	u64 undo_rate_fp;
 	u32 ack_agg_ns;
 	u32 probe_queue_ns;
 	u32 window_rtt_ns;
+	u32 last_reported_ns;
 	u32 received;
 	u32 told_jiffies;
 	u32 asked_jiffies;

@@ -193,8 +193,8 @@ struct timely_notifier {
 
 /**
  * struct timely_flow - the entry of a flow
- * @next: number of departures ever recorded; the next departure goes to @ring[@next %
- *	TIMELY_DEPARTURES]
+ * @next: number of departures recorded; the next departure goes to @ring[@next %
+ *	TIMELY_DEPARTURES]. 0 again when no departure has been recorded for longer than any RTT
  * @keep_ns: for how long departures must be kept, ns; 0: every departure is recorded
  * @waiting_Bps: rate that the due time of the first queued packet was computed with, bytes per
  *	second; 0 if no packet waits, or a higher rate would not change the due time
@@ -298,7 +298,7 @@ struct timely_flow *timely_flow_take_changed(struct llist_node **list);
 
 void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure);
-enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
+enum timely_departure_result timely_flow_departure(struct timely_flow *flow, u8 *read,
 						   u32 done_seq, u32 end_seq, u64 now_ns,
 						   struct timely_departure *departure);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);

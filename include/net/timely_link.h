@@ -25,19 +25,20 @@ struct net_device;
  * struct timely_load - how connections use a link
  * @senders: number of connections that have data to send; only connections with the target-delay
  *	rule and first_rate_kbps "auto" are counted
- * @ingress_q16: average share of the link rate at which connections receive, Q16
  * @received: bytes that connections have received
+ * @ingress_q16: average share of the link rate at which connections receive, Q16
  * @seen: @received when @ingress_q16 was computed
  * @seen_ns: when @ingress_q16 was computed, CLOCK_MONOTONIC
  * @much_ns: when @ingress_q16 was last at least TIMELY_INGRESS_MUCH_Q16, CLOCK_MONOTONIC; 0: never
  *
- * Only connections with a configuration computed for their path count. The structure has its own
- * cache line, because connections write it often.
+ * Only connections with a configuration computed for their path count. Connections write @senders
+ * and @received often; each completion reads the members after them, which change at most once in
+ * some 20 us. So both have a cache line of their own.
  */
 struct timely_load {
 	atomic_t senders ____cacheline_aligned_in_smp;
-	u32 ingress_q16;
 	atomic64_t received;
+	u32 ingress_q16 ____cacheline_aligned_in_smp;
 	u64 seen;
 	atomic64_t seen_ns;
 	u64 much_ns;

@@ -31,7 +31,7 @@ struct timely_path_report {
 /**
  * struct timely_path_probe - what a connection measured in a base-RTT probe
  * @before_ns: last RTT before the probe, ns
- * @least_ns: lowest RTT in the last TIMELY_BASE_HALF_NS or less, ns
+ * @least_ns: lowest RTT since the report before the last one, ns
  * @rtt_ns: an RTT in the second half of the probe, ns
  * @base_ns: base RTT that the connection uses, ns
  * @due_ns: target delay of the connection, ns

@@ -283,8 +283,8 @@ static void timely_look_for_probe(const struct sock *sk, struct timely_path_stat
 	if (likely(!timely_probe_rtt_may_begin(&path->probe, now_ns)))
 		return;
 	state = timely_probe_clock(sk, now_ns, &offset_ns);
-	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns,
-				    ts->rate.seeded ? ts->rate.prev_rtt_ns : 0)) {
+	if (timely_probe_rtt_update(&path->probe, now_ns, now_ns + offset_ns)) {
+		path->probe_before_ns = ts->rate.seeded ? ts->rate.prev_rtt_ns : 0;
 		trace_timely_probe(sk, offset_ns, state == TIMELY_COMMON_KNOWN);
 		if (state != TIMELY_COMMON_NONE)
 			timely_count_ack(sk, state == TIMELY_COMMON_KNOWN ?
@@ -833,6 +833,10 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 		timely_adopt(sk, set);
 	timely_refresh_mss(sk);
 	timely_measure(sk, set, rs);
+	/* The peer answers again after a timeout, or another set of parameters counts senders. */
+	if (unlikely(!ts->counted && tcp_sk(sk)->packets_out &&
+		     timely_cfg(ts, set)->rate.share_fp))
+		timely_count_sender(sk);
 	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
 		timely_count_losses(sk, timely_cfg(ts, set));
 	rcu_read_unlock();
@@ -909,7 +913,7 @@ static void timely_tx_start(struct sock *sk)
 		return;
 	rcu_read_lock();
 	cfg = timely_cfg(ts, timely_param_set(sk));
-	if (!ts->counted && cfg->rate.share_fp)
+	if (!ts->counted && cfg->rate.share_fp && inet_csk(sk)->icsk_ca_state != TCP_CA_Loss)
 		timely_count_sender(sk);
 	if ((s32)(tcp_jiffies32 - tp->lsndtime) > (s32)inet_csk(sk)->icsk_rto &&
 	    inet_csk(sk)->icsk_ca_state != TCP_CA_Loss) {
@@ -956,12 +960,17 @@ static void timely_timeout(struct sock *sk)
  */
 static void timely_set_state(struct sock *sk, u8 state)
 {
-	const struct timely_sock *ts = inet_csk_ca(sk);
+	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct timely_param_set *set;
 	const struct timely_cfg *cfg;
 
 	if (state != TCP_CA_Loss)
 		return;
+	/* Until an ACK arrives, the connection needs no share of the link: its peer may be gone,
+	 * and TCP tries for a quarter of an hour.
+	 */
+	if (ts->counted)
+		timely_uncount_sender(sk);
 	rcu_read_lock();
 	set = timely_param_set(sk);
 	cfg = timely_cfg(ts, set);

@@ -139,7 +139,8 @@ static bool timely_ack_is_marked(const struct sock *sk)
 	else if (sk->sk_family == AF_INET6 && !ipv6_addr_v4mapped(&sk->sk_v6_daddr))
 		own = inet6_sk(sk)->tclass;
 #endif
-	return (ts->dsfield ^ own) & ~INET_ECN_MASK;
+	/* An ACK without a DSCP is that of a host that sets none, and waits like other packets. */
+	return (ts->dsfield & ~INET_ECN_MASK) && ((ts->dsfield ^ own) & ~INET_ECN_MASK);
 }
 
 /* Whether this host has received much at some time lately, and the connection's peer sends data. */
@@ -329,6 +330,7 @@ static bool timely_share_base(struct sock *sk, u64 now_ns, u32 rtt_ns)
 
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		rtt_ns -= min(rtt_ns - 1, segment_ns);
+		path->last_reported_ns = path->unreported_ns;
 		path->unreported_ns = TIMELY_PATH_ASK;
 		path->reported_ns = now_ns;
 	}
@@ -404,14 +406,14 @@ static void timely_watch_probe(struct sock *sk, const struct timely_completion *
 {
 	struct timely_path_state *path = &((struct timely_sock *)inet_csk_ca(sk))->flow->path;
 	struct timely_path_probe probe = {
-		.before_ns = path->probe.before_ns,
-		.least_ns = min(path->unreported_ns, completion->rtt_ns),
+		.before_ns = path->probe_before_ns,
+		.least_ns = min3(path->unreported_ns, path->last_reported_ns, completion->rtt_ns),
 		.rtt_ns = completion->rtt_ns,
 		.base_ns = path->cfg.rate.min_rtt_ns,
 		.due_ns = due_ns,
 	};
 
-	path->probe.before_ns = 0;
+	path->probe_before_ns = 0;
 	if (timely_path_probed(sk, &probe))
 		timely_count_ack(sk, TIMELY_RTT_probes_apart);
 }
@@ -422,7 +424,8 @@ static void timely_watch_probe(struct sock *sk, const struct timely_completion *
  * Only RTTs in the second half of the probe count: the queue from before the probe has drained
  * then, and the RTT shows what the receiver's ACK aggregation adds. A connection that had no
  * completion for a quarter of the probe is excluded, because it noticed the probe late: if a
- * thousand connections notice late, there is still a queue.
+ * thousand connections notice late, there is still a queue. While probes do not coincide, such
+ * connections may show that there is no queue but a longer path, which has made them slow.
  *
  * ACK aggregation counts if it is large compared with the target delay, which is longer for a lower
  * rate. The target delay is computed for at least half of the first rate: a connection that lost
@@ -436,6 +439,7 @@ void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
 	struct timely_path_state *path = &ts->flow->path;
 	u32 since_us = tcp_sk(sk)->tcp_mstamp - ts->completed_us;
 	u32 probe_ns = path->probe.length_ns;
+	bool late = since_us >= probe_ns / (4 * NSEC_PER_USEC);
 	struct timely_probe_sample sample = {
 		.now_ns = completion->now_ns,
 		.probe_queue_ns = completion->rtt_ns - min(completion->rtt_ns, cfg->min_rtt_ns),
@@ -447,14 +451,13 @@ void timely_watch_ack_agg(struct sock *sk, const struct timely_param_set *set,
 	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open || ts->ca_state != TCP_CA_Open)
 		return;
 	path->probe_queue_ns = sample.probe_queue_ns;
-	if (age_ns < probe_ns / 2 || age_ns >= probe_ns ||
-	    since_us >= probe_ns / (4 * NSEC_PER_USEC))
+	if (age_ns < probe_ns / 2 || age_ns >= probe_ns || (late && !path->apart))
 		return;
 	sample.due_ns = timely_target_ref_ns(cfg, max(ts->rate.rate_fp, cfg->first_rate_fp / 2));
 	sample.due_ns -= min(sample.due_ns, cfg->min_rtt_ns);
-	if (path->probe.before_ns)
+	if (path->probe_before_ns)
 		timely_watch_probe(sk, completion, sample.due_ns);
-	if (set->params.ack_aggregation_ns == TIMELY_AUTO)
+	if (!late && set->params.ack_aggregation_ns == TIMELY_AUTO)
 		timely_path_probe_sample(sk, &sample);
 }
 
@@ -487,11 +490,13 @@ void timely_path_state_init(struct timely_path_state *path, const struct tcp_soc
 	timely_loss_init(&path->loss, tp->lost, tp->delivered);
 	path->shared_ns = U32_MAX;
 	path->unreported_ns = TIMELY_PATH_ASK;
+	path->last_reported_ns = TIMELY_PATH_ASK;
 	path->reported_ns = 0;
 	path->doubt_ns = 0;
 	path->doubted_ns = 0;
 	path->ack_agg_ns = 0;
 	path->probe_queue_ns = 0;
+	path->probe_before_ns = 0;
 	path->window_rtt_ns = 0;
 	path->received = 0;
 	path->link = NULL;

@@ -34,6 +34,7 @@
 #include <net/timely_flow.h>
 #include <net/timely_onramp.h>
 #include <net/timely_tenant.h>
+#include <timely/engine/rtt.h>
 
 #include <timely_memcg.h>
 
@@ -482,6 +483,21 @@ static bool flow_estimate(const struct timely_flow *flow, const struct timely_de
 	return true;
 }
 
+/* Forget all departures if the newest one is older than any RTT: the connection's packets leave by
+ * another qdisc, which records none. Otherwise each completion would search the whole ring, and
+ * after 4 GB a sequence number might be that of an old departure. The next departure is that after
+ * @read again. @next is the number of departures at the start of the search.
+ */
+static void flow_forget_departures(struct timely_flow *flow, u32 next, u8 *read, u64 now_ns)
+{
+	u64 newest_ns = READ_ONCE(flow->ring[(next - 1) % TIMELY_DEPARTURES].time_ns);
+
+	if (!newest_ns || (s64)(now_ns - newest_ns) <= (s64)TIMELY_RTT_MAX_NS)
+		return;
+	if (atomic_cmpxchg_relaxed(&flow->next, next, 0) == (int)next)
+		*read = U8_MAX;
+}
+
 /**
  * timely_flow_departure() - find when a pacing segment was passed to the device
  * @flow: the entry
@@ -504,7 +520,7 @@ static bool flow_estimate(const struct timely_flow *flow, const struct timely_de
  *
  * Return: TIMELY_DEPARTURE_FOUND, or the reason why the departure is not known.
  */
-enum timely_departure_result timely_flow_departure(const struct timely_flow *flow, u8 *read,
+enum timely_departure_result timely_flow_departure(struct timely_flow *flow, u8 *read,
 						   u32 done_seq, u32 end_seq, u64 now_ns,
 						   struct timely_departure *departure)
 {
@@ -516,7 +532,7 @@ enum timely_departure_result timely_flow_departure(const struct timely_flow *flo
 	bool skipped;
 	u32 i;
 
-	/* No departure was ever recorded, as with qdiscs other than sch_timely. */
+	/* No departure was recorded, as with qdiscs other than sch_timely. */
 	if (!next)
 		return TIMELY_DEPARTURE_UNKNOWN;
 	skipped = flow_skipped(flow, now_ns);
@@ -546,7 +562,10 @@ enum timely_departure_result timely_flow_departure(const struct timely_flow *flo
 		if ((s32)(departure->end_seq - done_seq) > 0)
 			before = *departure;
 	}
-	return skipped ? TIMELY_DEPARTURE_SKIPPED : TIMELY_DEPARTURE_UNKNOWN;
+	if (skipped)
+		return TIMELY_DEPARTURE_SKIPPED;
+	flow_forget_departures(flow, next, read, now_ns);
+	return TIMELY_DEPARTURE_UNKNOWN;
 }
 EXPORT_SYMBOL_GPL(timely_flow_departure);
 

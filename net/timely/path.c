@@ -201,6 +201,9 @@ void timely_path_exchange(struct sock *sk, u64 now_ns, u32 rtt_ns,
 	*report = (struct timely_path_report){ .base_ns = U32_MAX };
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
+	/* What was found with a base RTT that has expired may be of another path. */
+	if (entry && !path_is_used(entry, now_ns))
+		entry->probes = (struct timely_probe_rtt_watch){};
 	if (rtt_ns != TIMELY_PATH_ASK) {
 		entry = entry ?: path_add(set, key, sock_net(sk)->net_cookie, now_ns);
 		entry->reported_ns = now_ns;
@@ -230,14 +233,19 @@ bool timely_path_probed(struct sock *sk, const struct timely_path_probe *probe)
 	u64 key = path_key(sk);
 	struct path_set *set = &path_sets[key % PATH_SETS];
 	struct path_entry *entry;
-	bool apart = false;
+	bool apart = false, was_apart;
 
 	spin_lock_bh(&set->lock);
 	entry = path_find(set, key);
-	if (entry)
+	if (entry) {
+		was_apart = entry->probes.apart;
 		apart = timely_probe_rtt_watch_add(&entry->probes, probe->before_ns,
 						   probe->least_ns, probe->rtt_ns,
 						   probe->base_ns, probe->due_ns);
+		/* The minimum over the longer time may be from before the path became longer. */
+		if (was_apart && !entry->probes.apart)
+			timely_min_filter_init(&entry->long_filter);
+	}
 	spin_unlock_bh(&set->lock);
 	return apart;
 }

@@ -79,7 +79,7 @@ void timely_probe_rtt_init(struct timely_probe_rtt *probe, u64 now_ns)
 	probe->length_ns = 0;
 	probe->shows_ns = 0;
 	probe->settle_ns = 0;
-	probe->before_ns = 0;
+	probe->rest_ns = TIMELY_PROBE_RTT_REST_NS;
 }
 EXPORT_SYMBOL_GPL(timely_probe_rtt_init);
 
@@ -105,21 +105,27 @@ EXPORT_SYMBOL_GPL(timely_probe_rtt_set);
  * @probe: the connection's state, for which timely_probe_rtt_may_begin() returned true
  * @now_ns: current time, CLOCK_MONOTONIC
  * @common_ns: current time, by the clock that the hosts agree on
- * @rtt_ns: the connection's last RTT, ns; 0 if not known
  *
  * A connection that gets ACKs rarely may call this function long after the start of a probe. The
- * probe still counts, from its start, unless RTTs do not show the probe any more.
+ * probe still counts, from its start, unless RTTs do not show the probe any more. Otherwise the
+ * common time is not read again before the next probe is due. If it is set meanwhile, one probe may
+ * be missed.
  *
  * Return: true if a probe has started.
  */
-bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns, u32 rtt_ns)
+bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns)
 {
 	u64 age_ns = common_ns & (TIMELY_PROBE_RTT_PERIOD_NS - 1);
+	/* After two periods, no RTT shows the last probe, whenever it was. */
+	u64 since_ns = min(now_ns - probe->began_ns, 2 * TIMELY_PROBE_RTT_PERIOD_NS);
 
-	if (age_ns >= probe->shows_ns + probe->settle_ns)
+	if (age_ns >= probe->shows_ns + probe->settle_ns) {
+		probe->began_ns = now_ns - since_ns;
+		probe->rest_ns = since_ns + TIMELY_PROBE_RTT_PERIOD_NS - age_ns;
 		return false;
+	}
 	probe->began_ns = now_ns - age_ns;
-	probe->before_ns = rtt_ns;
+	probe->rest_ns = TIMELY_PROBE_RTT_REST_NS;
 	return true;
 }
 EXPORT_SYMBOL_GPL(timely_probe_rtt_update);
@@ -144,7 +150,8 @@ static s32 probe_average(s32 mean, s64 value, u32 samples)
  * @due_ns: the flow's target delay
  *
  * The RTT counts if the queueing delay before the probe was half of the target delay to four times
- * the target delay. A longer queue belongs to flows that do not probe.
+ * the target delay. A longer queue belongs to flows that do not probe; while probes do not coincide
+ * it counts, too, as it may be a longer path.
  *
  * Return: true if this RTT is the first to show that probes of the hosts do not coincide any more.
  */
@@ -154,7 +161,7 @@ bool timely_probe_rtt_watch_add(struct timely_probe_rtt_watch *watch, u32 before
 	s64 queue_ns = (s64)before_ns - base_ns;
 	bool was_apart = watch->apart;
 
-	if (queue_ns < due_ns / 2 || queue_ns > 4 * (s64)due_ns)
+	if (queue_ns < due_ns / 2 || (queue_ns > 4 * (s64)due_ns && !was_apart))
 		return false;
 	watch->samples = min(watch->samples + 1, PROBE_RTT_SAMPLES);
 	watch->fall_ns = probe_average(watch->fall_ns, (s64)before_ns - rtt_ns, watch->samples);

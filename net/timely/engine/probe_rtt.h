@@ -41,14 +41,15 @@
  *	configured or timely_probe_rtt_set() was not called yet
  * @shows_ns: time from the start of a probe until RTTs show the probe
  * @settle_ns: for how long RTTs show a probe
- * @before_ns: last RTT before the probe, ns; 0 if not known or not needed any more
+ * @rest_ns: time from @began_ns until the common time must be read: the earliest start of the next
+ *	probe, as the common time told when it was last read
  */
 struct timely_probe_rtt {
 	u64 began_ns;
 	u32 length_ns;
 	u32 shows_ns;
 	u32 settle_ns;
-	u32 before_ns;
+	u32 rest_ns;
 };
 
 /**
@@ -77,7 +78,7 @@ u64 timely_probe_rtt_base_ns(struct timely_probe_rtt_watch *watch, u64 least_ns,
 
 void timely_probe_rtt_init(struct timely_probe_rtt *probe, u64 now_ns);
 void timely_probe_rtt_set(struct timely_probe_rtt *probe, u32 min_rtt_ns);
-bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns, u32 rtt_ns);
+bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 common_ns);
 
 /**
  * timely_probe_rtt_may_begin() - check whether a probe may have started
@@ -88,7 +89,7 @@ bool timely_probe_rtt_update(struct timely_probe_rtt *probe, u64 now_ns, u64 com
  */
 static inline bool timely_probe_rtt_may_begin(const struct timely_probe_rtt *probe, u64 now_ns)
 {
-	return probe->length_ns && now_ns - probe->began_ns >= TIMELY_PROBE_RTT_REST_NS;
+	return probe->length_ns && now_ns - probe->began_ns >= probe->rest_ns;
 }
 
 /**

@@ -121,7 +121,7 @@ static u32 ack_agg_average(u32 mean, u32 value, u32 samples)
 static bool ack_agg_has_drained(struct timely_ack_agg *ack_agg,
 				const struct timely_probe_sample *sample, u32 jump_ns)
 {
-	if (sample->now_ns - ack_agg->seen_ns >= ACK_AGG_PROBE_NS)
+	if ((s64)(sample->now_ns - ack_agg->seen_ns) >= (s64)ACK_AGG_PROBE_NS)
 		ack_agg->least_ns = sample->probe_queue_ns;
 	ack_agg->least_ns = min(ack_agg->least_ns, sample->probe_queue_ns);
 	return ack_agg->least_ns / ACK_AGG_DRAINED_JUMPS <= max(jump_ns, ack_agg->jump_ns);
@@ -149,7 +149,8 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 	bool drained;
 	u64 mean_ns;
 
-	if (sample->now_ns - ack_agg->seen_ns < ACK_AGG_APART_NS)
+	/* A sample of another processor may be a little older. */
+	if ((s64)(sample->now_ns - ack_agg->seen_ns) < (s64)ACK_AGG_APART_NS)
 		jump_ns = max(jump_ns,
 			      ack_agg_jump(sample->probe_queue_ns, ack_agg->probe_queue_ns));
 	drained = ack_agg_has_drained(ack_agg, sample, jump_ns);
