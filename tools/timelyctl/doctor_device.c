@@ -85,13 +85,19 @@ static __s64 given_kbps(void)
 	return read_number("/proc/sys/net/ipv4/timely/link_rate_kbps", &kbps) ? kbps : 0;
 }
 
+/* A NIC without a carrier has no link rate, and sends nothing. */
 void check_link_rate(struct host *host, const struct device *device)
 {
-	if (!device->link->up || device->hw.speed_mbps || given_kbps() || !is_used(host) ||
+	if (!device->link->running || device->hw.speed_mbps || given_kbps() || !is_used(host) ||
 	    (device->report && device->report->override_kbps))
 		return;
 	found_warn(host, "the driver does not report the link rate, so 10 Gb/s is assumed");
-	remedy_info(host, "sysctl -w net.ipv4.timely.link_rate_kbps=KBPS");
+	/* The sysctl is for all NICs of the network namespace. */
+	if (device->report)
+		remedy_info(host, "timelyctl nic set %s link-rate RATE",
+			    plain(device->link->name));
+	else
+		remedy_info(host, "sysctl -w net.ipv4.timely.link_rate_kbps=KBPS");
 }
 
 void check_link_rate_set(struct host *host, const struct device *device)

@@ -235,7 +235,17 @@ qdisc_unpaced() {
 	must tc -n h1 qdisc replace dev eth0 root timely
 }
 
+no_carrier() { ip -n h1 link show d0 | grep -q NO-CARRIER; }
+
 link_rate() {
+	must ip -n h1 link add d0 type dummy
+	must ip -n h1 link set d0 up
+	must tc -n h1 qdisc replace dev d0 root timely
+	finds 4 link-rate
+	must ip -n h1 link set d0 carrier off
+	within_seconds 20 no_carrier || fail "d0 still has a carrier"
+	finds 0
+	must ip -n h1 link del d0
 	must ip -n h1 link add d0 type dummy
 	must ip -n h1 link set d0 up
 	must tc -n h1 qdisc replace dev d0 root timely

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The simulated netlink families of modules timely and timely_acker, and the simulated TCP sockets
- * of sock_diag, for timelyctl's tests, which need no modules and no root.
+ * The simulated netlink families of modules timely and timely_acker, the simulated TCP sockets of
+ * sock_diag, and a simulated NIC, for timelyctl's tests, which need no modules and no root.
  *
  * timelyctl is linked with this file and with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom,
  * so that the functions at the end of this file replace libmnl's.
@@ -19,6 +19,10 @@
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
 #include <linux/inet_diag.h>
 #include <linux/ndp.h>
 #include <linux/pkt_sched.h>
@@ -91,6 +95,8 @@ static struct {
 	{ "pairs", 20000 },	/* their timestamp pairs */
 	{ "steps", 0 },		/* their clock steps */
 	{ "override", 0 },	/* their link rate that was set, kbit/s */
+	{ "mtu", 0 },		/* instead of the host's devices: lo is a NIC with this MTU */
+	{ "carrier", 1 },	/* whether this NIC has a carrier */
 	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
 
@@ -611,6 +617,31 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 	end_dump(request, portid);
 }
 
+/* The only device, with the interface index 1, or its address. */
+static void answer_device(const struct nlmsghdr *request, unsigned int portid)
+{
+	bool link = request->nlmsg_type == RTM_GETLINK;
+	struct nlmsghdr *message = add_message(request, portid, link ? RTM_NEWLINK : RTM_NEWADDR);
+
+	message->nlmsg_flags = NLM_F_MULTI;
+	if (link) {
+		struct ifinfomsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
+
+		info->ifi_index = 1;
+		info->ifi_type = ARPHRD_ETHER;
+		info->ifi_flags = IFF_UP | (*knob("carrier") ? IFF_RUNNING : 0);
+		mnl_attr_put_strz(message, IFLA_IFNAME, "lo");
+		mnl_attr_put_u32(message, IFLA_MTU, *knob("mtu"));
+	} else {
+		struct ifaddrmsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
+
+		info->ifa_index = 1;
+		mnl_attr_put_u32(message, IFA_LOCAL, htonl(10 << 24));
+	}
+	close_message(message);
+	end_dump(request, portid);
+}
+
 /* Write the address @first.0.0.0, for an IPv6 socket with @mapped. */
 static void put_socket_address(void *to, unsigned char first, bool mapped)
 {
@@ -736,13 +767,21 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 /* ---- functions of libmnl that are replaced ---- */
 
-/* Is the request for the modules, for sock_diag or qdiscs, and are the modules simulated? */
+/* Is the request for the device or its address? */
+static bool is_about_device(const struct nlmsghdr *request)
+{
+	return request->nlmsg_type == RTM_GETLINK || request->nlmsg_type == RTM_GETADDR;
+}
+
+/* Is the request for the modules, for sock_diag, qdiscs or the device, and are they simulated? */
 static int is_ours(const struct mnl_socket *nl, const struct nlmsghdr *request)
 {
 	int protocol = -1;
 	socklen_t bytes = sizeof(protocol);
 
 	getsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
+	if (protocol == NETLINK_ROUTE && is_about_device(request))
+		return read_knobs() && *knob("mtu");
 	return (protocol == NETLINK_GENERIC || protocol == NETLINK_SOCK_DIAG ||
 		request->nlmsg_type == RTM_GETQDISC) && read_knobs();
 }
@@ -759,6 +798,10 @@ ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *reques
 	answer_bytes = 0;
 	if (((const struct nlmsghdr *)request)->nlmsg_type == RTM_GETQDISC) {
 		answer_qdiscs(request, portid);
+		return bytes;
+	}
+	if (is_about_device(request)) {
+		answer_device(request, portid);
 		return bytes;
 	}
 	err = answer_request(request, portid);

@@ -1042,7 +1042,13 @@ doctors() {
 	doctor "rx=1 on=0xb" "" 4 merged-packets
 	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
 	doctor "rx=1 usecs=9 frames=0" "" 0
-	doctor "rx=1 speed=-1" "" 4 link-rate
+	doctor "rx=1 speed=-1" "mtu=1500" 4 link-rate
+	says 'sysctl -w net.ipv4.timely.link_rate_kbps=KBPS'
+	result $? "doctor: the link rate of a device that the module does not know"
+	doctor "rx=1 speed=-1" "mtu=1500 reports=1" 4 link-rate
+	says 'timelyctl nic set lo link-rate RATE'
+	result $? "doctor: the link rate of one NIC"
+	doctor "rx=1 speed=-1" "mtu=1500 carrier=0" 0
 	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
