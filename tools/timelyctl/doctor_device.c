@@ -51,27 +51,20 @@ void check_qdisc_root(struct host *host, const struct device *device)
 	remedy_info(host, "timelyctl setup %s", name);
 }
 
-/* Whether any qdisc of the device paces, for example one below a shaper. */
-static bool has_pacing(const struct host *host, const struct device *device)
-{
-	for (size_t i = 0; i < host->qdiscs.count; i++) {
-		const struct qdisc *qdisc = &host->qdiscs.qdisc[i];
-
-		if (qdisc->ifindex == device->link->ifindex &&
-		    (strcmp(qdisc->kind, "timely") == 0 || strcmp(qdisc->kind, "fq") == 0))
-			return true;
-	}
-	return false;
-}
-
+/* If some queues have timely, qdisc-mixed names the others. */
 void check_qdisc_unpaced(struct host *host, const struct device *device)
 {
 	const char *name = plain(device->link->name);
 
-	if (!device->root || !device->nic || !is_used(host) || has_pacing(host, device))
+	if (!device->unpaced || device->timely || !device->nic || !is_used(host))
 		return;
-	found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
-		   plain(device->root->kind));
+	if (device->unpaced == device->root)
+		found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
+			   plain(device->root->kind));
+	else
+		found_warn(host, "%u of %u transmit queues have a qdisc that does not pace, such as %s: TCP itself does, and new rates do not apply to packets that are already queued",
+			   device->queues - device->paced, device->queues,
+			   plain(device->unpaced->kind));
 	remedy_info(host, "modprobe sch_timely; timelyctl setup %s", name);
 }
 

@@ -235,6 +235,36 @@ qdisc_unpaced() {
 	must tc -n h1 qdisc replace dev eth0 root timely
 }
 
+# Only some of the queues of a NIC pace.
+queues_unpaced() {
+	must ip link add hw numtxqueues 4 type hwnic
+	must ip -batch - <<-EOF
+		link set hw netns h1 name n0
+		link set hwp netns h2 name n0
+	EOF
+	must ip -n h2 link set n0 up
+	must ip -n h1 link set n0 up
+	timestamps h1 n0 all
+	must tc -n h1 -batch - <<-EOF
+		qdisc replace dev n0 root handle 1: mq
+		qdisc replace dev n0 parent 1:1 fq
+		qdisc replace dev n0 parent 1:2 fq
+		qdisc replace dev n0 parent 1:3 fq_codel
+		qdisc replace dev n0 parent 1:4 handle 4: tbf rate 5gbit burst 100k latency 10ms
+	EOF
+	finds 4 qdisc-unpaced
+	json '"2 of 4" in all["findings"][0]["evidence"]'
+	must tc -n h1 qdisc replace dev n0 parent 4:1 fq
+	finds 4 qdisc-unpaced
+	json '"1 of 4" in all["findings"][0]["evidence"] and "fq_codel" in all["findings"][0]["evidence"] and all["findings"][0]["ifname"] == "n0"'
+	must tc -n h1 qdisc replace dev n0 parent 1:3 fq
+	finds 0
+	must tc -n h1 qdisc replace dev n0 parent 1:1 timely
+	must tc -n h1 qdisc replace dev n0 parent 1:2 fq_codel
+	finds 4 qdisc-mixed
+	must ip -n h1 link del n0
+}
+
 no_carrier() { ip -n h1 link show d0 | grep -q NO-CARRIER; }
 
 link_rate() {
@@ -587,6 +617,6 @@ all_at_once() {
 }
 
 run_cases no_module healthy module_version kernel_version kernel_taint without_privilege unused route_control \
-	allowed_control preset rto_min clock device_down queues default_qdisc qdisc_unpaced link_rate timestamps_of_the_nic \
-	settings_of_the_driver users loss_based_traffic no_target other_traffic minimum_rate long_path mtu \
-	all_at_once clock_of_the_nic limits wrong_timestamps clock_that_is_never_sure remove_all
+	allowed_control preset rto_min clock device_down queues default_qdisc qdisc_unpaced queues_unpaced link_rate \
+	timestamps_of_the_nic settings_of_the_driver users loss_based_traffic no_target other_traffic \
+	minimum_rate long_path mtu all_at_once clock_of_the_nic limits wrong_timestamps clock_that_is_never_sure remove_all

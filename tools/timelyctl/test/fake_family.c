@@ -97,6 +97,7 @@ static struct {
 	{ "override", 0 },	/* their link rate that was set, kbit/s */
 	{ "mtu", 0 },		/* instead of the host's devices: lo is a NIC with this MTU */
 	{ "carrier", 1 },	/* whether this NIC has a carrier */
+	{ "unpaced", 0 },	/* qdiscs below the mq that are pfifo; the others are then fq */
 	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
 
@@ -603,9 +604,11 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 		message->nlmsg_flags = NLM_F_MULTI;
 		tcm->tcm_ifindex = 1;
 		tcm->tcm_parent = i ? TC_H_MAKE(0x80010000, i) : TC_H_ROOT;
+		tcm->tcm_handle = i ? 0 : 0x80010000;
 		if (*knob("random"))
 			put_random(message);
-		mnl_attr_put_strz(message, TCA_KIND, i ? "timely" : "mq");
+		mnl_attr_put_strz(message, TCA_KIND, !i ? "mq" : !*knob("unpaced") ? "timely" :
+				  i <= *knob("unpaced") ? "pfifo" : "fq");
 		nest = mnl_attr_nest_start(message, TCA_STATS2);
 		mnl_attr_put(message, TCA_STATS_BASIC, sizeof(basic), &basic);
 		mnl_attr_put(message, TCA_STATS_QUEUE, sizeof(queue), &queue);

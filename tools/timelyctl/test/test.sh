@@ -1049,6 +1049,13 @@ doctors() {
 	says 'timelyctl nic set lo link-rate RATE'
 	result $? "doctor: the link rate of one NIC"
 	doctor "rx=1 speed=-1" "mtu=1500 carrier=0" 0
+	doctor "rx=1" "mtu=1500 qdiscs=16" 0
+	doctor "rx=1" "mtu=1500 qdiscs=16 unpaced=8" 4 qdisc-unpaced
+	says '8 of 16 transmit queues have a qdisc that does not pace, such as pfifo'
+	result $? "doctor: some queues do not pace"
+	doctor "rx=1" "mtu=1500 qdiscs=16 unpaced=16" 4 qdisc-unpaced
+	says '16 of 16 transmit queues have a qdisc that does not pace, such as pfifo'
+	result $? "doctor: no queue paces"
 	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
