@@ -653,6 +653,7 @@ int command_record(char **words, int count, bool json);
 const char *clock_address_text(char *text, const __u8 *address);
 /* Has the daemon that wrote the page stopped or died? */
 bool clock_has_ended(const struct timely_clock_page *page);
+bool clock_has_not_joined(const struct timely_clock_page *page);
 int command_clock(char **words, int count, bool json);
 
 /* ---- http.c ---- */

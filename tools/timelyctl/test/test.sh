@@ -1147,6 +1147,13 @@ doctors() {
 		shift 2
 		doctor "rx=1" "" "$@"
 	done
+	# A daemon that has not joined writes nothing.
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 0 1 0
+	doctor "rx=1" "" 4 clock
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 4 1 0
+	doctor "rx=1" "" 4 clock clock-daemon
+	says 'has not joined the other hosts'
+	result $? "doctor: timely-clockd has not joined"
 	healthy_files
 	rm -r "$work/root/sys/module/tcp_timely" "$work/root/sys/module/sch_timely" \
 		"$work/root/sys/module/timely_acker"
