@@ -97,6 +97,7 @@ static struct {
 	{ "override", 0 },	/* their link rate that was set, kbit/s */
 	{ "mtu", 0 },		/* instead of the host's devices: lo is a NIC with this MTU */
 	{ "carrier", 1 },	/* whether this NIC has a carrier */
+	{ "md5", 0 },		/* 1: the connections of "alike" have a key of TCP-MD5 */
 	{ "unpaced", 0 },	/* qdiscs below the mq that are pfifo; the others are then fq */
 	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
@@ -666,7 +667,11 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 	for (int i = 0; i < count; i++) {
 		struct nlmsghdr *message = add_message(request, portid, request->nlmsg_type);
 		struct inet_diag_msg *socket = mnl_nlmsg_put_extra_header(message, sizeof(*socket));
-		struct tcp_info info = { .tcpi_min_rtt = *knob("min_rtt"), .tcpi_snd_mss = 1460 };
+		struct tcp_diag_md5sig md5 = { .tcpm_keylen = 1 };
+		struct tcp_info info = {
+			.tcpi_min_rtt = *knob("min_rtt"), .tcpi_snd_mss = 1460,
+			.tcpi_snd_wnd = 65535,
+		};
 
 		socket->idiag_family = diag->sdiag_family;
 		socket->id.idiag_sport = htons(1000 + i);
@@ -675,6 +680,8 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 		put_socket_address(socket->id.idiag_dst, 172, mapped);
 		mnl_attr_put_strz(message, INET_DIAG_CONG, timely ? "timely" : "cubic");
 		mnl_attr_put(message, INET_DIAG_INFO, sizeof(info), &info);
+		if (timely && *knob("md5"))
+			mnl_attr_put(message, INET_DIAG_MD5SIG, sizeof(md5), &md5);
 		if (*knob("random"))
 			put_random(message);
 		close_message(message);

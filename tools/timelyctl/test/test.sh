@@ -1060,6 +1060,10 @@ doctors() {
 	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "alike=3" 0
+	doctor "rx=1" "alike=3 mtu=1500" 0
+	doctor "rx=1" "alike=3 mtu=1501" 4 mtu
+	doctor "rx=1" "alike=3 mtu=1520 md5=1" 0
+	doctor "rx=1" "alike=3 mtu=1521 md5=1" 4 mtu
 	doctor "rx=1" "alike=3 state=34" 4 probes-apart
 	doctor "rx=1" "alike=3 mapped=1 state=34" 4 probes-apart
 	doctor "rx=1" "probes_unsynced=1 grows=1" 4 probes-unsynced
