@@ -71,6 +71,12 @@ bool clock_has_ended(const struct timely_clock_page *page)
 	return page->state == TIMELY_CLOCK_STOPPED || is_dead(page);
 }
 
+/* A daemon that has not joined the other hosts does not write the page. */
+bool clock_has_not_joined(const struct timely_clock_page *page)
+{
+	return page->state == TIMELY_CLOCK_STARTING && page_age_ns(page) > TIMELY_CLOCK_FRESH_NS;
+}
+
 static const char *daemon_state(const struct timely_clock_page *page)
 {
 	if (is_dead(page))

@@ -47,7 +47,8 @@ extern const char * const module_names[MODULES];
  * @root: its root qdisc; NULL for none
  * @queues: qdiscs that packets wait in: one for each transmit queue under mq, else 1
  * @timely: how many of @queues are of the kind timely
- * @paced: how many of @queues are of a kind that paces: timely or fq
+ * @paced: how many of @queues pace: they are timely or fq, or have such a qdisc below them
+ * @unpaced: one of @queues that does not pace; NULL for none
  */
 struct device {
 	const struct link *link;
@@ -59,6 +60,7 @@ struct device {
 	unsigned int queues;
 	unsigned int timely;
 	unsigned int paced;
+	const struct qdisc *unpaced;
 };
 
 /**

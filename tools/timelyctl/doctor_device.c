@@ -51,27 +51,20 @@ void check_qdisc_root(struct host *host, const struct device *device)
 	remedy_info(host, "timelyctl setup %s", name);
 }
 
-/* Whether any qdisc of the device paces, for example one below a shaper. */
-static bool has_pacing(const struct host *host, const struct device *device)
-{
-	for (size_t i = 0; i < host->qdiscs.count; i++) {
-		const struct qdisc *qdisc = &host->qdiscs.qdisc[i];
-
-		if (qdisc->ifindex == device->link->ifindex &&
-		    (strcmp(qdisc->kind, "timely") == 0 || strcmp(qdisc->kind, "fq") == 0))
-			return true;
-	}
-	return false;
-}
-
+/* If some queues have timely, qdisc-mixed names the others. */
 void check_qdisc_unpaced(struct host *host, const struct device *device)
 {
 	const char *name = plain(device->link->name);
 
-	if (!device->root || !device->nic || !is_used(host) || has_pacing(host, device))
+	if (!device->unpaced || device->timely || !device->nic || !is_used(host))
 		return;
-	found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
-		   plain(device->root->kind));
+	if (device->unpaced == device->root)
+		found_warn(host, "the qdisc %s does not pace: TCP itself does, and new rates do not apply to packets that are already queued",
+			   plain(device->root->kind));
+	else
+		found_warn(host, "%u of %u transmit queues have a qdisc that does not pace, such as %s: TCP itself does, and new rates do not apply to packets that are already queued",
+			   device->queues - device->paced, device->queues,
+			   plain(device->unpaced->kind));
 	remedy_info(host, "modprobe sch_timely; timelyctl setup %s", name);
 }
 
@@ -85,13 +78,19 @@ static __s64 given_kbps(void)
 	return read_number("/proc/sys/net/ipv4/timely/link_rate_kbps", &kbps) ? kbps : 0;
 }
 
+/* A NIC without a carrier has no link rate, and sends nothing. */
 void check_link_rate(struct host *host, const struct device *device)
 {
-	if (!device->link->up || device->hw.speed_mbps || given_kbps() || !is_used(host) ||
+	if (!device->link->running || device->hw.speed_mbps || given_kbps() || !is_used(host) ||
 	    (device->report && device->report->override_kbps))
 		return;
 	found_warn(host, "the driver does not report the link rate, so 10 Gb/s is assumed");
-	remedy_info(host, "sysctl -w net.ipv4.timely.link_rate_kbps=KBPS");
+	/* The sysctl is for all NICs of the network namespace. */
+	if (device->report)
+		remedy_info(host, "timelyctl nic set %s link-rate RATE",
+			    plain(device->link->name));
+	else
+		remedy_info(host, "sysctl -w net.ipv4.timely.link_rate_kbps=KBPS");
 }
 
 void check_link_rate_set(struct host *host, const struct device *device)

@@ -220,6 +220,12 @@ static bool fills_queues(const struct tcp_socket *socket)
 	       strcmp(socket->control, "dctcp") != 0;
 }
 
+/* Packets of a connection of the host with itself reach no queue. */
+static bool is_inside(const struct socket_key *key)
+{
+	return memcmp(key->saddr, key->daddr, sizeof(key->saddr)) == 0;
+}
+
 /* Looks at the connections to one other host after the other. */
 void check_other_traffic(struct host *host)
 {
@@ -234,6 +240,8 @@ void check_other_traffic(struct host *host)
 			timely = NULL;
 			other = NULL;
 		}
+		if (is_inside(&socket->key))
+			continue;
 		if (socket->busy && is_timely(socket->control))
 			timely = socket;
 		else if (fills_queues(socket))

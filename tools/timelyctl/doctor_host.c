@@ -329,6 +329,11 @@ void check_clock_daemon(struct host *host)
 			    TIMELY_CLOCK_PAGE);
 		return;
 	}
+	if (clock_has_not_joined(&host->clock)) {
+		found_warn(host, "timely-clockd has not joined the other hosts: it cannot use its address, port or clock, or has ended while it started");
+		remedy_info(host, "systemctl status timely-clockd; its log says what is missing: journalctl -u timely-clockd");
+		return;
+	}
 	peer = has_common_time(host) ? find_lost_peer(&host->clock) : NULL;
 	if (!peer)
 		return;

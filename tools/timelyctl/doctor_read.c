@@ -22,6 +22,9 @@
 
 #include "doctor.h"
 
+/* Deepest tree of qdiscs that Linux allows, see check_loop(). Bounds the recursion. */
+#define MAX_QDISC_DEPTH 8
+
 const char * const module_names[MODULES] = {
 	[MODULE_TIMELY] = "timely",
 	[MODULE_TCP] = "tcp_timely",
@@ -145,6 +148,24 @@ static bool is_queue(const struct qdisc *qdisc, const struct qdisc *root)
 	       TC_H_MAJ(qdisc->parent) == root->handle;
 }
 
+/* Whether a qdisc paces, or one that is attached to its classes, for example below a shaper. */
+static bool paces(const struct host *host, const struct qdisc *qdisc, int depth)
+{
+	if (strcmp(qdisc->kind, "timely") == 0 || strcmp(qdisc->kind, "fq") == 0)
+		return true;
+	/* A qdisc without a handle has no children. */
+	if (!qdisc->handle || depth == MAX_QDISC_DEPTH)
+		return false;
+	for (size_t i = 0; i < host->qdiscs.count; i++) {
+		const struct qdisc *child = &host->qdiscs.qdisc[i];
+
+		if (child->ifindex == qdisc->ifindex && TC_H_MAJ(child->parent) == qdisc->handle &&
+		    paces(host, child, depth + 1))
+			return true;
+	}
+	return false;
+}
+
 /* Count the qdiscs that packets of the device wait in, by kind. */
 static void read_queues(const struct host *host, struct device *device)
 {
@@ -159,13 +180,15 @@ static void read_queues(const struct host *host, struct device *device)
 	device->root = root;
 	for (size_t i = 0; i < host->qdiscs.count; i++) {
 		const struct qdisc *qdisc = &host->qdiscs.qdisc[i];
-		bool timely = strcmp(qdisc->kind, "timely") == 0;
 
 		if (!is_queue(qdisc, root))
 			continue;
 		device->queues++;
-		device->timely += timely;
-		device->paced += timely || strcmp(qdisc->kind, "fq") == 0;
+		device->timely += strcmp(qdisc->kind, "timely") == 0;
+		if (paces(host, qdisc, 0))
+			device->paced++;
+		else if (!device->unpaced)
+			device->unpaced = qdisc;
 	}
 }
 

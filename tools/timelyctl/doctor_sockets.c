@@ -26,6 +26,9 @@
 #define BUSY_BYTES 1000000
 #define BUSY_MS 1000
 
+/* The option of TCP-MD5 in each packet of a connection with a key, bytes. */
+#define MD5_BYTES 20
+
 /* ---- addresses of devices ---- */
 
 struct address {
@@ -145,6 +148,7 @@ static void add_socket(const struct nlmsghdr *message, void *data)
 	const struct inet_diag_msg *info;
 	struct tcp_socket *socket;
 	const struct nlattr *attr;
+	bool has_key = false;
 
 	if (!message)
 		return;
@@ -164,7 +168,11 @@ static void add_socket(const struct nlmsghdr *message, void *data)
 			attr_text(socket->control, sizeof(socket->control), attr);
 		else if (mnl_attr_get_type(attr) == INET_DIAG_INFO)
 			read_info(socket, attr);
+		else if (mnl_attr_get_type(attr) == INET_DIAG_MD5SIG)
+			has_key = true;
 	}
+	if (has_key && socket->mss)
+		socket->mss += MD5_BYTES;
 }
 
 static int add_family(struct talk *talk, __u8 family, struct tcp_sockets *sockets)

@@ -78,6 +78,7 @@ static void add_link(const struct nlmsghdr *message, void *data)
 	memset(link, 0, sizeof(*link));
 	link->ifindex = info->ifi_index;
 	link->up = info->ifi_flags & IFF_UP;
+	link->running = info->ifi_flags & IFF_RUNNING;
 	link->ethernet = info->ifi_type == ARPHRD_ETHER;
 	link->loopback = info->ifi_flags & IFF_LOOPBACK;
 	mnl_attr_for_each(attr, message, sizeof(*info))

@@ -159,6 +159,7 @@ void attr_text(char *to, size_t size, const struct nlattr *attr);
  * @mtu: largest IP packet, bytes
  * @queues: transmit queues that the driver has allocated
  * @up: the device is up
+ * @running: the device is up and has a carrier
  * @ethernet: the device has an Ethernet link layer and is not the loopback device
  * @loopback: the device is the loopback device
  */
@@ -172,6 +173,7 @@ struct link {
 	__u32 queues;
 	bool elsewhere;
 	bool up;
+	bool running;
 	bool ethernet;
 	bool loopback;
 };
@@ -651,6 +653,7 @@ int command_record(char **words, int count, bool json);
 const char *clock_address_text(char *text, const __u8 *address);
 /* Has the daemon that wrote the page stopped or died? */
 bool clock_has_ended(const struct timely_clock_page *page);
+bool clock_has_not_joined(const struct timely_clock_page *page);
 int command_clock(char **words, int count, bool json);
 
 /* ---- http.c ---- */

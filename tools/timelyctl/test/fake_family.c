@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The simulated netlink families of modules timely and timely_acker, and the simulated TCP sockets
- * of sock_diag, for timelyctl's tests, which need no modules and no root.
+ * The simulated netlink families of modules timely and timely_acker, the simulated TCP sockets of
+ * sock_diag, and a simulated NIC, for timelyctl's tests, which need no modules and no root.
  *
  * timelyctl is linked with this file and with --wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom,
  * so that the functions at the end of this file replace libmnl's.
@@ -19,6 +19,10 @@
 #include <libmnl/libmnl.h>
 #include <linux/gen_stats.h>
 #include <linux/genetlink.h>
+#include <linux/if.h>
+#include <linux/if_addr.h>
+#include <linux/if_arp.h>
+#include <linux/if_link.h>
 #include <linux/inet_diag.h>
 #include <linux/ndp.h>
 #include <linux/pkt_sched.h>
@@ -91,6 +95,10 @@ static struct {
 	{ "pairs", 20000 },	/* their timestamp pairs */
 	{ "steps", 0 },		/* their clock steps */
 	{ "override", 0 },	/* their link rate that was set, kbit/s */
+	{ "mtu", 0 },		/* instead of the host's devices: lo is a NIC with this MTU */
+	{ "carrier", 1 },	/* whether this NIC has a carrier */
+	{ "md5", 0 },		/* 1: the connections of "alike" have a key of TCP-MD5 */
+	{ "unpaced", 0 },	/* qdiscs below the mq that are pfifo; the others are then fq */
 	{ "random", 0 },	/* seed for answers of random attributes; 0: no random answers */
 };
 
@@ -597,9 +605,11 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 		message->nlmsg_flags = NLM_F_MULTI;
 		tcm->tcm_ifindex = 1;
 		tcm->tcm_parent = i ? TC_H_MAKE(0x80010000, i) : TC_H_ROOT;
+		tcm->tcm_handle = i ? 0 : 0x80010000;
 		if (*knob("random"))
 			put_random(message);
-		mnl_attr_put_strz(message, TCA_KIND, i ? "timely" : "mq");
+		mnl_attr_put_strz(message, TCA_KIND, !i ? "mq" : !*knob("unpaced") ? "timely" :
+				  i <= *knob("unpaced") ? "pfifo" : "fq");
 		nest = mnl_attr_nest_start(message, TCA_STATS2);
 		mnl_attr_put(message, TCA_STATS_BASIC, sizeof(basic), &basic);
 		mnl_attr_put(message, TCA_STATS_QUEUE, sizeof(queue), &queue);
@@ -608,6 +618,31 @@ static void answer_qdiscs(const struct nlmsghdr *request, unsigned int portid)
 		mnl_attr_nest_end(message, nest);
 		close_message(message);
 	}
+	end_dump(request, portid);
+}
+
+/* The only device, with the interface index 1, or its address. */
+static void answer_device(const struct nlmsghdr *request, unsigned int portid)
+{
+	bool link = request->nlmsg_type == RTM_GETLINK;
+	struct nlmsghdr *message = add_message(request, portid, link ? RTM_NEWLINK : RTM_NEWADDR);
+
+	message->nlmsg_flags = NLM_F_MULTI;
+	if (link) {
+		struct ifinfomsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
+
+		info->ifi_index = 1;
+		info->ifi_type = ARPHRD_ETHER;
+		info->ifi_flags = IFF_UP | (*knob("carrier") ? IFF_RUNNING : 0);
+		mnl_attr_put_strz(message, IFLA_IFNAME, "lo");
+		mnl_attr_put_u32(message, IFLA_MTU, *knob("mtu"));
+	} else {
+		struct ifaddrmsg *info = mnl_nlmsg_put_extra_header(message, sizeof(*info));
+
+		info->ifa_index = 1;
+		mnl_attr_put_u32(message, IFA_LOCAL, htonl(10 << 24));
+	}
+	close_message(message);
 	end_dump(request, portid);
 }
 
@@ -632,7 +667,11 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 	for (int i = 0; i < count; i++) {
 		struct nlmsghdr *message = add_message(request, portid, request->nlmsg_type);
 		struct inet_diag_msg *socket = mnl_nlmsg_put_extra_header(message, sizeof(*socket));
-		struct tcp_info info = { .tcpi_min_rtt = *knob("min_rtt"), .tcpi_snd_mss = 1460 };
+		struct tcp_diag_md5sig md5 = { .tcpm_keylen = 1 };
+		struct tcp_info info = {
+			.tcpi_min_rtt = *knob("min_rtt"), .tcpi_snd_mss = 1460,
+			.tcpi_snd_wnd = 65535,
+		};
 
 		socket->idiag_family = diag->sdiag_family;
 		socket->id.idiag_sport = htons(1000 + i);
@@ -641,6 +680,8 @@ static void answer_sockets(const struct nlmsghdr *request, unsigned int portid)
 		put_socket_address(socket->id.idiag_dst, 172, mapped);
 		mnl_attr_put_strz(message, INET_DIAG_CONG, timely ? "timely" : "cubic");
 		mnl_attr_put(message, INET_DIAG_INFO, sizeof(info), &info);
+		if (timely && *knob("md5"))
+			mnl_attr_put(message, INET_DIAG_MD5SIG, sizeof(md5), &md5);
 		if (*knob("random"))
 			put_random(message);
 		close_message(message);
@@ -736,13 +777,21 @@ static long answer_request(const struct nlmsghdr *request, unsigned int portid)
 
 /* ---- functions of libmnl that are replaced ---- */
 
-/* Is the request for the modules, for sock_diag or qdiscs, and are the modules simulated? */
+/* Is the request for the device or its address? */
+static bool is_about_device(const struct nlmsghdr *request)
+{
+	return request->nlmsg_type == RTM_GETLINK || request->nlmsg_type == RTM_GETADDR;
+}
+
+/* Is the request for the modules, for sock_diag, qdiscs or the device, and are they simulated? */
 static int is_ours(const struct mnl_socket *nl, const struct nlmsghdr *request)
 {
 	int protocol = -1;
 	socklen_t bytes = sizeof(protocol);
 
 	getsockopt(mnl_socket_get_fd(nl), SOL_SOCKET, SO_PROTOCOL, &protocol, &bytes);
+	if (protocol == NETLINK_ROUTE && is_about_device(request))
+		return read_knobs() && *knob("mtu");
 	return (protocol == NETLINK_GENERIC || protocol == NETLINK_SOCK_DIAG ||
 		request->nlmsg_type == RTM_GETQDISC) && read_knobs();
 }
@@ -759,6 +808,10 @@ ssize_t __wrap_mnl_socket_sendto(const struct mnl_socket *nl, const void *reques
 	answer_bytes = 0;
 	if (((const struct nlmsghdr *)request)->nlmsg_type == RTM_GETQDISC) {
 		answer_qdiscs(request, portid);
+		return bytes;
+	}
+	if (is_about_device(request)) {
+		answer_device(request, portid);
 		return bytes;
 	}
 	err = answer_request(request, portid);

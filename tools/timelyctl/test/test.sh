@@ -1042,11 +1042,28 @@ doctors() {
 	doctor "rx=1 on=0xb" "" 4 merged-packets
 	doctor "rx=1 usecs=50 frames=0" "" 4 coalescing
 	doctor "rx=1 usecs=9 frames=0" "" 0
-	doctor "rx=1 speed=-1" "" 4 link-rate
+	doctor "rx=1 speed=-1" "mtu=1500" 4 link-rate
+	says 'sysctl -w net.ipv4.timely.link_rate_kbps=KBPS'
+	result $? "doctor: the link rate of a device that the module does not know"
+	doctor "rx=1 speed=-1" "mtu=1500 reports=1" 4 link-rate
+	says 'timelyctl nic set lo link-rate RATE'
+	result $? "doctor: the link rate of one NIC"
+	doctor "rx=1 speed=-1" "mtu=1500 carrier=0" 0
+	doctor "rx=1" "mtu=1500 qdiscs=16" 0
+	doctor "rx=1" "mtu=1500 qdiscs=16 unpaced=8" 4 qdisc-unpaced
+	says '8 of 16 transmit queues have a qdisc that does not pace, such as pfifo'
+	result $? "doctor: some queues do not pace"
+	doctor "rx=1" "mtu=1500 qdiscs=16 unpaced=16" 4 qdisc-unpaced
+	says '16 of 16 transmit queues have a qdisc that does not pace, such as pfifo'
+	result $? "doctor: no queue paces"
 	doctor "rx=1" "errno=1" 0 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=95" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "errno=12" 4 incomplete incomplete incomplete incomplete incomplete
 	doctor "rx=1" "alike=3" 0
+	doctor "rx=1" "alike=3 mtu=1500" 0
+	doctor "rx=1" "alike=3 mtu=1501" 4 mtu
+	doctor "rx=1" "alike=3 mtu=1520 md5=1" 0
+	doctor "rx=1" "alike=3 mtu=1521 md5=1" 4 mtu
 	doctor "rx=1" "alike=3 state=34" 4 probes-apart
 	doctor "rx=1" "alike=3 mapped=1 state=34" 4 probes-apart
 	doctor "rx=1" "probes_unsynced=1 grows=1" 4 probes-unsynced
@@ -1134,6 +1151,13 @@ doctors() {
 		shift 2
 		doctor "rx=1" "" "$@"
 	done
+	# A daemon that has not joined writes nothing.
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 0 1 0
+	doctor "rx=1" "" 4 clock
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 4 1 0
+	doctor "rx=1" "" 4 clock clock-daemon
+	says 'has not joined the other hosts'
+	result $? "doctor: timely-clockd has not joined"
 	healthy_files
 	rm -r "$work/root/sys/module/tcp_timely" "$work/root/sys/module/sch_timely" \
 		"$work/root/sys/module/timely_acker"
