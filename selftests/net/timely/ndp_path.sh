@@ -292,9 +292,39 @@ dead_path() {
 	done
 }
 
+# The packets to h2 take another link, of 1 Gb/s, in the middle of a transfer: the pulls are paced by its rate.
+route_moves() {
+	must ip link add eth1 netns h2 mtu 9000 type veth peer name to3 netns mid mtu 9000
+	must ip -n h2 address add 10.7.3.2/24 dev eth1
+	must ip -n h2 link set eth1 up
+	must ip -n mid address add 10.7.3.1/24 dev to3
+	must ip -n mid link set to3 up
+	must tc -n mid qdisc add dev to3 root netem limit 10000 rate 1gbit delay 10us
+	ndp <<-'EOF'
+		client, server = pair()
+		def part():
+		    same, us = move([Flow(client, server, data(2000000), end=False)])
+		    assert same
+		    return us
+		result(before_us=part(), before=info(server)["pull_kbps"])
+		# For interfaces whose rate is not known.
+		sysctl("h2", "link_rate_kbps", 1000000)
+		command("ip", "-n", "mid", "route", "add", "10.7.2.2", "via", "10.7.3.2")
+		result(after_us=part(), after=info(server)["pull_kbps"])
+		command("ip", "-n", "mid", "route", "del", "10.7.2.2")
+		sysctl("h2", "link_rate_kbps", 10000000)
+		result(back_us=part(), back=info(server)["pull_kbps"])
+	EOF
+	must ip -n h2 link del eth1
+	expect before -eq 10000000
+	expect after -eq 1000000
+	expect back -eq 10000000
+	expect after_us -le 17500 "2 MB take 16.2 ms at 1 Gb/s"
+}
+
 memory_is_given_back() {
 	within_seconds 70 ndp_idle || fail "memory is not given back: $memory bytes"
 }
 
 run_cases hosts frames_of_9000 mtu_of_the_sender_changes mtu_of_the_path_falls nobody_there peer_unreachable \
-	forged dead_path memory_is_given_back
+	forged dead_path route_moves memory_is_given_back
