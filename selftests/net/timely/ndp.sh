@@ -724,6 +724,34 @@ length_beyond_the_mtu() {
 	expect us -le 1600 "1 MB takes 860 us, 256 packets take 310 us"
 }
 
+# 3000 connections of a proved address end within the half second in which they are remembered. No new connection
+# needs a cookie.
+many_ended_connections() {
+	ndp <<-'EOF'
+		listener = listen()
+		proof = pair(listener=listener)
+		before, began = stat("h2"), time.monotonic()
+		for _ in range(30):
+		    clients = [connect() for _ in range(100)]
+		    for client in clients:
+		        client.send(b"x")
+		        client.shutdown(socket.SHUT_WR)
+		    for client in clients:
+		        server = accept(listener)
+		        server.shutdown(socket.SHUT_WR)
+		        assert wait(server) and server.recv(10) == b"x"
+		        server.close()
+		    for client in clients:
+		        assert wait(client) and client.recv(1) == b""
+		        client.close()
+		result(ms=(time.monotonic() - began) * 1000, ended=stat("h2")["completed"] - before["completed"],
+		       cookies=stat("h2")["challenged"] - before["challenged"])
+	EOF
+	expect ended -eq 3000
+	expect ms -lt 500
+	expect cookies -eq 0
+}
+
 # A listener whose queue is full drops first packets, and accepts them later.
 full_queue() {
 	ndp <<-'EOF'
@@ -808,4 +836,4 @@ run_cases not_without_the_module refuses carries_streams same_host needs_no_hand
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
 	non_blocking fills_packets reader_stops resets lost_reset reset_after_data data_during_close slow_reader_of_a_closed_socket \
 	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
-	proof_of_the_address length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
+	proof_of_the_address length_beyond_the_mtu many_ended_connections full_queue device_removed namespace_deleted unload_under_load
