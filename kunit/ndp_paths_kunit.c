@@ -216,6 +216,31 @@ static void outlier__for_longer_each_time(struct kunit *test)
 	KUNIT_EXPECT_LT(test, bed->memory[7].acks, 17);
 }
 
+/* One of 16 paths is dead, and a packet leaves every 1.2 us for 300 ms. ACKs need 100 us, a loss is
+ * known after 400 us. The path is left out for 1, 2, 4, ... 64 ms, so few packets are lost.
+ */
+static void outlier__a_dead_path_costs_little(struct kunit *test)
+{
+	enum { DEAD = 5, ACK_AFTER = 83, LOSS_AFTER = 333, PACKETS = 250000 };
+	struct bed *bed = make_bed(test, 16);
+	u8 took[512] = {};
+	u32 i, lost = 0;
+
+	for (i = 0; i < PACKETS; i++) {
+		u8 path = timely_ndp_paths_next(&bed->p, i * 1200ULL, NONE);
+
+		took[i % 512] = path;
+		lost += path == DEAD;
+		path = took[(i - ACK_AFTER) % 512];
+		if (i >= ACK_AFTER && path != DEAD)
+			timely_ndp_paths_ack(&bed->p, path);
+		if (i >= LOSS_AFTER && took[(i - LOSS_AFTER) % 512] == DEAD)
+			timely_ndp_paths_loss(&bed->p, DEAD);
+	}
+	KUNIT_EXPECT_EQ(test, bed->memory[DEAD].strikes, 6);
+	KUNIT_EXPECT_LT(test, lost, 400);
+}
+
 static struct kunit_case ndp_paths_cases[] = {
 	KUNIT_CASE(init__checks_the_number),
 	KUNIT_CASE(next__each_path_once_in_a_round),
@@ -228,6 +253,7 @@ static struct kunit_case ndp_paths_cases[] = {
 	KUNIT_CASE(outlier__losses),
 	KUNIT_CASE(outlier__never_more_than_half),
 	KUNIT_CASE(outlier__for_longer_each_time),
+	KUNIT_CASE(outlier__a_dead_path_costs_little),
 	{}
 };
 

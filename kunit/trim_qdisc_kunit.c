@@ -819,6 +819,25 @@ static void dequeue__ratio(struct kunit *test)
 	EXPECT_AUDIT(test);
 }
 
+/* Data that leave while no header waits begin a new round. */
+static void dequeue__new_round(struct kunit *test)
+{
+	static const u8 order[] = { 11, 12, 2, 13, 3 };
+	struct packet p = {};
+	u32 i;
+
+	MUST_CHANGE(test, TCA_TRIM_RATIO, 2);
+	fill(test);
+	give(test, &p);
+	KUNIT_EXPECT_EQ(test, take(), 9);
+	KUNIT_EXPECT_EQ(test, take(), 1);
+	for (i = 0; i < 4; i++)
+		give(test, &p);
+	for (i = 0; i < ARRAY_SIZE(order); i++)
+		KUNIT_EXPECT_EQ(test, take(), order[i]);
+	EXPECT_AUDIT(test);
+}
+
 /* ---- return to sender ---- */
 
 static void return__swaps_addresses(struct kunit *test)
@@ -1178,6 +1197,7 @@ static struct kunit_case trim_qdisc_cases[] = {
 	KUNIT_CASE(cut__without_memory),
 	KUNIT_CASE(headers__full),
 	KUNIT_CASE(dequeue__ratio),
+	KUNIT_CASE(dequeue__new_round),
 	KUNIT_CASE(return__swaps_addresses),
 	KUNIT_CASE(return__the_tail),
 	KUNIT_CASE(return__not),

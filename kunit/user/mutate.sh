@@ -986,6 +986,7 @@ faults_of_ndp_paths() {
 	each time lasts equally long|s/(PATHS_OUT_NS << path->strikes)/PATHS_OUT_NS/
 	times have no longest value|s/min(path->strikes + 1, PATHS_MAX_STRIKES)/path->strikes + 1/
 	strikes are never forgotten|s/path->strikes--;/;/
+	answers of other paths forget strikes|s/ \&\& path->acks > path->losses)$/)/
 	the scoreboard is never halved|s/if (++p->answers < PATHS_MEMORY \* p->count)/if (1)/
 	FAULTS
 }

@@ -669,13 +669,25 @@ void ndp_conn_push(struct sock *sk)
 	ndp_end(sk, &turn);
 }
 
-/* First packet number that the socket has no room for. */
-static u32 ndp_room(const struct sock *sk)
+/* Number of packets that fit in what is left of the receive buffer. */
+static u32 ndp_fitting(const struct sock *sk)
 {
-	const struct ndp_sock *ndp = ndp_sk(sk);
 	int free = READ_ONCE(sk->sk_rcvbuf) - atomic_read(&sk->sk_rmem_alloc);
 
-	return ndp->receiver.cum + ndp->receiver.ahead + max(free, 0) / (int)ndp->truesize;
+	return max(free, 0) / READ_ONCE(ndp_sk(sk)->truesize);
+}
+
+/* First packet number that the socket has no room for. A receive buffer that is smaller than a
+ * packet has room for one packet while the buffer is empty. Otherwise nothing would ever arrive.
+ */
+static u32 ndp_room(const struct sock *sk)
+{
+	const struct timely_ndp_receiver *r = &ndp_sk(sk)->receiver;
+	u32 fitting = ndp_fitting(sk);
+
+	if (!fitting && !r->ahead && skb_queue_empty(&sk->sk_receive_queue))
+		fitting = 1;
+	return r->cum + r->ahead + fitting;
 }
 
 /**
@@ -894,13 +906,13 @@ static void ndp_release_sent(struct sock *sk, struct ndp_turn *turn)
  * @sk: the socket
  *
  * Return: true if there is data to read, and more might not fit: the receive buffer is half full or
- * memory is short.
+ * has no room for a packet, or memory is short.
  */
 bool ndp_conn_full(const struct sock *sk)
 {
 	return atomic_read(&ndp_sk(sk)->unread) &&
 	       (atomic_read(&sk->sk_rmem_alloc) > READ_ONCE(sk->sk_rcvbuf) / 2 ||
-		ndp_memory_short(sk));
+		!ndp_fitting(sk) || ndp_memory_short(sk));
 }
 
 /**
@@ -1020,8 +1032,8 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	enum timely_ndp_verdict verdict;
 
 	ndp_note_length(ndp, packet->header.length);
-	ndp->truesize = max3(ndp->truesize, packet->skb->truesize,
-			     (u32)SKB_TRUESIZE(packet->header.length));
+	WRITE_ONCE(ndp->truesize, max3(ndp->truesize, packet->skb->truesize,
+				       (u32)SKB_TRUESIZE(packet->header.length)));
 	/* There may be no memory for the packet, but data that the program was not told about. */
 	turn->readable |= payload == TIMELY_NDP_PAYLOAD_BAD && ndp_conn_readable(sk);
 	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);

@@ -111,15 +111,23 @@ static bool ndp_decode(const struct sock *udp, struct ndp_packet *packet)
 
 /* ---- packets without a connection ---- */
 
+/* Resets a connection that this host does not have. A RESET or COOKIE is not answered: two hosts
+ * without a connection would answer each other for ever.
+ */
 static void ndp_answer_reset(struct net *net, const struct ndp_packet *packet)
 {
 	struct timely_ndp_header header = { .type = TIMELY_NDP_RESET };
 
+	if (packet->header.type == TIMELY_NDP_RESET || packet->header.type == TIMELY_NDP_COOKIE)
+		return;
 	ndp_count(net, NDP_resets_sent);
 	ndp_output_answer(net, packet, &header);
 }
 
-/* Answers a late packet of a connection that has ended. Return: false if there was none. */
+/* Answers a late packet of a connection that has ended. After a reset each packet is answered by a
+ * RESET, because the first RESET may be lost, and a peer that only receives sends nothing but ACKs
+ * and PULLs. Return: false if there was no such connection.
+ */
 static bool ndp_answer_late(struct net *net, const struct ndp_packet *packet)
 {
 	const struct timely_ndp_header *got = &packet->header;
@@ -143,12 +151,12 @@ static bool ndp_answer_late(struct net *net, const struct ndp_packet *packet)
 	if (!entry)
 		return false;
 	ndp_count(net, NDP_late);
-	if (got->type != TIMELY_NDP_DATA && got->type != TIMELY_NDP_PROBE)
-		return true;
 	if (cum == NDP_PAST_RESET) {
 		ndp_answer_reset(net, packet);
 		return true;
 	}
+	if (got->type != TIMELY_NDP_DATA && got->type != TIMELY_NDP_PROBE)
+		return true;
 	header.cum = cum;
 	header.limit = cum;
 	ndp_output_answer(net, packet, &header);
@@ -167,8 +175,7 @@ static void ndp_no_connection(struct net *net, struct ndp_packet *packet)
 		return;
 	}
 	ndp_count(net, NDP_unknown);
-	if (header->type != TIMELY_NDP_RESET && header->type != TIMELY_NDP_COOKIE)
-		ndp_answer_reset(net, packet);
+	ndp_answer_reset(net, packet);
 }
 
 /* Finds the connection of a DATA packet that a switch has returned to this host. The switch has

@@ -167,6 +167,7 @@ struct ndp_timer {
  * @later_node: entry in a list of later.c; used without @lock
  * @flow: entry in the pull queue @queue
  * @queue: pull queue of the interface that the packets arrive at; NULL: none yet
+ * @elsewhere: packets in a row that arrived at another interface than that of @queue
  * @timer: timer of the sender, and of the limits below
  * @heard_ns: when the last packet of the peer arrived
  * @probed_ns: when the last PROBE of ndp_probe_ns() was sent
@@ -221,6 +222,7 @@ struct ndp_sock {
 	struct list_head later_node;
 	struct timely_ndp_pull_flow flow;
 	struct ndp_queue *queue;
+	u8 elsewhere;
 	struct ndp_timer timer;
 	u64 heard_ns;
 	u64 probed_ns;

@@ -16,6 +16,7 @@
  * the next one has its turn. With the same priority they come first, as packets of new flows.
  */
 
+#include <linux/random.h>
 #include <linux/skbuff.h>
 #include <net/ip6_route.h>
 #include <net/route.h>
@@ -76,6 +77,22 @@ static const struct timely_orack_key *ndp_sign_key(struct net *net,
 	return timely_onramp_key(net, header->key);
 }
 
+/* The path of a packet. An answer to a DATA packet takes the path of that packet, whose next
+ * transmission takes another path. All other packets take a random path: with a fixed one, packets
+ * that are repeated until they are answered would all be lost if a link of the path is dead.
+ */
+static u32 ndp_path(const struct timely_ndp_header *header)
+{
+	switch (header->type) {
+	case TIMELY_NDP_DATA:
+	case TIMELY_NDP_ACK:
+	case TIMELY_NDP_NACK:
+		return header->path;
+	default:
+		return get_random_u32();
+	}
+}
+
 /* Writes the header in front of the payload, and what the packet needs until it is sent. */
 static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_ndp_header *header,
 		     struct sk_buff *skb)
@@ -95,9 +112,7 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 	bytes = timely_ndp_encode(wire, header, &addresses, ndp_sign_key(net, header));
 	rcu_read_unlock();
 	memcpy(skb_push(skb, bytes), wire, bytes);
-	/* Each packet of a row of PULLs takes another path. */
-	NDP_OUT_CB(skb)->source = ndp_net_port(header->type == TIMELY_NDP_PULL ? header->credits :
-										 header->path);
+	NDP_OUT_CB(skb)->source = ndp_net_port(ndp_path(header));
 	NDP_OUT_CB(skb)->dscp = header->type == TIMELY_NDP_DATA ? READ_ONCE(nn->data_dscp) :
 								  READ_ONCE(nn->control_dscp);
 	NDP_OUT_CB(skb)->sum = header->type == TIMELY_NDP_PROBE;

@@ -8,8 +8,9 @@
  * The link rate is that of module timely (link.c): the administrator's or the driver's. Where it is
  * not known, such as for a veth, the sysctl net.ndp.link_rate_kbps gives the rate.
  *
- * A queue does not keep its device. When the device is unregistered, connections with pulls in the
- * queue still get them, and move to another queue with their next packet.
+ * A connection moves to another queue when its packets arrive at another interface, because its
+ * route has changed. A queue does not keep its device. When the device is unregistered, connections
+ * with pulls in the queue still get them, and move to another queue with their next packet.
  */
 
 #include <linux/hashtable.h>
@@ -29,6 +30,12 @@
 
 /* Most pulls that the timer grants before other softirqs get their turn: 75 us at 10 Gb/s. */
 #define NDP_PULL_BATCH		64
+
+/* A connection moves to the queue of another interface after this many packets in a row at other
+ * interfaces: twice the initial window. Fewer may be some that are late, or only a part of a
+ * connection's packets where the network sends them by several interfaces.
+ */
+#define NDP_PULL_ELSEWHERE	64
 
 /* A pull asks for two packets if they have at most this many bytes on the wire: packets of
  * Ethernet's usual MTU. With one packet for each pull, PULLs and ACKs took up to 15 % of the links,
@@ -241,26 +248,39 @@ static struct notifier_block ndp_queue_notifier = {
 
 /* ---- connections ---- */
 
+/* Whether the packets of a connection no longer arrive at the interface of its queue. */
+static bool ndp_pull_moved(struct ndp_sock *ndp, int ifindex)
+{
+	if (READ_ONCE(ndp->queue->dead))
+		return true;
+	ndp->elsewhere = ndp->queue->ifindex == ifindex ? 0 : ndp->elsewhere + 1;
+	return ndp->elsewhere == NDP_PULL_ELSEWHERE;
+}
+
 /**
  * ndp_pull_attach() - let a connection use the pull queue of the interface of a packet
  * @sk: the socket
  * @skb: the packet that has arrived
  *
- * A connection keeps its queue while the queue's interface exists, even if some of its packets
- * arrive at another one.
+ * A connection keeps its queue, even if some of its packets arrive at another interface, until
+ * NDP_PULL_ELSEWHERE packets in a row have done so, or the queue's interface is unregistered.
  *
  * Context: softirq, RCU read lock, under the connection's lock.
  */
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
+	bool moved = ndp->queue && ndp_pull_moved(ndp, skb->dev->ifindex);
 
-	if (ndp->queue && READ_ONCE(ndp->queue->dead))
+	if (moved)
 		ndp_pull_detach(sk);
 	if (!ndp->queue)
 		ndp->queue = ndp_queue_get(skb->dev);
 	if (ndp->queue && ndp->queue->ifindex == skb->dev->ifindex)
 		ndp_queue_look(ndp->queue, skb->dev);
+	/* The pulls that waited in the former queue wait in the new one. */
+	if (moved)
+		ndp_pull_want(sk, ndp_memory_wanted(sk));
 }
 
 /**
@@ -279,6 +299,7 @@ void ndp_pull_detach(struct sock *sk)
 	spin_unlock_bh(&ndp->queue->lock);
 	ndp_queue_put(ndp->queue);
 	ndp->queue = NULL;
+	ndp->elsewhere = 0;
 }
 
 /**

@@ -261,8 +261,8 @@ static struct sk_buff *trim_dequeue(struct Qdisc *sch)
 	struct trim_queue *queue = &q->data;
 	struct sk_buff *skb;
 
-	if (unlikely(q->headers.packets) &&
-	    timely_trim_headers_next(&q->round, &q->cfg, true, q->data.packets))
+	if (unlikely(timely_trim_headers_next(&q->round, &q->cfg, q->headers.packets,
+					      q->data.packets)))
 		queue = &q->headers;
 	skb = trim_pop(queue);
 	if (!skb)

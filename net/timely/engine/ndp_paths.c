@@ -213,7 +213,8 @@ static void paths_answered(struct timely_ndp_paths *p)
 		path->acks /= 2;
 		path->nacks /= 2;
 		path->losses /= 2;
-		if (!path->out_until_ns && path->strikes)
+		/* Only ACKs of a path show that the path works again. */
+		if (!path->out_until_ns && path->strikes && path->acks > path->losses)
 			path->strikes--;
 	}
 }

@@ -370,6 +370,41 @@ reader_stops() {
 	expect same -eq 1
 }
 
+# The RESET is lost. The next packet that a peer sends which only receives is answered by another one.
+lost_reset() {
+	ndp <<-'EOF'
+		listener = listen()
+		client = ndp_socket("h1")
+		client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 50000)
+		client.connect((V4, PORT))
+		client.send(b"!")
+		server = accept(listener)
+		assert wait(server) and server.recv(1) == b"!"
+		with contextlib.suppress(BlockingIOError):
+		    server.send(bytes(1000000))
+		time.sleep(0.05)
+		before = stat("h1")["resets_received"]
+		to_h1 = "tc", "-n", "mid", "qdisc", "replace", "dev", "to1", "root", "netem"
+		command(*to_h1, "loss", "100%")
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		server.close()
+		time.sleep(0.01)
+		command(*to_h1, "rate", "10gbit", "delay", "10us", "limit", "10000")
+		result(lost=stat("h1")["resets_received"] == before and info(client)["state"] == ESTABLISHED)
+		got, began, reset = 0, time.monotonic(), 0
+		while not reset and wait(client, seconds=2):
+		    try:
+		        got += len(client.recv(100000))
+		    except ConnectionResetError:
+		        reset = 1
+		result(got=got, reset=reset, ms=(time.monotonic() - began) * 1000)
+	EOF
+	expect lost -eq 1
+	expect got -ge 10000
+	expect reset -eq 1
+	expect ms -lt 100
+}
+
 # A reset after a part of the data: the call returns that part, and the next one the error.
 reset_after_data() {
 	ndp <<-'EOF'
@@ -689,6 +724,34 @@ length_beyond_the_mtu() {
 	expect us -le 1600 "1 MB takes 860 us, 256 packets take 310 us"
 }
 
+# 3000 connections of a proved address end within the half second in which they are remembered. No new connection
+# needs a cookie.
+many_ended_connections() {
+	ndp <<-'EOF'
+		listener = listen()
+		proof = pair(listener=listener)
+		before, began = stat("h2"), time.monotonic()
+		for _ in range(30):
+		    clients = [connect() for _ in range(100)]
+		    for client in clients:
+		        client.send(b"x")
+		        client.shutdown(socket.SHUT_WR)
+		    for client in clients:
+		        server = accept(listener)
+		        server.shutdown(socket.SHUT_WR)
+		        assert wait(server) and server.recv(10) == b"x"
+		        server.close()
+		    for client in clients:
+		        assert wait(client) and client.recv(1) == b""
+		        client.close()
+		result(ms=(time.monotonic() - began) * 1000, ended=stat("h2")["completed"] - before["completed"],
+		       cookies=stat("h2")["challenged"] - before["challenged"])
+	EOF
+	expect ended -eq 3000
+	expect ms -lt 500
+	expect cookies -eq 0
+}
+
 # A listener whose queue is full drops first packets, and accepts them later.
 full_queue() {
 	ndp <<-'EOF'
@@ -771,6 +834,6 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
-	non_blocking fills_packets reader_stops resets reset_after_data data_during_close slow_reader_of_a_closed_socket \
+	non_blocking fills_packets reader_stops resets lost_reset reset_after_data data_during_close slow_reader_of_a_closed_socket \
 	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
-	proof_of_the_address length_beyond_the_mtu full_queue device_removed namespace_deleted unload_under_load
+	proof_of_the_address length_beyond_the_mtu many_ended_connections full_queue device_removed namespace_deleted unload_under_load

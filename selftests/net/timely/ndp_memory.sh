@@ -34,6 +34,35 @@ reader_stops() {
 	expect us -lt 200000 "timeouts double up to 100 ms"
 }
 
+# A receive buffer that is smaller than a packet holds one packet at a time. Programs that poll for more
+# than fits wake.
+small_buffer() {
+	ndp <<-'EOF'
+		def small(bytes, **ends):
+		    listener = listen()
+		    listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, bytes)
+		    client = connect(**ends)
+		    client.send(b"!")
+		    server = accept(listener)
+		    assert wait(server) and server.recv(1) == b"!"
+		    return client, server
+		same, us = move([Flow(*small(4096), data(200000))], 5)
+		result(same=same, us=us, local=move([Flow(*small(32768, ns="h2"), data(3000000))], 5)[0])
+		client, server = small(4096)
+		assert move([Flow(client, server, data(9000), end=False)], 5)[0]
+		server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 200)
+		for part in b"x" * 100, b"y" * 100:
+		    client.send(part)
+		    time.sleep(0.001)
+		result(woken=wait(server, seconds=1) and server.recv(200) == b"x" * 100 and
+		             wait(server, seconds=1) and server.recv(200) == b"y" * 100)
+	EOF
+	expect same -eq 1
+	expect us -lt 20000 "23 packets, each after a round trip of 40 us and with 9000 bytes"
+	expect local -eq 1 "the loopback device has packets of 64 KB"
+	expect woken -eq 1
+}
+
 # Where packets are lost, those out of order take no more than twice SO_RCVBUF, and the missing one is
 # kept nevertheless.
 out_of_order() {
@@ -85,4 +114,4 @@ memory_is_given_back() {
 	within_seconds 70 ndp_idle || fail "memory is not given back: $memory bytes"
 }
 
-run_cases hosts reader_stops out_of_order many_with_little memory_is_given_back
+run_cases hosts reader_stops small_buffer out_of_order many_with_little memory_is_given_back

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The path of NDP's packets: frames of 9000 bytes, MTUs of devices, routes and paths that change, and
-# ICMP errors, real and forged. Each case runs over IPv4 and IPv6.
+# The path of NDP's packets: frames of 9000 bytes, MTUs of devices, routes and paths that change, ICMP
+# errors, real and forged, and a dead path of 16. Cases run over IPv4 and IPv6.
 # Topology: h1 -- mid -- h2, 10 Gb/s; no switch trims. In mid nobody uses NDP.
 
 . "$(dirname "$0")/ndp_lib.sh"
@@ -244,9 +244,87 @@ forged() {
 	done
 }
 
+# dead_port DEVICE: mid loses all packets from NDP's first UDP port on their way to DEVICE
+dead_port() {
+	must tc -n mid -batch - <<-EOF
+		qdisc replace dev $1 root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
+		qdisc add dev $1 parent 1:1 netem loss 100%
+		qdisc add dev $1 parent 1:2 netem limit 10000 $ndp_wire
+		filter add dev $1 parent 1: prio 1 protocol ip u32 match ip sport 20307 0xffff flowid 1:1
+		filter add dev $1 parent 1: prio 2 protocol ipv6 u32 match ip6 sport 20307 0xffff flowid 1:1
+	EOF
+}
+
+# One of 16 paths leads to a dead link, in one direction. Packets without data, which are repeated until they are
+# answered, take other paths: a proof of the address, the empty packet of a program that waits for data, a RESET, and
+# the pulls of an incast.
+dead_path() {
+	for dev in to1 to2; do
+		dead_port $dev
+		for addr in V4 V6; do
+			ndp <<-EOF
+				# The proof of the address ends.
+				time.sleep(61)
+				listener = listen(address="::" if ":" in $addr else "")
+				began = time.monotonic()
+				waiting = connect($addr)
+				wait(waiting, seconds=0)
+				served = accept(listener)
+				served.send(b"welcome")
+				result(spoken=wait(waiting) and waiting.recv(100) == b"welcome", us=(time.monotonic() - began) * 1e6)
+				refused = connect($addr, port=1)
+				refused.send(b"x")
+				result(refused=wait(refused) & select.POLLERR and error(refused.recv, 1) == errno.ECONNREFUSED)
+				pairs = [pair($addr, listener) for _ in range(40)]
+				flows = [Flow(c, s, data(50000, n)) for n, (c, s) in enumerate(pairs)]
+				same, incast_us = move(flows)
+				result(same=same, incast_us=incast_us)
+			EOF
+			say "dead path to $dev, $addr: opened in $us us, incast $incast_us us"
+			expect spoken -eq 1
+			expect us -lt 50000
+			expect refused -eq 1
+			expect same -eq 1
+			expect incast_us -lt 100000 "2 MB take 1.7 ms; timeouts double from 1 ms"
+		done
+		must tc -n mid qdisc del dev $dev root
+		must tc -n mid qdisc add dev $dev root netem limit 10000 $ndp_wire
+	done
+}
+
+# The packets to h2 take another link, of 1 Gb/s, in the middle of a transfer: the pulls are paced by its rate.
+route_moves() {
+	must ip link add eth1 netns h2 mtu 9000 type veth peer name to3 netns mid mtu 9000
+	must ip -n h2 address add 10.7.3.2/24 dev eth1
+	must ip -n h2 link set eth1 up
+	must ip -n mid address add 10.7.3.1/24 dev to3
+	must ip -n mid link set to3 up
+	must tc -n mid qdisc add dev to3 root netem limit 10000 rate 1gbit delay 10us
+	ndp <<-'EOF'
+		client, server = pair()
+		def part():
+		    same, us = move([Flow(client, server, data(2000000), end=False)])
+		    assert same
+		    return us
+		result(before_us=part(), before=info(server)["pull_kbps"])
+		# For interfaces whose rate is not known.
+		sysctl("h2", "link_rate_kbps", 1000000)
+		command("ip", "-n", "mid", "route", "add", "10.7.2.2", "via", "10.7.3.2")
+		result(after_us=part(), after=info(server)["pull_kbps"])
+		command("ip", "-n", "mid", "route", "del", "10.7.2.2")
+		sysctl("h2", "link_rate_kbps", 10000000)
+		result(back_us=part(), back=info(server)["pull_kbps"])
+	EOF
+	must ip -n h2 link del eth1
+	expect before -eq 10000000
+	expect after -eq 1000000
+	expect back -eq 10000000
+	expect after_us -le 17500 "2 MB take 16.2 ms at 1 Gb/s"
+}
+
 memory_is_given_back() {
 	within_seconds 70 ndp_idle || fail "memory is not given back: $memory bytes"
 }
 
 run_cases hosts frames_of_9000 mtu_of_the_sender_changes mtu_of_the_path_falls nobody_there peer_unreachable \
-	forged memory_is_given_back
+	forged dead_path route_moves memory_is_given_back
