@@ -509,6 +509,15 @@ congestion_control() {
 	no_state
 }
 
+# The device "one" gets another interface index, as when its driver is loaded again.
+register_again() {
+	must ip -n h1 -batch - <<-EOF
+		link del one
+		link add one type ifb
+		link set one up
+	EOF
+}
+
 # A device that was registered again has another interface index: its state file is named.
 device_is_registered_again() {
 	read_cc="$in_h1 cat /proc/sys/net/ipv4/tcp_congestion_control"
@@ -517,9 +526,7 @@ device_is_registered_again() {
 	echo "$allowed_before timely" >$allowed
 	ctl 0 setup one congctl
 	file=$state/$(ls $state)
-	must ip -n h1 link del one
-	must ip -n h1 link add one type ifb
-	must ip -n h1 link set one up
+	register_again
 	ctl 0 teardown four
 	says "^# $file belongs to a device that no longer exists"
 	ctl 0 teardown one
@@ -531,9 +538,7 @@ device_is_registered_again() {
 	# Without the option congctl the file is all that is left.
 	ctl 0 setup one
 	file=$state/$(ls $state)
-	must ip -n h1 link del one
-	must ip -n h1 link add one type ifb
-	must ip -n h1 link set one up
+	register_again
 	ctl 0 teardown one
 	says "^# $file belongs to a device .* before its setup: rm $file$"
 	rm "$file"
