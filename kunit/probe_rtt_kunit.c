@@ -63,6 +63,19 @@ static void probe_rtt__not_before_the_first(struct kunit *test)
 	KUNIT_EXPECT_GE(test, timely_probe_rtt_age_ns(&probe, 0), probe.settle_ns);
 }
 
+/* A look between two probes tells when the next one is due. */
+static void probe_rtt__rests_until_the_next(struct kunit *test)
+{
+	struct timely_probe_rtt probe = probe_of(17000, 0);
+	u64 now_ns = 1000 * MS;
+
+	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_update(&probe, now_ns,
+							 5 * TIMELY_PROBE_RTT_PERIOD_NS + 20 * MS));
+	now_ns += TIMELY_PROBE_RTT_PERIOD_NS - 20 * MS;
+	KUNIT_EXPECT_FALSE(test, timely_probe_rtt_may_begin(&probe, now_ns - 1));
+	KUNIT_EXPECT_TRUE(test, timely_probe_rtt_may_begin(&probe, now_ns));
+}
+
 static void probe_rtt__starts_with_the_low_bits(struct kunit *test)
 {
 	struct timely_probe_rtt probe = probe_of(17000, 1000);
@@ -212,6 +225,18 @@ static void watch__is_silent_about_a_longer_path(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, watch.apart);
 }
 
+/* While probes do not coincide, so long a path counts, too: its connections are slow. */
+static void watch__is_silent_about_a_much_longer_path(struct kunit *test)
+{
+	struct timely_probe_rtt_watch watch = {};
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, drained(&watch, 100, 0), 1);
+	for (i = 0; i < 50; i++)
+		timely_probe_rtt_watch_add(&watch, 120000, 119000, 120000, 17000, 14000);
+	KUNIT_EXPECT_FALSE(test, watch.apart);
+}
+
 static void watch__notices_that_rtts_fall_again(struct kunit *test)
 {
 	struct timely_probe_rtt_watch watch = {};
@@ -300,6 +325,7 @@ static struct kunit_case timely_probe_rtt_cases[] = {
 	KUNIT_CASE(probe_rtt__lasts_some_round_trips),
 	KUNIT_CASE(probe_rtt__shows_a_round_trip_later),
 	KUNIT_CASE(probe_rtt__not_before_the_first),
+	KUNIT_CASE(probe_rtt__rests_until_the_next),
 	KUNIT_CASE(probe_rtt__starts_with_the_low_bits),
 	KUNIT_CASE(probe_rtt__takes_a_bounded_share_of_time),
 	KUNIT_CASE(probe_rtt__wrong_clocks_take_little_more),
@@ -307,6 +333,7 @@ static struct kunit_case timely_probe_rtt_cases[] = {
 	KUNIT_CASE(watch__coincide_at_first),
 	KUNIT_CASE(watch__notices_that_rtts_do_not_fall),
 	KUNIT_CASE(watch__is_silent_about_a_longer_path),
+	KUNIT_CASE(watch__is_silent_about_a_much_longer_path),
 	KUNIT_CASE(watch__notices_that_rtts_fall_again),
 	KUNIT_CASE(watch__needs_a_queue),
 	KUNIT_CASE(watch__bears_any_numbers),
