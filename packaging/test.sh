@@ -73,7 +73,10 @@ newer_version() {
 
 # ---- in the overlay ----
 
-apt() { DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends "$@" >log 2>&1 || fail "$(cat log)"; }
+apt() {
+	DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends -o DPkg::Path="$PATH" "$@" >log 2>&1 ||
+		fail "$(cat log)"
+}
 
 # kernel RELEASE HEADERS: make DKMS see a kernel
 kernel() {
@@ -204,7 +207,9 @@ nothing_is_left() {
 }
 
 # rpm ARGUMENT...: this machine has no RPM packages that the project's could depend on.
-rpm() { command rpm --dbpath /root/rpm --nodeps "$@" >log 2>&1 || fail "$(cat log)"; }
+rpm() {
+	command rpm --dbpath /root/rpm --nodeps --define "_install_script_path $PATH" "$@" >log 2>&1 || fail "$(cat log)"
+}
 
 # The running kernel has no headers, so that DKMS knows the modules, but does not build them. A repeated installation with
 # headers builds them.
@@ -247,7 +252,7 @@ manual_lines() {
 # The manual's commands that install and remove packages; then its other way to remove what make install has installed.
 manual() {
 	touch "$work/started"
-	echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false"; quiet "2";' >/etc/apt/apt.conf.d/99yes
+	echo 'APT::Get::Assume-Yes "true"; APT::Install-Recommends "false"; quiet "2";' "DPkg::Path \"$PATH\";" >/etc/apt/apt.conf.d/99yes
 	export DEBIAN_FRONTEND=noninteractive
 	[ -e "/lib/modules/$(uname -r)/build" ] || kernel "$(uname -r)" "$headers"
 	manual_lines Installing 'make|apt-get' >install
@@ -266,6 +271,8 @@ manual() {
 
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
+	# DKMS compiles the same sources for the same kernel several times.
+	export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=/root/ccache
 	cases installation kernel_upgrade unsupported_kernel upgrade purge purge_of_loaded_modules rpm_installation rpm_upgrade \
 		rpm_removal manual
 	exit

@@ -392,7 +392,7 @@ run_job() {
 	install)		install_modules ;;
 	walk-short-*)		tools/setup.sh mmdebstrap debhelper dh-dkms && tools/lab/vm/walk.sh --short "${job#walk-short-}" ;;
 	walk-*)			tools/setup.sh mmdebstrap debhelper dh-dkms && tools/lab/vm/walk.sh "${job#walk-}" ;;
-	packages)		tools/setup.sh debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
+	packages)		tools/setup.sh ccache debhelper dh-dkms lintian rpm rpmlint man-db systemd &&
 				packaging/test.sh ;;
 	examples)		packaging/examples/test.sh ;;
 	monitoring)		packaging/monitoring/test.sh ;;
