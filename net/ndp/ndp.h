@@ -162,6 +162,7 @@ struct ndp_timer {
  * @unit: packets that the connection's next pull asks for
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer
+ * @unanswered_ns: when the first of them arrived
  * @later: @later_node is in a list of later.c, which has a reference to the socket
  * @wake_later: the reader is woken after @answer has been sent
  * @later_node: entry in a list of later.c; used without @lock
@@ -217,6 +218,7 @@ struct ndp_sock {
 	u8 unit;
 	struct timely_ndp_header answer;
 	u8 unanswered;
+	u64 unanswered_ns;
 	bool later;
 	bool wake_later;
 	struct list_head later_node;
