@@ -1082,6 +1082,8 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	turn->readable |= payload == TIMELY_NDP_PAYLOAD_BAD && ndp_conn_readable(sk);
 	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);
 	verdict = timely_ndp_receiver_data(&ndp->receiver, &packet->header, payload, &answer);
+	if (timely_ndp_receiver_idle(&ndp->receiver))
+		ndp->message = ndp->receiver.stats.received;
 	if (verdict == TIMELY_NDP_RECEIVED) {
 		if (sock_flag(sk, SOCK_DEAD) && packet->header.length) {
 			ndp_uncharge_received(sk, packet->skb);

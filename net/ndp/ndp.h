@@ -145,6 +145,8 @@ struct ndp_timer {
  * @credits_last: credits that the last answer granted that granted any
  * @receiver: engine of the received stream
  * @map: memory of @receiver
+ * @message: packets received before the message that arrives: a message ends when all packets that
+ *	the peer had to send have arrived
  * @ahead: received packets that wait for earlier ones, by number modulo NDP_SPAN
  * @delivered: number of the first packet that was not given to the program's queue
  * @unread: bytes in the program's queue that the program has not read
@@ -203,6 +205,7 @@ struct ndp_sock {
 	u32 credits_last;
 	struct timely_ndp_receiver receiver;
 	u64 map[NDP_SPAN / 64];
+	u64 message;
 	struct sk_buff **ahead;
 	u32 delivered;
 	atomic_t unread;
@@ -371,6 +374,7 @@ struct ndp_counters {
  * @timeout_ms: how long a peer may not answer, ms
  * @keepalive_ms: idle time after which SO_KEEPALIVE asks the peer, ms
  * @proof_s: how long the proof of an address holds, s; 0: no proof is needed
+ * @short_first: whether messages of which little has arrived get more pulls, 0 or 1
  * @data_dscp: DSCP of DATA packets
  * @control_dscp: DSCP of all other packets
  * @authentication: whether packets have tags, enum ndp_authentication
@@ -394,6 +398,7 @@ struct ndp_net {
 	u32 timeout_ms;
 	u32 keepalive_ms;
 	u32 proof_s;
+	u32 short_first;
 	u32 data_dscp;
 	u32 control_dscp;
 	u32 authentication;
