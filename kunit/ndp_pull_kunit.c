@@ -137,12 +137,67 @@ static void next__by_priority(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(bed, 2 * NS), 0);
 	/* A stream in the queue changes its priority; one outside only notes it. */
 	timely_ndp_pull_set(&bed->q, &bed->flows[2], 1);
-	timely_ndp_pull_set_priority(&bed->q, &bed->flows[2], 200);
+	timely_ndp_pull_move(&bed->q, &bed->flows[2], 200, 200);
 	KUNIT_EXPECT_EQ(test, bed->flows[2].priority, TIMELY_NDP_PRIORITIES - 1);
-	timely_ndp_pull_set_priority(&bed->q, &bed->flows[3], 3);
+	KUNIT_EXPECT_EQ(test, bed->flows[2].age, TIMELY_NDP_AGES - 1);
+	timely_ndp_pull_move(&bed->q, &bed->flows[3], 3, 0);
 	KUNIT_EXPECT_EQ(test, bed->q.flows, 2);
 	KUNIT_EXPECT_EQ(test, next(bed, 3 * NS), 2);
 	KUNIT_EXPECT_EQ(test, next(bed, 4 * NS), 0);
+}
+
+static void age__grows_with_the_message(struct kunit *test)
+{
+	static const struct {
+		u64 bytes;
+		u8 age;
+	} ages[] = {
+		{ 0, 0 }, { 16383, 0 }, { 16384, 1 }, { 131071, 1 }, { 131072, 2 },
+		{ 1048575, 2 }, { 1048576, 3 }, { U64_MAX, 3 },
+	};
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(ages); i++)
+		KUNIT_EXPECT_EQ(test, timely_ndp_pull_age(ages[i].bytes), ages[i].age);
+}
+
+/* Count the pulls that each stream gets out of the next 64. */
+static void count_pulls(struct bed *bed, u32 *pulls)
+{
+	u32 i;
+
+	memset(pulls, 0, FLOWS * sizeof(*pulls));
+	for (i = 0; i < 64; i++)
+		pulls[next(bed, timely_ndp_pull_due_ns(&bed->q))]++;
+}
+
+/* Of eight pulls one is left to the streams of higher ages, of these again one of eight. */
+static void next__short_messages_first(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 0);
+	u32 pulls[FLOWS], i;
+
+	for (i = 0; i < FLOWS; i++)
+		timely_ndp_pull_set(&bed->q, &bed->flows[i], 1000);
+	timely_ndp_pull_move(&bed->q, &bed->flows[2], 0, 1);
+	timely_ndp_pull_move(&bed->q, &bed->flows[3], 0, 3);
+	count_pulls(bed, pulls);
+	KUNIT_EXPECT_EQ(test, pulls[0], 28);
+	KUNIT_EXPECT_EQ(test, pulls[1], 28);
+	KUNIT_EXPECT_EQ(test, pulls[2], 7);
+	KUNIT_EXPECT_EQ(test, pulls[3], 1);
+
+	/* The only stream of a priority gets all pulls, whatever its age. */
+	timely_ndp_pull_move(&bed->q, &bed->flows[3], 1, 3);
+	count_pulls(bed, pulls);
+	KUNIT_EXPECT_EQ(test, pulls[3], 64);
+
+	/* Streams of the same age get the same. */
+	for (i = 0; i < FLOWS; i++)
+		timely_ndp_pull_move(&bed->q, &bed->flows[i], 0, 2);
+	count_pulls(bed, pulls);
+	for (i = 0; i < FLOWS; i++)
+		KUNIT_EXPECT_EQ(test, pulls[i], 16);
 }
 
 static void next__makes_up_for_a_late_caller(struct kunit *test)
@@ -213,6 +268,8 @@ static struct kunit_case ndp_pull_cases[] = {
 	KUNIT_CASE(next__in_turn),
 	KUNIT_CASE(next__a_new_stream_is_last),
 	KUNIT_CASE(next__by_priority),
+	KUNIT_CASE(age__grows_with_the_message),
+	KUNIT_CASE(next__short_messages_first),
 	KUNIT_CASE(next__makes_up_for_a_late_caller),
 	KUNIT_CASE(leave_room__for_other_packets),
 	KUNIT_CASE(leave_room__of_a_wrong_rate),

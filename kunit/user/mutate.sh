@@ -947,13 +947,17 @@ faults_of_ndp_pull() {
 	streams are not counted down|s/q->flows--;/;/
 	a pull may be early|s/ || now_ns < q->next_ns)/)/
 	the lowest priority is first|s/priority = TIMELY_NDP_PRIORITIES - 1; !flow; priority--)/priority = 0; !flow; priority++)/
-	the same stream gets all pulls|s/q->heads\[flow->priority\] = flow->next;//
+	the same stream gets all pulls|s/q->heads\[flow->priority\]\[flow->age\] = flow->next;//
 	a stream's pulls do not end|s/if (!--flow->wanted)/if (0)/
 	the queue makes up for any delay|s/max(q->next_ns, least_ns)/q->next_ns/
 	the queue makes up for no delay|s/least_ns = now_ns > q->slack_ns ? now_ns - q->slack_ns : 0;/least_ns = now_ns;/
 	parts of a ns are lost|s/ + q->rest_q24;/;/
 	long packets overflow|s/min(bytes, PULL_MAX_BYTES)/bytes/
 	a priority may be any number|s/min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1)/priority \& 15/
+	an age may be any number|s/min_t(u8, age, TIMELY_NDP_AGES - 1)/age \& 7/
+	messages grow old late|s/fls64(bytes >> PULL_AGE_SHIFT) + 2/fls64(bytes >> PULL_AGE_SHIFT) + 1/
+	long messages starve|s/ \&\& ++q->turns\[age\] % PULL_TURNS)/)/
+	long messages get half of the pulls|s/% PULL_TURNS)/% 2)/
 	a queued stream changes its priority in place|s/bool queued = flow->prev;/bool queued = false;/
 	pulls are not counted|s/q->pulls++;//
 	FAULTS

@@ -41,6 +41,9 @@
 /* At most this many packets have one answer: as many as a switch queues. */
 #define NDP_UNANSWERED		8
 
+/* An answer waits at most this long for a pull to go with: a tenth of the sender's timeout. */
+#define NDP_HOLD_NS		(100 * NSEC_PER_USEC)
+
 /* A program that has connected gets this time to send the first data. Then the peer is told about
  * the connection, because its program may wait for that in accept().
  */
@@ -224,12 +227,18 @@ static u64 ndp_open_ns(const struct ndp_sock *ndp)
 	return ndp->key.initiator && !ndp->opened ? ndp->heard_ns + NDP_OPEN_NS : TIMELY_NDP_NEVER;
 }
 
+/* When to send an answer that waits for a pull. */
+static u64 ndp_hold_ns(const struct ndp_sock *ndp)
+{
+	return ndp->unanswered && !ndp->later ? ndp->unanswered_ns + NDP_HOLD_NS : TIMELY_NDP_NEVER;
+}
+
 static u64 ndp_due_ns(const struct sock *sk)
 {
 	const struct ndp_sock *ndp = ndp_sk(sk);
 	u64 due = min3(timely_ndp_sender_due_ns(&ndp->sender), ndp_dead_ns(sk), ndp_probe_ns(sk));
 
-	due = min(due, ndp_open_ns(ndp));
+	due = min3(due, ndp_open_ns(ndp), ndp_hold_ns(ndp));
 	return ndp->orphan_ns ? min(due, ndp->orphan_ns) : due;
 }
 
@@ -411,6 +420,52 @@ static void ndp_end(struct sock *sk, struct ndp_turn *turn)
 		sock_put(sk);
 }
 
+/* ---- answers ---- */
+
+/* Whether the answer that waits may wait on, for the connection's next pull. */
+static bool ndp_may_hold(const struct ndp_sock *ndp, u64 now_ns)
+{
+	return ndp->queue && ndp->answer.type == TIMELY_NDP_ACK &&
+	       now_ns < ndp->unanswered_ns + NDP_HOLD_NS;
+}
+
+/* Sends the answer that waits. Pulls that are due go with it and need no packet of their own.
+ * @may_hold: the answer may go with a later pull
+ */
+static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn, bool may_hold)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	u32 wanted, due;
+
+	if (!ndp->unanswered)
+		return;
+	wanted = ndp_memory_wanted(sk);
+	due = ndp_pull_due(sk, wanted, turn->now_ns);
+	if (may_hold && wanted && !due && ndp_may_hold(ndp, turn->now_ns))
+		return;
+	ndp->unanswered = 0;
+	timely_ndp_receiver_grant(&ndp->receiver, due, &ndp->answer);
+	ndp_output_control(sk, &ndp->answer, &turn->out);
+}
+
+/* Grants credits: with the answer that waits, or in a PULL, which also says that all packets before
+ * the first missing one have arrived.
+ */
+static void ndp_send_pull(struct sock *sk, struct ndp_turn *turn, u32 packets)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+	bool selective = ndp->unanswered && !timely_ndp_before(ndp->answer.seq, ndp->answer.cum);
+	struct timely_ndp_header pull;
+
+	if (selective)
+		timely_ndp_receiver_grant(&ndp->receiver, packets, &ndp->answer);
+	else
+		timely_ndp_receiver_pull(&ndp->receiver, packets, &pull);
+	ndp->unanswered = 0;
+	ndp_pull_done(ndp, packets);
+	ndp_output_control(sk, selective ? &ndp->answer : &pull, &turn->out);
+}
+
 /* ---- timer ---- */
 
 /* A host without NDP drops DATA over IPv6 without a word, but not a PROBE, see output.c. */
@@ -433,7 +488,9 @@ static void ndp_expire(struct sock *sk, struct ndp_turn *turn)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 
-	if (turn->now_ns >= ndp_dead_ns(sk)) {
+	if (turn->now_ns >= ndp_hold_ns(ndp)) {
+		ndp_send_answer(sk, turn, false);
+	} else if (turn->now_ns >= ndp_dead_ns(sk)) {
 		ndp_count(sock_net(sk), NDP_timeouts);
 		ndp_reset(sk, turn, READ_ONCE(sk->sk_err_soft) ?: ETIMEDOUT);
 	} else if (ndp->orphan_ns && turn->now_ns >= ndp->orphan_ns) {
@@ -987,39 +1044,26 @@ static void ndp_note_length(struct ndp_sock *ndp, u32 length)
 	ndp->peer_longest = 0;
 }
 
-/* Sends the answer that waits. Pulls that are due go with it and need no packet of their own. */
-static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn)
-{
-	struct ndp_sock *ndp = ndp_sk(sk);
-	u32 due;
-
-	if (!ndp->unanswered)
-		return;
-	ndp->unanswered = 0;
-	due = ndp_pull_due(sk, ndp_memory_wanted(sk), turn->now_ns);
-	timely_ndp_receiver_grant(&ndp->receiver, due, &ndp->answer);
-	ndp_output_control(sk, &ndp->answer, &turn->out);
-}
-
-/* Answers a DATA packet, at once or with the next ones that the device's driver delivers in the
- * same poll. An ACK need not be sent if a later answer says that all packets up to this one have
- * arrived.
+/* Answers a DATA packet: at once, with the next ones that the device's driver delivers in the same
+ * poll, or with the connection's next pull. An ACK need not be sent if a later answer or PULL says
+ * that all packets up to this one have arrived.
  */
 static void ndp_answer(struct sock *sk, const struct ndp_packet *packet,
 		       const struct timely_ndp_header *answer, struct ndp_turn *turn)
 {
-	const u16 at_once = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN | TIMELY_NDP_RTX;
+	const u16 at_once = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN;
 	struct ndp_sock *ndp = ndp_sk(sk);
 
 	if (ndp->unanswered && !timely_ndp_before(ndp->answer.seq, answer->cum))
-		ndp_send_answer(sk, turn);
+		ndp_send_answer(sk, turn, false);
 	ndp->answer = *answer;
-	ndp->unanswered++;
+	if (!ndp->unanswered++)
+		ndp->unanswered_ns = turn->now_ns;
 	if (answer->type != TIMELY_NDP_ACK || packet->header.flags & at_once ||
 	    ndp->unanswered == NDP_UNANSWERED ||
 	    /* The connection may end with this packet, and sends nothing later. */
 	    timely_ndp_receiver_done(&ndp->receiver))
-		ndp_send_answer(sk, turn);
+		ndp_send_answer(sk, turn, false);
 	else
 		ndp_later(sk);
 }
@@ -1038,6 +1082,8 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	turn->readable |= payload == TIMELY_NDP_PAYLOAD_BAD && ndp_conn_readable(sk);
 	timely_ndp_receiver_room(&ndp->receiver, ndp_room(sk), &answer);
 	verdict = timely_ndp_receiver_data(&ndp->receiver, &packet->header, payload, &answer);
+	if (timely_ndp_receiver_idle(&ndp->receiver))
+		ndp->message = ndp->receiver.stats.received;
 	if (verdict == TIMELY_NDP_RECEIVED) {
 		if (sock_flag(sk, SOCK_DEAD) && packet->header.length) {
 			ndp_uncharge_received(sk, packet->skb);
@@ -1187,8 +1233,8 @@ void ndp_conn_returned(struct sock *sk, const struct ndp_packet *packet)
 }
 
 /**
- * ndp_conn_answer() - the driver's poll is over: answer what has not been answered, and wake the
- *	reader
+ * ndp_conn_answer() - the driver's poll is over: answer what has not been answered, unless a pull
+ *	will do so, and wake the reader
  * @sk: the socket
  *
  * Context: softirq.
@@ -1202,7 +1248,7 @@ void ndp_conn_answer(struct sock *sk)
 	turn.readable = ndp_sk(sk)->wake_later;
 	ndp_sk(sk)->wake_later = false;
 	if (!ndp_sk(sk)->ended)
-		ndp_send_answer(sk, &turn);
+		ndp_send_answer(sk, &turn, true);
 	ndp_end(sk, &turn);
 }
 
@@ -1216,16 +1262,13 @@ void ndp_conn_answer(struct sock *sk)
 void ndp_conn_pull(struct sock *sk, u32 packets)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
-	struct timely_ndp_header header;
 	struct ndp_turn turn;
 
 	ndp_begin(sk, &turn);
 	if (!ndp->ended) {
 		/* Some may have arrived since the connection's turn came. */
 		packets = clamp(ndp_memory_wanted(sk), 1U, packets);
-		timely_ndp_receiver_pull(&ndp->receiver, packets, &header);
-		ndp_pull_done(ndp, packets);
-		ndp_output_control(sk, &header, &turn.out);
+		ndp_send_pull(sk, &turn, packets);
 		ndp_pull_want(sk, ndp_memory_wanted(sk));
 	}
 	ndp_end(sk, &turn);

@@ -145,6 +145,8 @@ struct ndp_timer {
  * @credits_last: credits that the last answer granted that granted any
  * @receiver: engine of the received stream
  * @map: memory of @receiver
+ * @message: packets received before the message that arrives: a message ends when all packets that
+ *	the peer had to send have arrived
  * @ahead: received packets that wait for earlier ones, by number modulo NDP_SPAN
  * @delivered: number of the first packet that was not given to the program's queue
  * @unread: bytes in the program's queue that the program has not read
@@ -162,6 +164,7 @@ struct ndp_timer {
  * @unit: packets that the connection's next pull asks for
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer
+ * @unanswered_ns: when the first of them arrived
  * @later: @later_node is in a list of later.c, which has a reference to the socket
  * @wake_later: the reader is woken after @answer has been sent
  * @later_node: entry in a list of later.c; used without @lock
@@ -202,6 +205,7 @@ struct ndp_sock {
 	u32 credits_last;
 	struct timely_ndp_receiver receiver;
 	u64 map[NDP_SPAN / 64];
+	u64 message;
 	struct sk_buff **ahead;
 	u32 delivered;
 	atomic_t unread;
@@ -217,6 +221,7 @@ struct ndp_sock {
 	u8 unit;
 	struct timely_ndp_header answer;
 	u8 unanswered;
+	u64 unanswered_ns;
 	bool later;
 	bool wake_later;
 	struct list_head later_node;
@@ -369,6 +374,7 @@ struct ndp_counters {
  * @timeout_ms: how long a peer may not answer, ms
  * @keepalive_ms: idle time after which SO_KEEPALIVE asks the peer, ms
  * @proof_s: how long the proof of an address holds, s; 0: no proof is needed
+ * @short_first: whether messages of which little has arrived get more pulls, 0 or 1
  * @data_dscp: DSCP of DATA packets
  * @control_dscp: DSCP of all other packets
  * @authentication: whether packets have tags, enum ndp_authentication
@@ -392,6 +398,7 @@ struct ndp_net {
 	u32 timeout_ms;
 	u32 keepalive_ms;
 	u32 proof_s;
+	u32 short_first;
 	u32 data_dscp;
 	u32 control_dscp;
 	u32 authentication;

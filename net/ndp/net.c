@@ -301,6 +301,7 @@ static const struct ctl_table ndp_sysctls[] = {
 	NDP_SYSCTL(timeout_ms, SYSCTL_ONE, &ndp_ms_max),
 	NDP_SYSCTL(keepalive_ms, SYSCTL_ONE, &ndp_ms_max),
 	NDP_SYSCTL(proof_s, SYSCTL_ZERO, &ndp_proof_max),
+	NDP_SYSCTL(short_first, SYSCTL_ZERO, SYSCTL_ONE),
 	NDP_SYSCTL(data_dscp, SYSCTL_ZERO, &ndp_dscp_max),
 	NDP_SYSCTL(control_dscp, SYSCTL_ZERO, &ndp_dscp_max),
 	NDP_SYSCTL(authentication, SYSCTL_ZERO, SYSCTL_TWO),
@@ -345,6 +346,7 @@ static void ndp_net_defaults(struct ndp_net *nn)
 	nn->timeout_ms = 30 * 1000;
 	nn->keepalive_ms = 60 * 1000;
 	nn->proof_s = 60;
+	nn->short_first = 1;
 	nn->data_dscp = 0;
 	nn->control_dscp = 48;
 }

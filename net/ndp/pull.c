@@ -101,10 +101,16 @@ static void ndp_queue_put(struct ndp_queue *q)
 
 /* ---- the timer ---- */
 
-/* Sets the timer for the next pull. Under q->lock. */
+/* Sets the timer for the next pull. A lone connection takes its pulls when its packets arrive, see
+ * ndp_pull_due(), so the timer is for pauses and leaves time for the next packet. Under q->lock.
+ */
 static void ndp_queue_arm(struct ndp_queue *q)
 {
-	if (ndp_timer_set(&q->timer, timely_ndp_pull_due_ns(&q->pull)))
+	u64 due_ns = timely_ndp_pull_due_ns(&q->pull);
+
+	if (q->pull.flows == 1)
+		due_ns += NDP_PULL_SLACK_NS / 2;
+	if (ndp_timer_set(&q->timer, due_ns))
 		refcount_inc(&q->ref);
 }
 
@@ -379,17 +385,28 @@ void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 no
 	spin_unlock_bh(&q->lock);
 }
 
+/* The age of the message that a connection receives. */
+static u8 ndp_pull_age(const struct ndp_sock *ndp)
+{
+	u64 packets = ndp->receiver.stats.received - ndp->message;
+
+	if (!READ_ONCE(ndp_net(sock_net(ndp_sock_of(ndp)))->short_first))
+		return 0;
+	return timely_ndp_pull_age(packets * ndp->peer_payload);
+}
+
 /* Sets the number of pulls that a connection wants. Under q->lock. The priority is SO_PRIORITY. */
 static void ndp_queue_set(struct ndp_queue *q, struct ndp_sock *ndp, u32 wanted)
 {
 	u8 priority = min_t(u32, READ_ONCE(ndp_sock_of(ndp)->sk_priority),
 			    TIMELY_NDP_PRIORITIES - 1);
+	u8 age = ndp_pull_age(ndp);
 
 	/* Nothing is missing. Lengths that are left are those of repeated packets. */
 	if (!wanted)
 		ndp->again_first = ndp->again_end;
-	if (ndp->flow.priority != priority)
-		timely_ndp_pull_set_priority(&q->pull, &ndp->flow, priority);
+	if (ndp->flow.priority != priority || ndp->flow.age != age)
+		timely_ndp_pull_move(&q->pull, &ndp->flow, priority, age);
 	ndp_set_unit(ndp, wanted);
 	timely_ndp_pull_set(&q->pull, &ndp->flow, DIV_ROUND_UP(wanted, ndp->unit));
 }

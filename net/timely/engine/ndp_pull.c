@@ -4,8 +4,14 @@
  * (SIGCOMM'17, section 3.2). A pull asks for one packet. Pulls are as far apart as the packets that
  * they ask for need on the link, so that these arrive at the link rate. Packets without data and
  * trimmed packets, which no pull asks for, have their time, too. Streams of the highest priority
- * get all pulls; among streams of the same priority each gets one pull in turn. So a stream of
- * longer packets gets more bytes than one of shorter packets.
+ * get all pulls. Among streams of the same priority and age each gets one pull in turn. So a stream
+ * of longer packets gets more bytes than one of shorter packets.
+ *
+ * Among streams of the same priority those whose message has a lower age get seven of eight pulls.
+ * The age grows with the bytes of the message that have arrived. The paper's queue is fair. That
+ * makes a message wait for its share of the link until it has arrived, however short it is; most
+ * messages are short, and long ones lose little by waiting for them. The eighth pull keeps long
+ * messages from being starved.
  *
  * The queue does not list pulls but streams, with the number of pulls that each wants. So its
  * memory does not depend on the number of packets, and to remove a stream's pulls takes no search.
@@ -13,6 +19,7 @@
  * Pure: no packet, socket or clock.
  */
 
+#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/math64.h>
@@ -25,6 +32,12 @@
 #define PULL_KBPS_NS	8000000ULL
 /* The longest packet. A longer one counts as this, so that products fit in 64 bits. */
 #define PULL_MAX_BYTES	65536U
+/* A message of the lowest age has less than this power of two of bytes; the limit of each further
+ * age is eight times as high.
+ */
+#define PULL_AGE_SHIFT	14
+/* One of this many pulls goes to streams of a higher age. */
+#define PULL_TURNS	8
 
 /**
  * timely_ndp_pull_init() - set up an empty pull queue
@@ -59,10 +72,10 @@ int timely_ndp_pull_set_rate(struct timely_ndp_pull *q, u32 rate_kbps)
 }
 EXPORT_SYMBOL_GPL(timely_ndp_pull_set_rate);
 
-/* Append a stream to the streams of its priority: its turn comes after all others. */
+/* Append a stream to those of its priority and age: its turn comes after all others. */
 static void pull_link(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow)
 {
-	struct timely_ndp_pull_flow **head = &q->heads[flow->priority];
+	struct timely_ndp_pull_flow **head = &q->heads[flow->priority][flow->age];
 
 	if (*head) {
 		flow->next = *head;
@@ -79,7 +92,7 @@ static void pull_link(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *fl
 
 static void pull_unlink(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow)
 {
-	struct timely_ndp_pull_flow **head = &q->heads[flow->priority];
+	struct timely_ndp_pull_flow **head = &q->heads[flow->priority][flow->age];
 
 	if (*head == flow)
 		*head = flow->next == flow ? NULL : flow->next;
@@ -107,23 +120,37 @@ void timely_ndp_pull_set(struct timely_ndp_pull *q, struct timely_ndp_pull_flow 
 EXPORT_SYMBOL_GPL(timely_ndp_pull_set);
 
 /**
- * timely_ndp_pull_set_priority() - change the priority of a stream
+ * timely_ndp_pull_age() - age of a message
+ * @bytes: bytes of the message that have arrived
+ *
+ * Return: 0 below 16 KB, 1 below 128 KB, 2 below 1 MB, otherwise 3 (KB: 1024 bytes).
+ */
+u8 timely_ndp_pull_age(u64 bytes)
+{
+	return min((fls64(bytes >> PULL_AGE_SHIFT) + 2) / 3, TIMELY_NDP_AGES - 1);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_age);
+
+/**
+ * timely_ndp_pull_move() - change the priority and the age of a stream
  * @q: the queue
  * @flow: the stream
  * @priority: 0 to TIMELY_NDP_PRIORITIES - 1; a higher number counts as the highest
+ * @age: 0 to TIMELY_NDP_AGES - 1; a higher number counts as the highest
  */
-void timely_ndp_pull_set_priority(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow,
-				  u8 priority)
+void timely_ndp_pull_move(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u8 priority,
+			  u8 age)
 {
 	bool queued = flow->prev;
 
 	if (queued)
 		pull_unlink(q, flow);
 	flow->priority = min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1);
+	flow->age = min_t(u8, age, TIMELY_NDP_AGES - 1);
 	if (queued)
 		pull_link(q, flow);
 }
-EXPORT_SYMBOL_GPL(timely_ndp_pull_set_priority);
+EXPORT_SYMBOL_GPL(timely_ndp_pull_move);
 
 /* The next pull may be sent when the packet of a pull at @from_ns has passed the link. */
 static void pull_wait(struct timely_ndp_pull *q, u64 from_ns, u32 bytes)
@@ -153,6 +180,23 @@ void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns
 }
 EXPORT_SYMBOL_GPL(timely_ndp_pull_leave_room);
 
+/* The stream of a priority that gets the next pull; NULL if there is none. */
+static struct timely_ndp_pull_flow *pull_choose(struct timely_ndp_pull *q,
+						struct timely_ndp_pull_flow *const *heads)
+{
+	struct timely_ndp_pull_flow *flow = NULL;
+	u32 age;
+
+	for (age = 0; age < TIMELY_NDP_AGES; age++) {
+		if (!heads[age])
+			continue;
+		flow = heads[age];
+		if (age < TIMELY_NDP_AGES - 1 && ++q->turns[age] % PULL_TURNS)
+			break;
+	}
+	return flow;
+}
+
 /**
  * timely_ndp_pull_next() - take the next pull out of the queue
  * @q: the queue
@@ -170,8 +214,8 @@ struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64
 	if (!q->flows || now_ns < q->next_ns)
 		return NULL;
 	for (priority = TIMELY_NDP_PRIORITIES - 1; !flow; priority--)
-		flow = q->heads[priority];
-	q->heads[flow->priority] = flow->next;
+		flow = pull_choose(q, q->heads[priority]);
+	q->heads[flow->priority][flow->age] = flow->next;
 	if (!--flow->wanted)
 		pull_unlink(q, flow);
 	/* After an idle time pulls start afresh, and do not make up for it. */

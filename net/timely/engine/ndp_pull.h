@@ -23,14 +23,19 @@
 /* Number of priorities: those of SO_PRIORITY that need no privilege are 0 to 6. */
 #define TIMELY_NDP_PRIORITIES	8
 
+/* Number of ages of a message, see timely_ndp_pull_age(). */
+#define TIMELY_NDP_AGES		4
+
 /**
  * struct timely_ndp_pull_flow - a stream in the pull queue; all zero before its first use
- * @next: next stream of the same priority in round-robin order
+ * @next: next stream of the same priority and age in round-robin order
  * @prev: stream before this one; NULL while the stream is not in the queue
  * @wanted: number of pulls that the stream wants
  * @bytes: bytes on the wire of the packet that a pull asks for, with all headers, the preamble and
  *	the gap between frames
  * @priority: 0 to TIMELY_NDP_PRIORITIES - 1; streams of a higher priority get their pulls first
+ * @age: 0 to TIMELY_NDP_AGES - 1; among streams of the same priority those of a lower age get more
+ *	pulls
  */
 struct timely_ndp_pull_flow {
 	struct timely_ndp_pull_flow *next;
@@ -38,12 +43,13 @@ struct timely_ndp_pull_flow {
 	u32 wanted;
 	u32 bytes;
 	u8 priority;
+	u8 age;
 };
 
 /**
  * struct timely_ndp_pull - the pull queue of an interface
  * @node: for the caller's timing wheel
- * @heads: for each priority the stream that gets the next pull, or NULL
+ * @heads: for each priority and age the stream that gets the next pull, or NULL
  * @next_ns: earliest time of the next pull
  * @slack_ns: a caller that is late by up to this time makes up for it with pulls in a row, ns
  * @rate_kbps: link rate, kbit/s
@@ -51,10 +57,11 @@ struct timely_ndp_pull_flow {
  * @rest_q24: part of a ns that @next_ns leaves out, Q24
  * @flows: number of streams in the queue
  * @pulls: pulls since the start
+ * @turns: for each age but the highest, how often a stream of this age could get a pull
  */
 struct timely_ndp_pull {
 	struct timely_wheel_node node;
-	struct timely_ndp_pull_flow *heads[TIMELY_NDP_PRIORITIES];
+	struct timely_ndp_pull_flow *heads[TIMELY_NDP_PRIORITIES][TIMELY_NDP_AGES];
 	u64 next_ns;
 	u32 slack_ns;
 	u32 rate_kbps;
@@ -62,13 +69,15 @@ struct timely_ndp_pull {
 	u64 byte_q24;
 	u32 rest_q24;
 	u64 pulls;
+	u32 turns[TIMELY_NDP_AGES - 1];
 };
 
 int timely_ndp_pull_init(struct timely_ndp_pull *q, u32 rate_kbps, u32 slack_ns);
 int timely_ndp_pull_set_rate(struct timely_ndp_pull *q, u32 rate_kbps);
 void timely_ndp_pull_set(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u32 wanted);
-void timely_ndp_pull_set_priority(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow,
-				  u8 priority);
+u8 timely_ndp_pull_age(u64 bytes);
+void timely_ndp_pull_move(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u8 priority,
+			  u8 age);
 void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns);
 struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64 now_ns);
 

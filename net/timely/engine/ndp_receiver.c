@@ -143,7 +143,7 @@ static void receiver_store(struct timely_ndp_receiver *r, u32 seq)
 /* If the sender had no more packets and all have arrived, it needs no pulls: grant what is owed. */
 static void receiver_return_credits(struct timely_ndp_receiver *r)
 {
-	if (!r->last || r->cum != r->high)
+	if (!timely_ndp_receiver_idle(r))
 		return;
 	r->stats.returned += receiver_owed(r);
 	r->granted = r->used;

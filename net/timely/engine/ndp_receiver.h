@@ -141,6 +141,17 @@ static inline bool timely_ndp_receiver_done(const struct timely_ndp_receiver *r)
 }
 
 /**
+ * timely_ndp_receiver_idle() - check whether the sender has nothing to send, as far as known
+ * @r: the receiver
+ *
+ * Return: true if the sender had no more packets and all have arrived.
+ */
+static inline bool timely_ndp_receiver_idle(const struct timely_ndp_receiver *r)
+{
+	return r->last && r->cum == r->high;
+}
+
+/**
  * struct timely_ndp_past_entry - a connection that has ended
  * @conn: number of the connection, combined with its addresses and ports by the caller's hash
  * @until_ns: the entry is kept until this time; 0: unused
