@@ -303,12 +303,14 @@ int refclock_put(struct refclock *refclock, const struct config *config, int64_t
  * @fd: netlink socket; -1 for none
  * @family: number of the module's family; 0: the module is not loaded
  * @tried_ns: when it was looked up last, CLOCK_MONOTONIC
+ * @common: the module has a common time of this daemon
  * @told: the log has why the module does not take offsets
  */
 struct onramp {
 	int fd;
 	uint16_t family;
 	uint64_t tried_ns;
+	bool common;
 	bool told;
 };
 
@@ -323,6 +325,8 @@ bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uin
 /* Give the common time of the page, which drifts against the system clock by @drift_ppb. */
 void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,
 		       int64_t drift_ppb);
+/* Take back the common time, if it was given. */
+void onramp_withdraw_common(struct onramp *onramp);
 
 /* ---- page.c: the clock page ---- */
 

@@ -790,15 +790,20 @@ static int64_t common_drift_ppb(const struct clockd *daemon)
 	return drift_to_ppb(group.drift_q32 - daemon->system_rate_q32);
 }
 
-/* Give On-Ramp the offsets of all peers, or only of those that it did not take before. */
+/* Give On-Ramp the offsets of all peers, or only of those that it did not take before. An offset
+ * that is not known any more is withdrawn at once.
+ */
 static void give_offsets(struct clockd *daemon, bool all)
 {
 	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++) {
+		struct timely_clock_peer entry = daemon->page->peers[i];
 		struct peer *peer = &daemon->peers[i];
 
-		if (all || !peer->given)
-			peer->given = onramp_put(&daemon->onramp, &daemon->page->peers[i],
-						 peer->growth_ppb, peer->given);
+		/* clear_peers() has removed the address from the page. */
+		memcpy(entry.address, peer->address.bytes, sizeof(entry.address));
+		if (all || !peer->given || entry.state != TIMELY_CLOCK_PEER_GOOD)
+			peer->given = onramp_put(&daemon->onramp, &entry, peer->growth_ppb,
+						 peer->given);
 	}
 }
 
@@ -892,6 +897,8 @@ static void take_events(struct clockd *daemon, unsigned int noticed)
 		tell_notice("this host was suspended for %s: all estimates start again",
 			    seconds_text(daemon->clock.step_ns));
 		start_session(daemon);
+		/* It is relative to CLOCK_MONOTONIC, which has paused. */
+		onramp_withdraw_common(&daemon->onramp);
 	}
 	if (noticed & CLOCK_NIC_STEPPED) {
 		daemon->past[TIMELY_CLOCK_NIC_STEPS]++;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of timely-clockd's files without a network: the choice of peers, messages, the exchange
- * with a peer in a simulated network, the configuration, the formats of chrony and ntpd. TAP.
+ * with a peer in a simulated network, the configuration, the formats of chrony and ntpd. The tests
+ * of daemon_unit.c run, too. TAP.
  *
  *	unit DIRECTORY ROUNDS SEED
  *
@@ -29,20 +30,13 @@
 #include <sys/un.h>
 
 #include "../clockd.h"
+#include "unit.h"
 
 static const char *directory;
 static unsigned long rounds;
 static uint64_t random_state;
 static unsigned int number, failed;
-static bool good;
-
-#define EXPECT(condition) \
-	do { \
-		if (!(condition)) { \
-			printf("# line %d: %s\n", __LINE__, #condition); \
-			good = false; \
-		} \
-	} while (0)
+bool good;
 
 /* xorshift64*: the same numbers for the same seed. */
 static uint64_t chance(uint64_t below)
@@ -1220,6 +1214,7 @@ int main(int argc, char **argv)
 	RUN(page_open__takes_an_unwritten_page);
 	RUN(page_open__refuses_other_files);
 	RUN(page_open__is_read_by_programs);
+	RUN(take_events__a_suspension_withdraws_offsets);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

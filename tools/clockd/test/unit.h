@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the files of the tests share: see unit.c.
+ */
+#ifndef CLOCKD_UNIT_H
+#define CLOCKD_UNIT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* No condition of the current test was false. */
+extern bool good;
+
+#define EXPECT(condition) \
+	do { \
+		if (!(condition)) { \
+			printf("# line %d: %s\n", __LINE__, #condition); \
+			good = false; \
+		} \
+	} while (0)
+
+/* Tests of daemon_unit.c. */
+void take_events__a_suspension_withdraws_offsets(void);
+
+#endif /* CLOCKD_UNIT_H */
