@@ -181,6 +181,7 @@ static void start_session(struct clockd *daemon)
 	daemon->started = false;
 	clear_peers(daemon);
 	memset(daemon->before, 0, sizeof(daemon->before));
+	daemon->system_rate_q32 = 0;
 	daemon->report = (struct report){};
 	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
 	for (size_t i = 0; i < daemon->peer_count; i++)
@@ -569,8 +570,9 @@ static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe
 		oldest = (oldest + 1) % RATE_ROUNDS;
 	elapsed = difference(probe_ns, daemon->before[oldest].at_ns);
 	change = system_ns - daemon->before[oldest].offset_ns;
-	daemon->system_rate_q32 = 0;
-	/* Larger changes are steps; the product fits in 64 bits. */
+	/* Larger changes are steps, after which the clock runs on with its former rate until that
+	 * is measured again. The product fits in 64 bits.
+	 */
 	if (daemon->before[oldest].at_ns && elapsed > 0 && elapsed < 10 * (int64_t)NS_PER_S &&
 	    llabs(change) < elapsed / 10)
 		daemon->system_rate_q32 = change * (1LL << 32) / elapsed;

@@ -105,3 +105,27 @@ void take_events__a_suspension_withdraws_offsets(void)
 		      sizeof(module.last.address)) == 0);
 	end(daemon);
 }
+
+/* The system clock is 20 ppm faster than the probe clock, and is stepped by 1 s: peers get this rate
+ * in each round.
+ */
+void update_rate__a_step_keeps_the_rate(void)
+{
+	struct clockd *daemon = begin(0);
+	uint64_t probe_ns = 1000 * NS_PER_S;
+	int64_t offset_ns = 5;
+
+	for (int i = 0; i < 24; i++, probe_ns += TICK_NS, offset_ns += 5000) {
+		if (i == 12) {
+			take_events(daemon, CLOCK_STEPPED);
+			offset_ns += NS_PER_S;
+		}
+		update_rate(daemon, offset_ns, probe_ns);
+		EXPECT(i < 2 || llabs(drift_to_ppb(daemon->system_rate_q32) - 20000) <= 1);
+		EXPECT(daemon->unsteady_ns <= 2);
+	}
+	/* Another probe clock has another rate. */
+	take_events(daemon, CLOCK_NIC_STEPPED);
+	EXPECT(!daemon->system_rate_q32);
+	end(daemon);
+}

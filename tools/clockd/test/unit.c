@@ -1215,6 +1215,7 @@ int main(int argc, char **argv)
 	RUN(page_open__refuses_other_files);
 	RUN(page_open__is_read_by_programs);
 	RUN(take_events__a_suspension_withdraws_offsets);
+	RUN(update_rate__a_step_keeps_the_rate);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

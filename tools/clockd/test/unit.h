@@ -21,5 +21,6 @@ extern bool good;
 
 /* Tests of daemon_unit.c. */
 void take_events__a_suspension_withdraws_offsets(void);
+void update_rate__a_step_keeps_the_rate(void);
 
 #endif /* CLOCKD_UNIT_H */
