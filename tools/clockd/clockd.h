@@ -271,6 +271,8 @@ void wire_close(struct wire *wire);
 /* @cookie is returned with the timestamp of the packet; 0: none is wanted. */
 int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
 	      uint64_t cookie);
+/* Wait until there is a timestamp of a packet that was sent, at most @ns. */
+void wire_wait_sent(const struct wire *wire, uint64_t ns);
 /* Returns 1 for a packet, 0 if there is none, or a negative errno. */
 int wire_receive(struct wire *wire, struct arrival *arrival);
 /* As wire_receive(), for the timestamp of a packet that was sent. */

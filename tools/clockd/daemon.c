@@ -32,6 +32,12 @@
  * second comes, short enough that other packets seldom come between. Timers add some 50 us.
  */
 #define SPACING_NS		20000
+/* Longest wait for the NIC's timestamp of a probe before the next one is sent, ns. Many NICs
+ * timestamp one sent packet at a time (igb, ixgbe; igc four), and send others without a timestamp
+ * until the driver has read it, which takes an interrupt and often a work item. With 32 peers whose
+ * probes get no timestamps, a turn takes 15 ms: packets of 35 ms come meanwhile, fewer than BATCH.
+ */
+#define STAMP_WAIT_NS		200000
 /* Longest interval between pairs to a peer that does not answer, ns. */
 #define SILENT_WAIT_NS		(8 * NS_PER_S)
 /* Rounds over which the rate of the system clock is measured: 2 s, so that an error of a reading of
@@ -411,7 +417,8 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 
 /* ---- packets ---- */
 
-static void send_probe(struct clockd *daemon, size_t index)
+/* Returns whether the kernel has taken the probe. */
+static bool send_probe(struct clockd *daemon, size_t index)
 {
 	struct peer *peer = &daemon->peers[index];
 	uint8_t wire[MESSAGE_BYTES];
@@ -425,9 +432,11 @@ static void send_probe(struct clockd *daemon, size_t index)
 		if (message.received[i].ns)
 			message.received[i].ns += daemon->config->test_lie_ns;
 	message_encode(wire, &message, &daemon->own, &peer->address, &daemon->config->keys[0]);
-	if (wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
-		      (uint64_t)(index + 1) << 32 | message.seq))
-		peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+	if (!wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
+		       (uint64_t)(index + 1) << 32 | message.seq))
+		return true;
+	peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+	return false;
 }
 
 /* Choose when the next pair is due. */
@@ -440,27 +449,6 @@ static void schedule(struct clockd *daemon, struct peer *peer, uint64_t now_ns)
 				peer->wait_ns ? peer->wait_ns * 2 : NS_PER_S / 4;
 	/* Between half and one and a half of the interval: hosts do not fall into step. */
 	peer->due_ns = now_ns + peer->wait_ns / 2 + random_number() % peer->wait_ns;
-}
-
-/* Send the pairs that are due: all first probes, then all second ones. */
-static void send_pairs(struct clockd *daemon)
-{
-	struct timespec spacing = { .tv_nsec = SPACING_NS };
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	size_t due[TIMELY_CLOCK_PEERS], count = 0;
-
-	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++)
-		if (daemon->peers[i].due_ns <= now_ns)
-			due[count++] = i;
-	if (!count)
-		return;
-	for (size_t i = 0; i < count; i++)
-		send_probe(daemon, due[i]);
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &spacing, NULL);
-	for (size_t i = 0; i < count; i++) {
-		send_probe(daemon, due[i]);
-		schedule(daemon, &daemon->peers[due[i]], now_ns);
-	}
 }
 
 /* Timestamps of sent probes. */
@@ -476,6 +464,71 @@ static void take_sent(struct clockd *daemon)
 		if (index < daemon->peer_count && ns && ns < TIME_MAX_NS)
 			peer_sent(&daemon->peers[index], (uint32_t)cookie, ns);
 	}
+}
+
+static void pause_pair(void)
+{
+	struct timespec spacing = { .tv_nsec = SPACING_NS };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &spacing, NULL);
+}
+
+/* Wait for the timestamp of the probe that the peer was sent last. */
+static void await_timestamp(struct clockd *daemon, const struct peer *peer)
+{
+	const struct exchanged *probe = &peer->sent[(peer->seq - 1) % PEER_PROBES];
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + STAMP_WAIT_NS;
+
+	take_sent(daemon);
+	while (!probe->own_ns && now_ns < end_ns) {
+		wire_wait_sent(&daemon->wire, end_ns - now_ns);
+		take_sent(daemon);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+	}
+}
+
+/* Send pairs to these peers, each probe after the timestamp of the one before. */
+static void send_in_turn(struct clockd *daemon, const size_t *due, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct peer *peer = &daemon->peers[due[i]];
+
+		if (send_probe(daemon, due[i])) {
+			pause_pair();
+			await_timestamp(daemon, peer);
+		}
+		if (send_probe(daemon, due[i]) && i + 1 < count)
+			await_timestamp(daemon, peer);
+	}
+}
+
+/* Send pairs to these peers: all first probes, then all second ones. */
+static void send_together(struct clockd *daemon, const size_t *due, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send_probe(daemon, due[i]);
+	pause_pair();
+	for (size_t i = 0; i < count; i++)
+		send_probe(daemon, due[i]);
+}
+
+/* Send the pairs that are due. */
+static void send_pairs(struct clockd *daemon)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	size_t due[TIMELY_CLOCK_PEERS], count = 0;
+
+	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++)
+		if (daemon->peers[i].due_ns <= now_ns)
+			due[count++] = i;
+	if (!count)
+		return;
+	if (host_clock_is_nic(&daemon->clock))
+		send_in_turn(daemon, due, count);
+	else
+		send_together(daemon, due, count);
+	for (size_t i = 0; i < count; i++)
+		schedule(daemon, &daemon->peers[due[i]], now_ns);
 }
 
 static void count_refused(struct clockd *daemon, enum timely_clock_counter counter)

@@ -9,6 +9,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -105,6 +106,15 @@ int wire_send(struct wire *wire, const struct address *to, const uint8_t *messag
 	if (err != -ENETUNREACH && err != -EHOSTUNREACH)
 		wire_start_ids(wire);
 	return err;
+}
+
+void wire_wait_sent(const struct wire *wire, uint64_t ns)
+{
+	/* Without @events, so that received packets do not end the wait. */
+	struct pollfd fd = { .fd = wire->fd };
+	struct timespec timeout = { .tv_nsec = ns };
+
+	ppoll(&fd, 1, &timeout, NULL);
 }
 
 /* The timestamp of a message; 0: it has none. */

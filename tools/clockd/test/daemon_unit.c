@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of daemon.c without a network and without module timely, whose functions are replaced here.
+ * Tests of daemon.c without a network and without module timely: functions of wire.c and onramp.c
+ * are replaced here.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -8,6 +9,9 @@
 #define onramp_put		fake_onramp_put
 #define onramp_put_common	fake_onramp_put_common
 #define onramp_withdraw_common	fake_onramp_withdraw_common
+#define wire_send		fake_wire_send
+#define wire_sent		fake_wire_sent
+#define wire_wait_sent		fake_wire_wait_sent
 
 #include "../daemon.c"
 
@@ -48,6 +52,53 @@ void fake_onramp_withdraw_common(struct onramp *onramp)
 	module.common = false;
 }
 
+/* ---- a NIC ---- */
+
+/* It timestamps one packet at a time: the next one that is sent before this timestamp was read gets
+ * none. A timestamp takes a while. @broken: there are none.
+ */
+static struct {
+	bool broken;
+	uint64_t cookie;
+	bool ready;
+	unsigned int sent;
+	unsigned int stamps;
+	uint64_t waited_ns;
+} nic;
+
+int fake_wire_send(struct wire *wire, const struct address *to, const uint8_t *message,
+		   size_t bytes, uint64_t cookie)
+{
+	(void)wire;
+	(void)to;
+	(void)message;
+	(void)bytes;
+	nic.sent++;
+	if (!nic.cookie)
+		nic.cookie = cookie;
+	return 0;
+}
+
+void fake_wire_wait_sent(const struct wire *wire, uint64_t ns)
+{
+	(void)wire;
+	nic.waited_ns = ns > nic.waited_ns ? ns : nic.waited_ns;
+	nic.ready = !nic.broken;
+}
+
+int fake_wire_sent(struct wire *wire, uint64_t *cookie, uint64_t *ns)
+{
+	(void)wire;
+	if (!nic.ready || !nic.cookie)
+		return 0;
+	*cookie = nic.cookie;
+	*ns = 1000;
+	nic.cookie = 0;
+	nic.ready = false;
+	nic.stamps++;
+	return 1;
+}
+
 /* ---- a daemon with peers ---- */
 
 static struct config config;
@@ -59,6 +110,7 @@ static struct clockd *begin(unsigned int peers)
 	static struct clockd daemon;
 
 	memset(&module, 0, sizeof(module));
+	memset(&nic, 0, sizeof(nic));
 	page = (struct timely_clock_page){ .state = TIMELY_CLOCK_RUNNING, .peer_count = peers };
 	config = (struct config){ .onramp = true, .tcp_timely = true, .pairs = 16, .shm = -1 };
 	daemon = (struct clockd){
@@ -127,5 +179,35 @@ void update_rate__a_step_keeps_the_rate(void)
 	/* Another probe clock has another rate. */
 	take_events(daemon, CLOCK_NIC_STEPPED);
 	EXPECT(!daemon->system_rate_q32);
+	end(daemon);
+}
+
+void send_pairs__a_nic_timestamps_one_probe_at_a_time(void)
+{
+	struct clockd *daemon = begin(TIMELY_CLOCK_PEERS);
+
+	daemon->clock.nic.fd = 0;
+	send_pairs(daemon);
+	/* The last timestamp is read in the next turn. */
+	fake_wire_wait_sent(&daemon->wire, 0);
+	take_sent(daemon);
+	EXPECT(nic.sent == 2 * TIMELY_CLOCK_PEERS && nic.stamps == nic.sent);
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		EXPECT(daemon->peers[i].sent[0].own_ns && daemon->peers[i].sent[1].own_ns);
+	end(daemon);
+}
+
+/* Each probe costs one wait, which has a limit. */
+void send_pairs__goes_on_without_timestamps(void)
+{
+	struct clockd *daemon = begin(TIMELY_CLOCK_PEERS);
+
+	daemon->clock.nic.fd = 0;
+	nic.broken = true;
+	send_pairs(daemon);
+	EXPECT(nic.sent == 2 * TIMELY_CLOCK_PEERS && !nic.stamps);
+	EXPECT(nic.waited_ns && nic.waited_ns <= 200000);
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		EXPECT(daemon->peers[i].due_ns);
 	end(daemon);
 }

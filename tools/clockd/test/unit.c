@@ -1216,6 +1216,8 @@ int main(int argc, char **argv)
 	RUN(page_open__is_read_by_programs);
 	RUN(take_events__a_suspension_withdraws_offsets);
 	RUN(update_rate__a_step_keeps_the_rate);
+	RUN(send_pairs__a_nic_timestamps_one_probe_at_a_time);
+	RUN(send_pairs__goes_on_without_timestamps);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -22,5 +22,7 @@ extern bool good;
 /* Tests of daemon_unit.c. */
 void take_events__a_suspension_withdraws_offsets(void);
 void update_rate__a_step_keeps_the_rate(void);
+void send_pairs__a_nic_timestamps_one_probe_at_a_time(void);
+void send_pairs__goes_on_without_timestamps(void);
 
 #endif /* CLOCKD_UNIT_H */
