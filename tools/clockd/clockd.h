@@ -268,6 +268,11 @@ struct arrival {
 
 int wire_open(struct wire *wire, const struct address *own, uint16_t port, const struct nic *nic);
 void wire_close(struct wire *wire);
+/*
+ * Let the kernel drop what is no message of one of the @count @peers, at most TIMELY_CLOCK_PEERS,
+ * before it takes room in the queue. @count 0: queue all packets again.
+ */
+int wire_filter(const struct wire *wire, const struct address *peers, size_t count);
 /* @cookie is returned with the timestamp of the packet; 0: none is wanted. */
 int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
 	      uint64_t cookie);

@@ -55,6 +55,8 @@
 #define LOGGED_JUMP_NS		1000
 /* Packets that are taken before deadlines are looked at again. */
 #define BATCH			256
+/* Full batches in a row, 100 ms, after which the kernel drops packets of others than peers. */
+#define FLOOD_BATCHES		5
 /* Interval at which packets are taken, and pairs are sent that are due. Packets have timestamps and
  * need no answer at once, and each wake-up costs CPU time.
  */
@@ -93,6 +95,8 @@
  * @unsteady_ns: error of the system clock until the next round, because of a change of its rate or
  *	an unnoticed step, ns
  * @untimed_told: the log has that sent probes get no timestamps
+ * @full_batches: number of full batches in a row
+ * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
  * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
@@ -131,6 +135,8 @@ struct clockd {
 	int64_t system_rate_q32;
 	uint64_t unsteady_ns;
 	bool untimed_told;
+	unsigned int full_batches;
+	uint64_t flood_told_ns;
 	bool failed;
 };
 
@@ -353,6 +359,10 @@ static void update_members(struct clockd *daemon)
 	struct address own;
 	bool changed;
 
+	/* The peers may be others soon; and strangers are counted again. */
+	daemon->full_batches = 0;
+	if (daemon->joined)
+		wire_filter(&daemon->wire, NULL, 0);
 	list_members(daemon);
 	if (!find_own(daemon, &own)) {
 		tell_lost(daemon);
@@ -559,16 +569,40 @@ static void take_packet(struct clockd *daemon, const struct arrival *arrival, ui
 	peer_take(peer, &message, ns < TIME_MAX_NS ? ns : 0, now_ns);
 }
 
+/* More packets come than are taken. They would fill the socket's queue, which the packets of peers
+ * and the timestamps of sent probes share: let the kernel drop those of others than peers, until
+ * the members are looked at again.
+ */
+static void filter_flood(struct clockd *daemon, uint64_t now_ns)
+{
+	struct address peers[TIMELY_CLOCK_PEERS];
+
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		peers[i] = daemon->peers[i].address;
+	if (!daemon->peer_count || wire_filter(&daemon->wire, peers, daemon->peer_count) ||
+	    (daemon->flood_told_ns && now_ns - daemon->flood_told_ns < TELL_NS))
+		return;
+	daemon->flood_told_ns = now_ns;
+	tell_warn("more packets come to UDP port %u than can be counted: the kernel drops those that are not from peers: let a firewall drop them",
+		  daemon->config->port);
+}
+
 static void take_packets(struct clockd *daemon)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct arrival arrival;
+	unsigned int count = 0;
 
 	host_clock_refresh(&daemon->clock);
 	/* Timestamps of sent probes first: received records may be about them. */
 	take_sent(daemon);
-	for (int i = 0; i < BATCH && wire_receive(&daemon->wire, &arrival) > 0; i++)
+	while (count < BATCH && wire_receive(&daemon->wire, &arrival) > 0) {
 		take_packet(daemon, &arrival, now_ns);
+		count++;
+	}
+	daemon->full_batches = count < BATCH ? 0 : daemon->full_batches + 1;
+	if (daemon->full_batches == FLOOD_BATCHES)
+		filter_flood(daemon, now_ns);
 }
 
 /* ---- rounds ---- */

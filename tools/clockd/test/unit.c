@@ -861,6 +861,96 @@ static void address_interface__is_the_device_without_the_label(void)
 	EXPECT(address_interface(&other, name) == -EADDRNOTAVAIL);
 }
 
+/* ---- the socket ---- */
+
+#define WIRE_PORT	40305
+
+/* Send @bytes bytes of @message from one address of this host to the other. */
+static void send_from(const struct address *from, const struct address *to, const uint8_t *message,
+		      size_t bytes)
+{
+	int fd = socket(address_family(from), SOCK_DGRAM, 0);
+	struct sockaddr_storage address;
+	socklen_t length = address_to(from, 0, &address);
+
+	EXPECT(!bind(fd, (struct sockaddr *)&address, length));
+	length = address_to(to, WIRE_PORT, &address);
+	EXPECT(sendto(fd, message, bytes, 0, (struct sockaddr *)&address, length) > 0);
+	close(fd);
+}
+
+static unsigned int received(struct wire *wire)
+{
+	struct arrival arrival;
+	unsigned int count = 0;
+
+	while (wire_receive(wire, &arrival) > 0)
+		count++;
+	return count;
+}
+
+/* Fill @list with peers that differ from @first in the byte @place. */
+static void list_peers(struct address *list, const struct address *first, unsigned int place)
+{
+	for (unsigned int i = 0; i < TIMELY_CLOCK_PEERS; i++) {
+		list[i] = *first;
+		list[i].bytes[place] += i;
+	}
+}
+
+static void wire_filter__accepts_messages_of_peers(void)
+{
+	uint8_t message[MESSAGE_BYTES] = { MESSAGE_MAGIC >> 8, MESSAGE_MAGIC & 0xff };
+	struct address own, first, other, list[TIMELY_CLOCK_PEERS];
+	const struct nic nic = { .fd = -1 };
+	static struct wire wire;
+
+	EXPECT(address_parse("127.0.0.5", &own) && address_parse("127.0.0.100", &first));
+	EXPECT(address_parse("127.0.0.99", &other));
+	EXPECT(!wire_open(&wire, &own, WIRE_PORT, &nic));
+	list_peers(list, &first, 15);
+	EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+	send_from(&list[0], &own, message, sizeof(message));
+	send_from(&list[31], &own, message, sizeof(message));
+	EXPECT(received(&wire) == 2);
+	send_from(&other, &own, message, sizeof(message));
+	send_from(&list[0], &own, message, sizeof(message) - 1);
+	message[1] ^= 1;
+	send_from(&list[0], &own, message, sizeof(message));
+	EXPECT(received(&wire) == 0);
+	EXPECT(!wire_filter(&wire, NULL, 0));
+	send_from(&other, &own, message, sizeof(message));
+	EXPECT(received(&wire) == 1);
+	wire_close(&wire);
+}
+
+static void wire_filter__compares_whole_ipv6_addresses(void)
+{
+	uint8_t message[MESSAGE_BYTES] = { MESSAGE_MAGIC >> 8, MESSAGE_MAGIC & 0xff };
+	struct address own, list[TIMELY_CLOCK_PEERS];
+	const struct nic nic = { .fd = -1 };
+	static struct wire wire;
+
+	EXPECT(address_parse("::1", &own));
+	if (wire_open(&wire, &own, WIRE_PORT, &nic)) {
+		printf("# this host has no IPv6\n");
+		return;
+	}
+	/* Each peer differs from ::1 in one word. */
+	for (unsigned int place = 3; place < 16; place += 4) {
+		list_peers(list, &own, place);
+		list[0].bytes[place] ^= 0x80;
+		EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+		send_from(&own, &own, message, sizeof(message));
+		EXPECT(received(&wire) == 0);
+		list[31] = own;
+		EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+		send_from(&own, &own, message, sizeof(message));
+		EXPECT(received(&wire) == 1);
+	}
+	wire_close(&wire);
+}
+
 /* ---- names ---- */
 
 /* The error of getaddrinfo() for names that begin with '?'; 0: they have an address. */
@@ -1203,6 +1293,8 @@ int main(int argc, char **argv)
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
 	RUN(address_interface__is_the_device_without_the_label);
+	RUN(wire_filter__accepts_messages_of_peers);
+	RUN(wire_filter__compares_whole_ipv6_addresses);
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__moves_names_beside_doubtful_ones);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
