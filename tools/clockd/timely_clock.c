@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -34,6 +35,9 @@
  * boot.
  */
 #define FUTURE_NS	1000000
+/* The kernel's identifier of the boot: bytes, and hex digits with four '-'. */
+#define BOOT_ID_BYTES	16
+#define BOOT_ID_CHARS	36
 
 /**
  * struct timely_clock - a handle
@@ -94,6 +98,35 @@ static uint64_t now_ns(clockid_t id)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+void timely_clock_boot(uint8_t *boot)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[BOOT_ID_CHARS + 1] = "", *digit = text;
+	unsigned int byte;
+
+	memset(boot, 0, BOOT_ID_BYTES);
+	if (fd < 0)
+		return;
+	if (read(fd, text, BOOT_ID_CHARS) == BOOT_ID_CHARS)
+		for (int i = 0; i < BOOT_ID_BYTES; i++, digit += 2) {
+			digit += *digit == '-';
+			if (sscanf(digit, "%2x", &byte) == 1)
+				boot[i] = byte;
+		}
+	close(fd);
+}
+
+/* CLOCK_MONOTONIC_RAW begins again at each boot, and may have come further than the page. */
+static bool of_another_boot(const struct timely_clock_page *page)
+{
+	static const uint8_t unknown[BOOT_ID_BYTES];
+	uint8_t boot[BOOT_ID_BYTES];
+
+	timely_clock_boot(boot);
+	return memcmp(page->boot, unknown, sizeof(boot)) && memcmp(boot, unknown, sizeof(boot)) &&
+	       memcmp(page->boot, boot, sizeof(boot));
+}
+
 static int page_map(struct timely_clock *clock)
 {
 	/* The daemon's user may put a FIFO here, which must not stop a reader with more rights. */
@@ -114,9 +147,13 @@ static int page_map(struct timely_clock *clock)
 	close(fd);
 	if (err)
 		return err;
-	if (page->magic != TIMELY_CLOCK_MAGIC || page->version != TIMELY_CLOCK_VERSION) {
+	if (page->magic != TIMELY_CLOCK_MAGIC || page->version != TIMELY_CLOCK_VERSION)
+		err = -EPROTO;
+	else if (of_another_boot(page))
+		err = -ENOENT;
+	if (err) {
 		munmap(page, sizeof(*page));
-		return -EPROTO;
+		return err;
 	}
 	clock->page = page;
 	clock->inode = stat.st_ino;

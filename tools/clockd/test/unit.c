@@ -1199,6 +1199,32 @@ static void page_open__refuses_other_files(void)
 	free((void *)path);
 }
 
+/* A page on a file system that outlives boots, 100 s old by a clock that began again at the boot. */
+static void page_open__forgets_the_line_of_another_boot(void)
+{
+	const char *path = strdup(path_of("boot"));
+	struct timely_clock_page *page = page_open(path);
+	struct timely_clock_time time;
+	struct timely_clock *clock;
+
+	EXPECT(page && memcmp(page->boot, &(uint8_t [16]){}, sizeof(page->boot)));
+	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - 100 * NS_PER_S;
+	page->common_ns = 5;
+	page->bound_ns = 100;
+	page->suspended_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	EXPECT(!timely_clock_open(&clock, path) && !timely_clock_now(clock, &time));
+	timely_clock_close(clock);
+	page->boot[7] ^= 1;
+	EXPECT(timely_clock_open(&clock, path) == -ENOENT);
+	munmap(page, sizeof(*page));
+	page = page_open(path);
+	EXPECT(page && !page->common_ns);
+	EXPECT(!timely_clock_open(&clock, path) && timely_clock_now(clock, &time) == -ENODATA);
+	timely_clock_close(clock);
+	munmap(page, sizeof(*page));
+	free((void *)path);
+}
+
 static void page_open__is_read_by_programs(void)
 {
 	const char *path = strdup(path_of("page"));
@@ -1229,7 +1255,7 @@ static void page_open__is_read_by_programs(void)
 	page->raw_ns = UINT64_MAX;
 	munmap(page, sizeof(*page));
 	page = page_open(path);
-	EXPECT(page && !page->common_ns);
+	EXPECT(page && !page->common_ns && page->raw_ns == UINT64_MAX);
 	/* A daemon that dies while it writes. */
 	page_begin(page);
 	EXPECT(timely_clock_read(clock, &copy) == -EAGAIN);
@@ -1305,6 +1331,7 @@ int main(int argc, char **argv)
 	RUN(page_open__replaces_the_page_of_another_version);
 	RUN(page_open__takes_an_unwritten_page);
 	RUN(page_open__refuses_other_files);
+	RUN(page_open__forgets_the_line_of_another_boot);
 	RUN(page_open__is_read_by_programs);
 	RUN(take_events__a_suspension_withdraws_offsets);
 	RUN(update_rate__a_step_keeps_the_rate);
