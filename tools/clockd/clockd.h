@@ -130,7 +130,7 @@ struct resolver {
 	uint64_t next_name[MEMBERS_MAX];
 };
 
-int resolver_start(struct resolver *resolver, const struct config *config);
+int resolver_start(struct resolver *resolver, struct config *config);
 /* Returns true when the process has ended and @found is up to date. */
 bool resolver_read(struct resolver *resolver);
 void resolver_stop(struct resolver *resolver, bool keep);

@@ -22,10 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
@@ -957,9 +959,21 @@ static void wire_filter__compares_whole_ipv6_addresses(void)
 static int doubt;
 /* The network of addresses, 10.0.0.0 to 10.0.255.0. */
 static unsigned int address_net;
+/* The configuration whose names are resolved. */
+static const struct config *resolved;
+
+/* Whether this process has the key that config_of() writes, or a capability. */
+static bool is_privileged(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = {};
+
+	return resolved->keys[0].words[0] || resolved->keys[0].words[1] ||
+	       syscall(SYS_capget, &header, caps) || caps[0].permitted || caps[1].permitted;
+}
 
 /* Replaces the C library's function. The name "a", or "?a", has the address 10.0.NET.97, and names
- * that begin with '!' have 127.0.1.1.
+ * that begin with '!' have 127.0.1.1. Names that begin with '$' are known to privileged processes.
  */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
@@ -971,6 +985,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	(void)hints;
 	if (name[0] == '?' && doubt)
 		return doubt;
+	if (name[0] == '$' && !is_privileged())
+		return EAI_NONAME;
 	address.sin_addr.s_addr = htonl(name[0] == '!' ? 0x7f000101 :
 					0x0a000000 + (address_net << 8) + name[strlen(name) - 1]);
 	*list = &info;
@@ -985,10 +1001,11 @@ void freeaddrinfo(struct addrinfo *list)
 /* Resolve the names of @config, with this answer for names that begin with '?'. Returns the number
  * of addresses.
  */
-static size_t resolve(struct resolver *resolver, const struct config *config, int answer)
+static size_t resolve(struct resolver *resolver, struct config *config, int answer)
 {
 	struct pollfd result = { .events = POLLIN };
 
+	resolved = config;
 	doubt = answer;
 	EXPECT(!resolver_start(resolver, config));
 	result.fd = resolver->fd;
@@ -1040,6 +1057,18 @@ static void resolver_read__ignores_addresses_of_this_host_only(void)
 	struct resolver resolver = {};
 
 	EXPECT(resolve(&resolver, config, 0) == 1);
+	resolver_stop(&resolver, false);
+	config_free(config);
+}
+
+/* The process that reads the answers of name servers has no key and no capability. */
+static void resolver_start__drops_keys_and_privileges(void)
+{
+	struct config *config = config_of("member a\nmember $b\n");
+	struct resolver resolver = {};
+
+	EXPECT(resolve(&resolver, config, 0) == 1);
+	EXPECT(config->keys[0].words[0] && config->keys[0].words[1]);
 	resolver_stop(&resolver, false);
 	config_free(config);
 }
@@ -1324,6 +1353,7 @@ int main(int argc, char **argv)
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__moves_names_beside_doubtful_ones);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
+	RUN(resolver_start__drops_keys_and_privileges);
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
