@@ -79,6 +79,7 @@
  * @onramp: module timely
  * @group: the common time
  * @started: the common time has started
+ * @goes_on: until the common time is known, the line of the session or the daemon before counts
  * @page: the clock page
  * @past: counters of former peers, and those that belong to no peer
  * @signals: file that signals are read from
@@ -117,6 +118,7 @@ struct clockd {
 	struct onramp onramp;
 	struct group *group;
 	bool started;
+	bool goes_on;
 	struct timely_clock_page *page;
 	uint64_t past[TIMELY_CLOCK_COUNTERS];
 	int signals;
@@ -176,7 +178,7 @@ static bool may_tell(struct peer *peer)
 
 /* ---- sessions: the probe clock ---- */
 
-/* Offsets between probe clocks are void. The common time remains, with a bound that grows. */
+/* Offsets between probe clocks are void. The line of the common time remains, see line_goes_on(). */
 static void clear_peers(struct clockd *daemon)
 {
 	page_begin(daemon->page);
@@ -191,6 +193,7 @@ static void clear_peers(struct clockd *daemon)
 static void start_session(struct clockd *daemon)
 {
 	daemon->started = false;
+	daemon->goes_on = true;
 	clear_peers(daemon);
 	memset(daemon->before, 0, sizeof(daemon->before));
 	daemon->system_rate_q32 = 0;
@@ -706,6 +709,8 @@ static void average(struct clockd *daemon, uint64_t probe_ns)
 	jump = group_read(daemon->group, probe_ns).offset_ns - before;
 	if (result != ROUND_JUMPED)
 		return;
+	/* The line was that of another time. */
+	daemon->goes_on = false;
 	daemon->past[TIMELY_CLOCK_COMMON_STEPS]++;
 	if (llabs(jump) >= LOGGED_JUMP_NS)
 		tell_notice("the common time of the peers is adopted: it differs from this host's by %s",
@@ -801,25 +806,63 @@ static void fill_peer(struct timely_clock_peer *to, struct clockd *daemon, struc
 	to->lost = estimate_lost(peer->estimate);
 }
 
-/* The common time as a line over CLOCK_MONOTONIC_RAW. */
-static void fill_line(struct timely_clock_page *page, const struct clockd *daemon)
+/* Whether the line of before counts. It does not once a peer is not settled: that peer has started,
+ * too, and if all hosts have, as after an upgrade, the time that they will agree on is another one.
+ */
+static bool line_goes_on(struct clockd *daemon)
+{
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		if (daemon->peers[i].round.report && !daemon->peers[i].settled)
+			daemon->goes_on = false;
+	return daemon->goes_on;
+}
+
+/* Continue the line of before as a program does that reads the page of a daemon that has ended.
+ * Returns false if the line has ended.
+ */
+static bool continue_line(struct timely_clock_page *page, uint64_t raw_ns, uint64_t suspended_ns)
+{
+	uint64_t most_ns = TIMELY_CLOCK_EXPIRE_NS / NS_PER_S * TIMELY_CLOCK_STALE_PPB, bound_ns;
+	struct timely_clock_time now;
+
+	if (timely_clock_at(page, raw_ns, suspended_ns, &now))
+		return false;
+	bound_ns = now.latest_ns - now.time_ns;
+	if (bound_ns > most_ns)
+		return false;
+	page->common_ns = now.time_ns;
+	page->bound_ns = bound_ns;
+	if (page->growth_ppb < TIMELY_CLOCK_STALE_PPB)
+		page->growth_ppb = TIMELY_CLOCK_STALE_PPB;
+	return true;
+}
+
+/* The common time as a line over CLOCK_MONOTONIC_RAW. Returns whether it is known. */
+static bool fill_line(struct timely_clock_page *page, struct clockd *daemon)
 {
 	uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
 	struct reading map = host_clock_map(&daemon->clock, raw_ns);
 	struct reading group = group_read(daemon->group, raw_ns + map.offset_ns);
+	bool known = map.known && group.known && daemon->started;
 
+	if (known) {
+		daemon->goes_on = false;
+		page->common_ns = raw_ns + map.offset_ns + group.offset_ns;
+		page->rate_ppb = drift_to_ppb(map.drift_q32 + group.drift_q32);
+		page->bound_ns = (uint64_t)map.error_ns + group.error_ns;
+		page->growth_ppb = (uint64_t)map.drift_error_ppb + map.wander_ppb_s +
+				   group.drift_error_ppb + group.wander_ppb_s;
+	} else if (!line_goes_on(daemon) ||
+		   !continue_line(page, raw_ns, daemon->clock.suspended_ns)) {
+		page->common_ns = 0;
+		page->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	}
 	page->raw_ns = raw_ns;
 	page->suspended_ns = daemon->clock.suspended_ns;
-	page->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
-	page->common_ns = 0;
-	if (!map.known || !group.known || !daemon->started)
-		return;
-	page->common_ns = raw_ns + map.offset_ns + group.offset_ns;
-	page->rate_ppb = drift_to_ppb(map.drift_q32 + group.drift_q32);
-	page->bound_ns = (uint64_t)map.error_ns + group.error_ns;
-	page->growth_ppb = (uint64_t)map.drift_error_ppb + map.wander_ppb_s +
-			   group.drift_error_ppb + group.wander_ppb_s;
-	page->system_offset_ns = difference(page->common_ns, raw_ns + daemon->clock.system_ns);
+	if (page->common_ns)
+		page->system_offset_ns = difference(page->common_ns,
+						    raw_ns + daemon->clock.system_ns);
+	return known;
 }
 
 static void fill_counters(struct timely_clock_page *page, const struct clockd *daemon)
@@ -840,8 +883,7 @@ static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns
 	struct timely_clock_page *page = &next;
 
 	*page = *daemon->page;
-	fill_line(page, daemon);
-	page->state = page->common_ns ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
+	page->state = fill_line(page, daemon) ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
 	memcpy(page->own, daemon->own.bytes, sizeof(page->own));
 	snprintf(page->nic, sizeof(page->nic), "%s",
 		 host_clock_is_nic(&daemon->clock) ? daemon->clock.nic.name : "");
@@ -902,7 +944,8 @@ static void give(struct clockd *daemon)
 	const struct timely_clock_page *page = daemon->page;
 	bool wanted = daemon->config->sock[0] || daemon->refclock.shm;
 	/* Without a good peer the common time is this host's own guess. */
-	bool agreed = page->common_ns && count_good(page) && group_settled(daemon->group);
+	bool agreed = page->state == TIMELY_CLOCK_RUNNING && count_good(page) &&
+		      group_settled(daemon->group);
 
 	if (agreed && wanted) {
 		int given = refclock_put(&daemon->refclock, daemon->config,

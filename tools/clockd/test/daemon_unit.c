@@ -211,3 +211,58 @@ void send_pairs__goes_on_without_timestamps(void)
 		EXPECT(daemon->peers[i].due_ns);
 	end(daemon);
 }
+
+/* The page of the daemon before, 1 s old, before the first round of this one. */
+static struct clockd *begin_again(void)
+{
+	struct clockd *daemon = begin(2);
+
+	daemon->clock.suspended_ns = page.suspended_ns = 77;
+	page.raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - NS_PER_S;
+	page.common_ns = 1700000000 * NS_PER_S;
+	page.bound_ns = 100;
+	page.growth_ppb = 50;
+	start_session(daemon);
+	daemon->started = true;
+	for (size_t i = 0; i < daemon->peer_count; i++) {
+		daemon->peers[i].round.report = &daemon->peers[i].report;
+		daemon->peers[i].settled = true;
+	}
+	return daemon;
+}
+
+/* Until it knows the common time again, a daemon that starts again continues the line. */
+void write_page__continues_the_line_of_before(void)
+{
+	struct clockd *daemon = begin_again();
+	uint64_t before_ns = page.raw_ns, common_ns = page.common_ns;
+
+	for (int i = 0; i < 2; i++) {
+		write_page(daemon, NS_PER_S, NS_PER_S);
+		EXPECT(page.state == TIMELY_CLOCK_STARTING);
+		EXPECT(page.common_ns - common_ns == page.raw_ns - before_ns);
+		EXPECT(page.raw_ns - before_ns >= NS_PER_S && page.bound_ns >= 100 + 50);
+		EXPECT(page.bound_ns < NS_PER_S && page.growth_ppb == TIMELY_CLOCK_STALE_PPB);
+	}
+	/* Not over a suspension. */
+	daemon->clock.suspended_ns += NS_PER_S;
+	write_page(daemon, NS_PER_S, NS_PER_S);
+	EXPECT(!page.common_ns && page.bound_ns == TIMELY_CLOCK_UNKNOWN_NS);
+	end(daemon);
+}
+
+/* Not if other hosts have started, too: they may agree on another time. */
+void write_page__drops_the_line_when_a_peer_is_not_settled(void)
+{
+	struct clockd *daemon = begin_again();
+
+	write_page(daemon, NS_PER_S, NS_PER_S);
+	EXPECT(page.common_ns);
+	daemon->peers[1].settled = false;
+	write_page(daemon, NS_PER_S, NS_PER_S);
+	EXPECT(!page.common_ns && page.bound_ns == TIMELY_CLOCK_UNKNOWN_NS);
+	daemon->peers[1].settled = true;
+	write_page(daemon, NS_PER_S, NS_PER_S);
+	EXPECT(!page.common_ns);
+	end(daemon);
+}
