@@ -25,6 +25,8 @@
 #define NS_PER_S	1000000000ULL
 /* Difference of CLOCK_BOOTTIME and CLOCK_MONOTONIC that reading them in turn can cause, ns. */
 #define SUSPEND_NS	10000000ULL
+/* Attempts to read both without an interruption of the program. */
+#define READINGS	4
 /* Attempts to copy the page while the daemon writes it, which takes a microsecond. If the daemon
  * was interrupted meanwhile, further attempts follow at intervals of PAUSE_NS, for 100 ms.
  */
@@ -256,6 +258,22 @@ int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint6
 	return 0;
 }
 
+uint64_t timely_clock_suspended_ns(void)
+{
+	uint64_t least = UINT64_MAX, suspended_ns = 0;
+
+	for (int i = 0; i < READINGS && least > SUSPEND_NS / 2; i++) {
+		uint64_t before = now_ns(CLOCK_MONOTONIC), boot = now_ns(CLOCK_BOOTTIME);
+		uint64_t width = now_ns(CLOCK_MONOTONIC) - before;
+
+		if (width >= least)
+			continue;
+		least = width;
+		suspended_ns = boot - before;
+	}
+	return suspended_ns;
+}
+
 int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
 {
 	struct timely_clock_page page;
@@ -264,6 +282,6 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
 
 	if (err)
 		return err;
-	suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
+	suspended_ns = timely_clock_suspended_ns();
 	return timely_clock_at(&page, now_ns(CLOCK_MONOTONIC_RAW), suspended_ns, now);
 }

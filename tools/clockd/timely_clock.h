@@ -241,13 +241,23 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now);
  * timely_clock_at() - compute the common time from a copy of the page
  * @page: the copy
  * @raw_ns: the time by CLOCK_MONOTONIC_RAW, ns
- * @suspended_ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC, ns
+ * @suspended_ns: timely_clock_suspended_ns()
  * @now: set to the time
  *
  * Return: 0, -ENODATA or -ESTALE, as timely_clock_now().
  */
 int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint64_t suspended_ns,
 		    struct timely_clock_time *now);
+
+/**
+ * timely_clock_suspended_ns() - read for how long the host was suspended since its boot
+ *
+ * An interruption of the program for some milliseconds between the readings must not look like a
+ * suspension, so they are repeated then.
+ *
+ * Return: CLOCK_BOOTTIME minus CLOCK_MONOTONIC, ns.
+ */
+uint64_t timely_clock_suspended_ns(void);
 
 /**
  * timely_clock_boot() - identify this boot of the host

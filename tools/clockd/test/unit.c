@@ -1150,6 +1150,41 @@ static void timely_clock_at__grows_and_expires(void)
 	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
 }
 
+/* Number of readings of CLOCK_BOOTTIME after which this program is interrupted for 15 ms. */
+static unsigned int interruptions;
+
+/* Replaces the C library's function. */
+int clock_gettime(clockid_t id, struct timespec *time)
+{
+	struct timespec pause = { .tv_nsec = 15 * NS_PER_MS };
+	long err = syscall(SYS_clock_gettime, id, time);
+
+	if (id == CLOCK_BOOTTIME && interruptions) {
+		interruptions--;
+		nanosleep(&pause, NULL);
+	}
+	return (int)err;
+}
+
+/* A program that is interrupted between the readings of two clocks was not suspended. */
+static void timely_clock_now__survives_an_interruption(void)
+{
+	const char *path = strdup(path_of("interrupted"));
+	struct timely_clock_page *page = page_open(path);
+	struct timely_clock_time time;
+	struct timely_clock *clock;
+
+	EXPECT(page && !timely_clock_open(&clock, path));
+	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+	page->common_ns = 5;
+	page->suspended_ns = timely_clock_suspended_ns();
+	interruptions = 3;
+	EXPECT(!timely_clock_now(clock, &time) && !interruptions);
+	timely_clock_close(clock);
+	munmap(page, sizeof(*page));
+	free((void *)path);
+}
+
 /* A daemon that is interrupted for 10 ms while it writes: the alarm is when it goes on. */
 static struct timely_clock_page *slow_page;
 
@@ -1240,7 +1275,7 @@ static void page_open__forgets_the_line_of_another_boot(void)
 	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - 100 * NS_PER_S;
 	page->common_ns = 5;
 	page->bound_ns = 100;
-	page->suspended_ns = clock_ns(CLOCK_BOOTTIME) - clock_ns(CLOCK_MONOTONIC);
+	page->suspended_ns = timely_clock_suspended_ns();
 	EXPECT(!timely_clock_open(&clock, path) && !timely_clock_now(clock, &time));
 	timely_clock_close(clock);
 	page->boot[7] ^= 1;
@@ -1357,6 +1392,7 @@ int main(int argc, char **argv)
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
+	RUN(timely_clock_now__survives_an_interruption);
 	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__replaces_the_page_of_another_version);
 	RUN(page_open__takes_an_unwritten_page);
