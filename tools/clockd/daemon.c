@@ -178,7 +178,7 @@ static bool may_tell(struct peer *peer)
 
 /* ---- sessions: the probe clock ---- */
 
-/* Offsets between probe clocks are void. The line of the common time remains, see line_goes_on(). */
+/* Offsets between probe clocks are void. The line of the common time remains: line_goes_on(). */
 static void clear_peers(struct clockd *daemon)
 {
 	page_begin(daemon->page);

@@ -158,8 +158,8 @@ void take_events__a_suspension_withdraws_offsets(void)
 	end(daemon);
 }
 
-/* The system clock is 20 ppm faster than the probe clock, and is stepped by 1 s: peers get this rate
- * in each round.
+/* The system clock is 20 ppm faster than the probe clock, and is stepped by 1 s: reports have this
+ * rate in each round.
  */
 void update_rate__a_step_keeps_the_rate(void)
 {
@@ -217,7 +217,8 @@ static struct clockd *begin_again(void)
 {
 	struct clockd *daemon = begin(2);
 
-	daemon->clock.suspended_ns = page.suspended_ns = 77;
+	page.suspended_ns = 77;
+	daemon->clock.suspended_ns = page.suspended_ns;
 	page.raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - NS_PER_S;
 	page.common_ns = 1700000000 * NS_PER_S;
 	page.bound_ns = 100;

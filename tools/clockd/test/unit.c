@@ -1263,15 +1263,16 @@ static void page_open__refuses_other_files(void)
 	free((void *)path);
 }
 
-/* A page on a file system that outlives boots, 100 s old by a clock that began again at the boot. */
+/* A page on a file system that outlives boots, 100 s old by a clock that begins at each boot. */
 static void page_open__forgets_the_line_of_another_boot(void)
 {
 	const char *path = strdup(path_of("boot"));
 	struct timely_clock_page *page = page_open(path);
+	static const uint8_t unknown[16];
 	struct timely_clock_time time;
 	struct timely_clock *clock;
 
-	EXPECT(page && memcmp(page->boot, &(uint8_t [16]){}, sizeof(page->boot)));
+	EXPECT(page && memcmp(page->boot, unknown, sizeof(unknown)));
 	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - 100 * NS_PER_S;
 	page->common_ns = 5;
 	page->bound_ns = 100;
