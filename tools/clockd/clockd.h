@@ -130,7 +130,7 @@ struct resolver {
 	uint64_t next_name[MEMBERS_MAX];
 };
 
-int resolver_start(struct resolver *resolver, const struct config *config);
+int resolver_start(struct resolver *resolver, struct config *config);
 /* Returns true when the process has ended and @found is up to date. */
 bool resolver_read(struct resolver *resolver);
 void resolver_stop(struct resolver *resolver, bool keep);
@@ -268,9 +268,16 @@ struct arrival {
 
 int wire_open(struct wire *wire, const struct address *own, uint16_t port, const struct nic *nic);
 void wire_close(struct wire *wire);
+/*
+ * Let the kernel drop what is no message of one of the @count @peers, at most TIMELY_CLOCK_PEERS,
+ * before it takes room in the queue. @count 0: queue all packets again.
+ */
+int wire_filter(const struct wire *wire, const struct address *peers, size_t count);
 /* @cookie is returned with the timestamp of the packet; 0: none is wanted. */
 int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
 	      uint64_t cookie);
+/* Wait until there is a timestamp of a packet that was sent, at most @ns. */
+void wire_wait_sent(const struct wire *wire, uint64_t ns);
 /* Returns 1 for a packet, 0 if there is none, or a negative errno. */
 int wire_receive(struct wire *wire, struct arrival *arrival);
 /* As wire_receive(), for the timestamp of a packet that was sent. */
@@ -303,12 +310,14 @@ int refclock_put(struct refclock *refclock, const struct config *config, int64_t
  * @fd: netlink socket; -1 for none
  * @family: number of the module's family; 0: the module is not loaded
  * @tried_ns: when it was looked up last, CLOCK_MONOTONIC
+ * @common: the module has a common time of this daemon
  * @told: the log has why the module does not take offsets
  */
 struct onramp {
 	int fd;
 	uint16_t family;
 	uint64_t tried_ns;
+	bool common;
 	bool told;
 };
 
@@ -323,6 +332,8 @@ bool onramp_put(struct onramp *onramp, const struct timely_clock_peer *peer, uin
 /* Give the common time of the page, which drifts against the system clock by @drift_ppb. */
 void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *page,
 		       int64_t drift_ppb);
+/* Take back the common time, if it was given. */
+void onramp_withdraw_common(struct onramp *onramp);
 
 /* ---- page.c: the clock page ---- */
 

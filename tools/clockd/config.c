@@ -187,6 +187,8 @@ static void read_key(struct source *source, struct key *key, const char *path)
 		line_err(source, "cannot read the key \"%s\": %s", path, error_text(errno));
 		return;
 	}
+	/* No buffer that is freed with the key in it. */
+	setvbuf(file, NULL, _IONBF, 0);
 	if (!fstat(fileno(file), &stat) && stat.st_mode & 077)
 		tell_warn("other users may read the key \"%s\": chmod 600 it", path);
 	text[fread(text, 1, sizeof(text) - 1, file)] = 0;

@@ -32,6 +32,12 @@
  * second comes, short enough that other packets seldom come between. Timers add some 50 us.
  */
 #define SPACING_NS		20000
+/* Longest wait for the NIC's timestamp of a probe before the next one is sent, ns. Many NICs
+ * timestamp one sent packet at a time (igb, ixgbe; igc four), and send others without a timestamp
+ * until the driver has read it, which takes an interrupt and often a work item. With 32 peers whose
+ * probes get no timestamps, a turn takes 15 ms: packets of 35 ms come meanwhile, fewer than BATCH.
+ */
+#define STAMP_WAIT_NS		200000
 /* Longest interval between pairs to a peer that does not answer, ns. */
 #define SILENT_WAIT_NS		(8 * NS_PER_S)
 /* Rounds over which the rate of the system clock is measured: 2 s, so that an error of a reading of
@@ -49,6 +55,8 @@
 #define LOGGED_JUMP_NS		1000
 /* Packets that are taken before deadlines are looked at again. */
 #define BATCH			256
+/* Full batches in a row, 100 ms, after which the kernel drops packets of others than peers. */
+#define FLOOD_BATCHES		5
 /* Interval at which packets are taken, and pairs are sent that are due. Packets have timestamps and
  * need no answer at once, and each wake-up costs CPU time.
  */
@@ -71,6 +79,7 @@
  * @onramp: module timely
  * @group: the common time
  * @started: the common time has started
+ * @goes_on: until the common time is known, the line of the session or the daemon before counts
  * @page: the clock page
  * @past: counters of former peers, and those that belong to no peer
  * @signals: file that signals are read from
@@ -87,6 +96,8 @@
  * @unsteady_ns: error of the system clock until the next round, because of a change of its rate or
  *	an unnoticed step, ns
  * @untimed_told: the log has that sent probes get no timestamps
+ * @full_batches: number of full batches in a row
+ * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
  * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
@@ -107,6 +118,7 @@ struct clockd {
 	struct onramp onramp;
 	struct group *group;
 	bool started;
+	bool goes_on;
 	struct timely_clock_page *page;
 	uint64_t past[TIMELY_CLOCK_COUNTERS];
 	int signals;
@@ -125,6 +137,8 @@ struct clockd {
 	int64_t system_rate_q32;
 	uint64_t unsteady_ns;
 	bool untimed_told;
+	unsigned int full_batches;
+	uint64_t flood_told_ns;
 	bool failed;
 };
 
@@ -164,7 +178,7 @@ static bool may_tell(struct peer *peer)
 
 /* ---- sessions: the probe clock ---- */
 
-/* Offsets between probe clocks are void. The common time remains, with a bound that grows. */
+/* Offsets between probe clocks are void. The line of the common time remains: line_goes_on(). */
 static void clear_peers(struct clockd *daemon)
 {
 	page_begin(daemon->page);
@@ -179,8 +193,10 @@ static void clear_peers(struct clockd *daemon)
 static void start_session(struct clockd *daemon)
 {
 	daemon->started = false;
+	daemon->goes_on = true;
 	clear_peers(daemon);
 	memset(daemon->before, 0, sizeof(daemon->before));
+	daemon->system_rate_q32 = 0;
 	daemon->report = (struct report){};
 	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
 	for (size_t i = 0; i < daemon->peer_count; i++)
@@ -346,6 +362,10 @@ static void update_members(struct clockd *daemon)
 	struct address own;
 	bool changed;
 
+	/* The peers may be others soon; and strangers are counted again. */
+	daemon->full_batches = 0;
+	if (daemon->joined)
+		wire_filter(&daemon->wire, NULL, 0);
 	list_members(daemon);
 	if (!find_own(daemon, &own)) {
 		tell_lost(daemon);
@@ -410,7 +430,8 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 
 /* ---- packets ---- */
 
-static void send_probe(struct clockd *daemon, size_t index)
+/* Returns whether the kernel has taken the probe. */
+static bool send_probe(struct clockd *daemon, size_t index)
 {
 	struct peer *peer = &daemon->peers[index];
 	uint8_t wire[MESSAGE_BYTES];
@@ -424,9 +445,11 @@ static void send_probe(struct clockd *daemon, size_t index)
 		if (message.received[i].ns)
 			message.received[i].ns += daemon->config->test_lie_ns;
 	message_encode(wire, &message, &daemon->own, &peer->address, &daemon->config->keys[0]);
-	if (wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
-		      (uint64_t)(index + 1) << 32 | message.seq))
-		peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+	if (!wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
+		       (uint64_t)(index + 1) << 32 | message.seq))
+		return true;
+	peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+	return false;
 }
 
 /* Choose when the next pair is due. */
@@ -439,27 +462,6 @@ static void schedule(struct clockd *daemon, struct peer *peer, uint64_t now_ns)
 				peer->wait_ns ? peer->wait_ns * 2 : NS_PER_S / 4;
 	/* Between half and one and a half of the interval: hosts do not fall into step. */
 	peer->due_ns = now_ns + peer->wait_ns / 2 + random_number() % peer->wait_ns;
-}
-
-/* Send the pairs that are due: all first probes, then all second ones. */
-static void send_pairs(struct clockd *daemon)
-{
-	struct timespec spacing = { .tv_nsec = SPACING_NS };
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	size_t due[TIMELY_CLOCK_PEERS], count = 0;
-
-	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++)
-		if (daemon->peers[i].due_ns <= now_ns)
-			due[count++] = i;
-	if (!count)
-		return;
-	for (size_t i = 0; i < count; i++)
-		send_probe(daemon, due[i]);
-	clock_nanosleep(CLOCK_MONOTONIC, 0, &spacing, NULL);
-	for (size_t i = 0; i < count; i++) {
-		send_probe(daemon, due[i]);
-		schedule(daemon, &daemon->peers[due[i]], now_ns);
-	}
 }
 
 /* Timestamps of sent probes. */
@@ -475,6 +477,71 @@ static void take_sent(struct clockd *daemon)
 		if (index < daemon->peer_count && ns && ns < TIME_MAX_NS)
 			peer_sent(&daemon->peers[index], (uint32_t)cookie, ns);
 	}
+}
+
+static void pause_pair(void)
+{
+	struct timespec spacing = { .tv_nsec = SPACING_NS };
+
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &spacing, NULL);
+}
+
+/* Wait for the timestamp of the probe that the peer was sent last. */
+static void await_timestamp(struct clockd *daemon, const struct peer *peer)
+{
+	const struct exchanged *probe = &peer->sent[(peer->seq - 1) % PEER_PROBES];
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), end_ns = now_ns + STAMP_WAIT_NS;
+
+	take_sent(daemon);
+	while (!probe->own_ns && now_ns < end_ns) {
+		wire_wait_sent(&daemon->wire, end_ns - now_ns);
+		take_sent(daemon);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+	}
+}
+
+/* Send pairs to these peers, each probe after the timestamp of the one before. */
+static void send_in_turn(struct clockd *daemon, const size_t *due, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct peer *peer = &daemon->peers[due[i]];
+
+		if (send_probe(daemon, due[i])) {
+			pause_pair();
+			await_timestamp(daemon, peer);
+		}
+		if (send_probe(daemon, due[i]) && i + 1 < count)
+			await_timestamp(daemon, peer);
+	}
+}
+
+/* Send pairs to these peers: all first probes, then all second ones. */
+static void send_together(struct clockd *daemon, const size_t *due, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send_probe(daemon, due[i]);
+	pause_pair();
+	for (size_t i = 0; i < count; i++)
+		send_probe(daemon, due[i]);
+}
+
+/* Send the pairs that are due. */
+static void send_pairs(struct clockd *daemon)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	size_t due[TIMELY_CLOCK_PEERS], count = 0;
+
+	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++)
+		if (daemon->peers[i].due_ns <= now_ns)
+			due[count++] = i;
+	if (!count)
+		return;
+	if (host_clock_is_nic(&daemon->clock))
+		send_in_turn(daemon, due, count);
+	else
+		send_together(daemon, due, count);
+	for (size_t i = 0; i < count; i++)
+		schedule(daemon, &daemon->peers[due[i]], now_ns);
 }
 
 static void count_refused(struct clockd *daemon, enum timely_clock_counter counter)
@@ -505,16 +572,40 @@ static void take_packet(struct clockd *daemon, const struct arrival *arrival, ui
 	peer_take(peer, &message, ns < TIME_MAX_NS ? ns : 0, now_ns);
 }
 
+/* More packets come than are taken. They would fill the socket's queue, which the packets of peers
+ * and the timestamps of sent probes share: let the kernel drop those of others than peers, until
+ * the members are looked at again.
+ */
+static void filter_flood(struct clockd *daemon, uint64_t now_ns)
+{
+	struct address peers[TIMELY_CLOCK_PEERS];
+
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		peers[i] = daemon->peers[i].address;
+	if (!daemon->peer_count || wire_filter(&daemon->wire, peers, daemon->peer_count) ||
+	    (daemon->flood_told_ns && now_ns - daemon->flood_told_ns < TELL_NS))
+		return;
+	daemon->flood_told_ns = now_ns;
+	tell_warn("more packets come to UDP port %u than can be counted: the kernel drops those that are not from peers: let a firewall drop them",
+		  daemon->config->port);
+}
+
 static void take_packets(struct clockd *daemon)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 	struct arrival arrival;
+	unsigned int count = 0;
 
 	host_clock_refresh(&daemon->clock);
 	/* Timestamps of sent probes first: received records may be about them. */
 	take_sent(daemon);
-	for (int i = 0; i < BATCH && wire_receive(&daemon->wire, &arrival) > 0; i++)
+	while (count < BATCH && wire_receive(&daemon->wire, &arrival) > 0) {
 		take_packet(daemon, &arrival, now_ns);
+		count++;
+	}
+	daemon->full_batches = count < BATCH ? 0 : daemon->full_batches + 1;
+	if (daemon->full_batches == FLOOD_BATCHES)
+		filter_flood(daemon, now_ns);
 }
 
 /* ---- rounds ---- */
@@ -569,8 +660,9 @@ static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe
 		oldest = (oldest + 1) % RATE_ROUNDS;
 	elapsed = difference(probe_ns, daemon->before[oldest].at_ns);
 	change = system_ns - daemon->before[oldest].offset_ns;
-	daemon->system_rate_q32 = 0;
-	/* Larger changes are steps; the product fits in 64 bits. */
+	/* Larger changes are steps, after which the clock runs on with its former rate until that
+	 * is measured again. The product fits in 64 bits.
+	 */
 	if (daemon->before[oldest].at_ns && elapsed > 0 && elapsed < 10 * (int64_t)NS_PER_S &&
 	    llabs(change) < elapsed / 10)
 		daemon->system_rate_q32 = change * (1LL << 32) / elapsed;
@@ -617,6 +709,8 @@ static void average(struct clockd *daemon, uint64_t probe_ns)
 	jump = group_read(daemon->group, probe_ns).offset_ns - before;
 	if (result != ROUND_JUMPED)
 		return;
+	/* The line was that of another time. */
+	daemon->goes_on = false;
 	daemon->past[TIMELY_CLOCK_COMMON_STEPS]++;
 	if (llabs(jump) >= LOGGED_JUMP_NS)
 		tell_notice("the common time of the peers is adopted: it differs from this host's by %s",
@@ -712,25 +806,63 @@ static void fill_peer(struct timely_clock_peer *to, struct clockd *daemon, struc
 	to->lost = estimate_lost(peer->estimate);
 }
 
-/* The common time as a line over CLOCK_MONOTONIC_RAW. */
-static void fill_line(struct timely_clock_page *page, const struct clockd *daemon)
+/* Whether the line of before counts. It does not once a peer is not settled: that peer has started,
+ * too, and if all hosts have, as after an upgrade, the time that they will agree on is another one.
+ */
+static bool line_goes_on(struct clockd *daemon)
+{
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		if (daemon->peers[i].round.report && !daemon->peers[i].settled)
+			daemon->goes_on = false;
+	return daemon->goes_on;
+}
+
+/* Continue the line of before as a program does that reads the page of a daemon that has ended.
+ * Returns false if the line has ended.
+ */
+static bool continue_line(struct timely_clock_page *page, uint64_t raw_ns, uint64_t suspended_ns)
+{
+	uint64_t most_ns = TIMELY_CLOCK_EXPIRE_NS / NS_PER_S * TIMELY_CLOCK_STALE_PPB, bound_ns;
+	struct timely_clock_time now;
+
+	if (timely_clock_at(page, raw_ns, suspended_ns, &now))
+		return false;
+	bound_ns = now.latest_ns - now.time_ns;
+	if (bound_ns > most_ns)
+		return false;
+	page->common_ns = now.time_ns;
+	page->bound_ns = bound_ns;
+	if (page->growth_ppb < TIMELY_CLOCK_STALE_PPB)
+		page->growth_ppb = TIMELY_CLOCK_STALE_PPB;
+	return true;
+}
+
+/* The common time as a line over CLOCK_MONOTONIC_RAW. Returns whether it is known. */
+static bool fill_line(struct timely_clock_page *page, struct clockd *daemon)
 {
 	uint64_t raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
 	struct reading map = host_clock_map(&daemon->clock, raw_ns);
 	struct reading group = group_read(daemon->group, raw_ns + map.offset_ns);
+	bool known = map.known && group.known && daemon->started;
 
+	if (known) {
+		daemon->goes_on = false;
+		page->common_ns = raw_ns + map.offset_ns + group.offset_ns;
+		page->rate_ppb = drift_to_ppb(map.drift_q32 + group.drift_q32);
+		page->bound_ns = (uint64_t)map.error_ns + group.error_ns;
+		page->growth_ppb = (uint64_t)map.drift_error_ppb + map.wander_ppb_s +
+				   group.drift_error_ppb + group.wander_ppb_s;
+	} else if (!line_goes_on(daemon) ||
+		   !continue_line(page, raw_ns, daemon->clock.suspended_ns)) {
+		page->common_ns = 0;
+		page->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
+	}
 	page->raw_ns = raw_ns;
 	page->suspended_ns = daemon->clock.suspended_ns;
-	page->bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
-	page->common_ns = 0;
-	if (!map.known || !group.known || !daemon->started)
-		return;
-	page->common_ns = raw_ns + map.offset_ns + group.offset_ns;
-	page->rate_ppb = drift_to_ppb(map.drift_q32 + group.drift_q32);
-	page->bound_ns = (uint64_t)map.error_ns + group.error_ns;
-	page->growth_ppb = (uint64_t)map.drift_error_ppb + map.wander_ppb_s +
-			   group.drift_error_ppb + group.wander_ppb_s;
-	page->system_offset_ns = difference(page->common_ns, raw_ns + daemon->clock.system_ns);
+	if (page->common_ns)
+		page->system_offset_ns = difference(page->common_ns,
+						    raw_ns + daemon->clock.system_ns);
+	return known;
 }
 
 static void fill_counters(struct timely_clock_page *page, const struct clockd *daemon)
@@ -751,8 +883,7 @@ static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns
 	struct timely_clock_page *page = &next;
 
 	*page = *daemon->page;
-	fill_line(page, daemon);
-	page->state = page->common_ns ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
+	page->state = fill_line(page, daemon) ? TIMELY_CLOCK_RUNNING : TIMELY_CLOCK_STARTING;
 	memcpy(page->own, daemon->own.bytes, sizeof(page->own));
 	snprintf(page->nic, sizeof(page->nic), "%s",
 		 host_clock_is_nic(&daemon->clock) ? daemon->clock.nic.name : "");
@@ -790,15 +921,20 @@ static int64_t common_drift_ppb(const struct clockd *daemon)
 	return drift_to_ppb(group.drift_q32 - daemon->system_rate_q32);
 }
 
-/* Give On-Ramp the offsets of all peers, or only of those that it did not take before. */
+/* Give On-Ramp the offsets of all peers, or only of those that it did not take before. An offset
+ * that is not known any more is withdrawn at once.
+ */
 static void give_offsets(struct clockd *daemon, bool all)
 {
 	for (size_t i = 0; daemon->config->onramp && i < daemon->peer_count; i++) {
+		struct timely_clock_peer entry = daemon->page->peers[i];
 		struct peer *peer = &daemon->peers[i];
 
-		if (all || !peer->given)
-			peer->given = onramp_put(&daemon->onramp, &daemon->page->peers[i],
-						 peer->growth_ppb, peer->given);
+		/* clear_peers() has removed the address from the page. */
+		memcpy(entry.address, peer->address.bytes, sizeof(entry.address));
+		if (all || !peer->given || entry.state != TIMELY_CLOCK_PEER_GOOD)
+			peer->given = onramp_put(&daemon->onramp, &entry, peer->growth_ppb,
+						 peer->given);
 	}
 }
 
@@ -808,7 +944,8 @@ static void give(struct clockd *daemon)
 	const struct timely_clock_page *page = daemon->page;
 	bool wanted = daemon->config->sock[0] || daemon->refclock.shm;
 	/* Without a good peer the common time is this host's own guess. */
-	bool agreed = page->common_ns && count_good(page) && group_settled(daemon->group);
+	bool agreed = page->state == TIMELY_CLOCK_RUNNING && count_good(page) &&
+		      group_settled(daemon->group);
 
 	if (agreed && wanted) {
 		int given = refclock_put(&daemon->refclock, daemon->config,
@@ -892,6 +1029,8 @@ static void take_events(struct clockd *daemon, unsigned int noticed)
 		tell_notice("this host was suspended for %s: all estimates start again",
 			    seconds_text(daemon->clock.step_ns));
 		start_session(daemon);
+		/* It is relative to CLOCK_MONOTONIC, which has paused. */
+		onramp_withdraw_common(&daemon->onramp);
 	}
 	if (noticed & CLOCK_NIC_STEPPED) {
 		daemon->past[TIMELY_CLOCK_NIC_STEPS]++;

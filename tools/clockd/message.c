@@ -18,7 +18,6 @@
 
 #include "message.h"
 
-#define MAGIC			0x5443
 #define VERSION			1
 #define RECORDS			36
 #define RECORD_BYTES		12
@@ -76,7 +75,7 @@ void message_encode(uint8_t *wire, const struct message *message, const struct a
 {
 	uint8_t *record = wire + RECORDS;
 
-	put_unaligned_be16(MAGIC, wire);
+	put_unaligned_be16(MESSAGE_MAGIC, wire);
 	wire[2] = VERSION;
 	wire[3] = 0;
 	wire[4] = key->number;
@@ -96,8 +95,8 @@ void message_encode(uint8_t *wire, const struct message *message, const struct a
 
 static bool message_well_formed(const uint8_t *wire, size_t bytes)
 {
-	return bytes == MESSAGE_BYTES && get_unaligned_be16(wire) == MAGIC && wire[2] == VERSION &&
-	       !wire[3] && wire[4] && !(wire[5] & ~FLAGS) &&
+	return bytes == MESSAGE_BYTES && get_unaligned_be16(wire) == MESSAGE_MAGIC &&
+	       wire[2] == VERSION && !wire[3] && wire[4] && !(wire[5] & ~FLAGS) &&
 	       get_unaligned_be16(wire + 6) == bytes && get_unaligned_be64(wire + 8) &&
 	       !get_unaligned_be64(wire + TAG - 8);
 }

@@ -49,7 +49,8 @@
 #define CLOCKD_PORT		20305
 
 #define PROBE_RECORDS		4
-/* Size of a message. */
+/* The first two bytes of a message, and its size. */
+#define MESSAGE_MAGIC		0x5443
 #define MESSAGE_BYTES		200
 
 /* Bits of a message's flags. All other bits are 0. */

@@ -27,7 +27,9 @@
 
 /* How long the module may use an offset or common time that is not replaced, ms. */
 #define VALID_MS	5000
-/* The same for an offset that is withdrawn. With 0 the module would trust the system clocks. */
+/* The same for what is withdrawn. With 0 the module would trust the system clocks, as without a
+ * daemon, and would not count that.
+ */
 #define WITHDRAWN_MS	1
 /* Interval at which the module is looked up, ns. */
 #define RETRY_NS	(10 * NS_PER_S)
@@ -230,5 +232,19 @@ void onramp_put_common(struct onramp *onramp, const struct timely_clock_page *pa
 	time.bound_ns = (uint32_t)bound_ns;
 	if (bound_ns <= BOUND_MAX_NS && llabs(drift_ppb) <= DRIFT_MAX_PPB &&
 	    onramp_ready(onramp, at_ns))
+		onramp->common = set(onramp, TIMELY_CMD_COMMON_TIME_SET, TIMELY_A_COMMON_TIME,
+				     &time, sizeof(time));
+}
+
+void onramp_withdraw_common(struct onramp *onramp)
+{
+	struct timely_common_time time = {
+		.at_ns = clock_ns(CLOCK_MONOTONIC),
+		.valid_ms = WITHDRAWN_MS,
+		.bound_ns = BOUND_MAX_NS,
+	};
+
+	if (onramp->common && onramp_ready(onramp, time.at_ns))
 		set(onramp, TIMELY_CMD_COMMON_TIME_SET, TIMELY_A_COMMON_TIME, &time, sizeof(time));
+	onramp->common = false;
 }

@@ -72,6 +72,18 @@ static int open_for_this_version(const char *path)
 	return -1;
 }
 
+/* The line of the daemon before remains, unless it is of another boot. */
+static void keep_line(struct timely_clock_page *page)
+{
+	uint8_t boot[sizeof(page->boot)];
+
+	timely_clock_boot(boot);
+	if (memcmp(boot, page->boot, sizeof(boot)) != 0 ||
+	    page->raw_ns > clock_ns(CLOCK_MONOTONIC_RAW))
+		page->common_ns = 0;
+	memcpy(page->boot, boot, sizeof(boot));
+}
+
 struct timely_clock_page *page_open(const char *path)
 {
 	struct timely_clock_page *page = MAP_FAILED;
@@ -97,9 +109,7 @@ struct timely_clock_page *page_open(const char *path)
 	page->peer_count = 0;
 	memset(page->peers, 0, sizeof(page->peers));
 	memset(page->counters, 0, sizeof(page->counters));
-	/* The line of the daemon before remains, unless it is of another boot. */
-	if (page->raw_ns > clock_ns(CLOCK_MONOTONIC_RAW))
-		page->common_ns = 0;
+	keep_line(page);
 	page_end(page);
 	return page;
 }

@@ -82,13 +82,18 @@ static void resolve_name(const struct resolver *resolver, const struct config *c
 }
 
 /*
- * In the child process: keep the pipe only, as file 3. A name server may take minutes, and a daemon
- * that is started again meanwhile needs the UDP port. End with the daemon.
+ * In the child process: drop keys and privileges, and keep the pipe only, as file 3. A name server
+ * may take minutes, and a daemon that is started again meanwhile needs the UDP port. End with the
+ * daemon.
  */
-static void leave_daemon(int *fd)
+static void leave_daemon(int *fd, struct config *config)
 {
 	sigset_t none;
 
+	/* This process reads what name servers and their libraries send. */
+	explicit_bzero(config->keys, sizeof(config->keys));
+	if (drop_capabilities(false))
+		_exit(1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -97,7 +102,8 @@ static void leave_daemon(int *fd)
 	close_range(4, ~0U, 0);
 }
 
-int resolver_start(struct resolver *resolver, const struct config *config)
+/* The child process overwrites the keys in its copy of @config. */
+int resolver_start(struct resolver *resolver, struct config *config)
 {
 	int ends[2], err;
 
@@ -105,7 +111,7 @@ int resolver_start(struct resolver *resolver, const struct config *config)
 		return -errno;
 	resolver->pid = fork();
 	if (!resolver->pid) {
-		leave_daemon(&ends[1]);
+		leave_daemon(&ends[1], config);
 		for (size_t i = 0; i < config->name_count; i++)
 			resolve_name(resolver, config, config->names[i], ends[1]);
 		_exit(0);

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -24,6 +25,8 @@
 #define NS_PER_S	1000000000ULL
 /* Difference of CLOCK_BOOTTIME and CLOCK_MONOTONIC that reading them in turn can cause, ns. */
 #define SUSPEND_NS	10000000ULL
+/* Attempts to read both without an interruption of the program. */
+#define READINGS	4
 /* Attempts to copy the page while the daemon writes it, which takes a microsecond. If the daemon
  * was interrupted meanwhile, further attempts follow at intervals of PAUSE_NS, for 100 ms.
  */
@@ -34,6 +37,9 @@
  * boot.
  */
 #define FUTURE_NS	1000000
+/* The kernel's identifier of the boot: bytes, and hex digits with four '-'. */
+#define BOOT_ID_BYTES	16
+#define BOOT_ID_CHARS	36
 
 /**
  * struct timely_clock - a handle
@@ -94,6 +100,35 @@ static uint64_t now_ns(clockid_t id)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
+void timely_clock_boot(uint8_t *boot)
+{
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	char text[BOOT_ID_CHARS + 1] = "", *digit = text;
+	unsigned int byte;
+
+	memset(boot, 0, BOOT_ID_BYTES);
+	if (fd < 0)
+		return;
+	if (read(fd, text, BOOT_ID_CHARS) == BOOT_ID_CHARS)
+		for (int i = 0; i < BOOT_ID_BYTES; i++, digit += 2) {
+			digit += *digit == '-';
+			if (sscanf(digit, "%2x", &byte) == 1)
+				boot[i] = byte;
+		}
+	close(fd);
+}
+
+/* CLOCK_MONOTONIC_RAW begins again at each boot, and may have come further than the page. */
+static bool of_another_boot(const struct timely_clock_page *page)
+{
+	static const uint8_t unknown[BOOT_ID_BYTES];
+	uint8_t boot[BOOT_ID_BYTES];
+
+	timely_clock_boot(boot);
+	return memcmp(page->boot, unknown, sizeof(boot)) && memcmp(boot, unknown, sizeof(boot)) &&
+	       memcmp(page->boot, boot, sizeof(boot));
+}
+
 static int page_map(struct timely_clock *clock)
 {
 	/* The daemon's user may put a FIFO here, which must not stop a reader with more rights. */
@@ -114,9 +149,13 @@ static int page_map(struct timely_clock *clock)
 	close(fd);
 	if (err)
 		return err;
-	if (page->magic != TIMELY_CLOCK_MAGIC || page->version != TIMELY_CLOCK_VERSION) {
+	if (page->magic != TIMELY_CLOCK_MAGIC || page->version != TIMELY_CLOCK_VERSION)
+		err = -EPROTO;
+	else if (of_another_boot(page))
+		err = -ENOENT;
+	if (err) {
 		munmap(page, sizeof(*page));
-		return -EPROTO;
+		return err;
 	}
 	clock->page = page;
 	clock->inode = stat.st_ino;
@@ -219,6 +258,22 @@ int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint6
 	return 0;
 }
 
+uint64_t timely_clock_suspended_ns(void)
+{
+	uint64_t least = UINT64_MAX, suspended_ns = 0;
+
+	for (int i = 0; i < READINGS && least > SUSPEND_NS / 2; i++) {
+		uint64_t before = now_ns(CLOCK_MONOTONIC), boot = now_ns(CLOCK_BOOTTIME);
+		uint64_t width = now_ns(CLOCK_MONOTONIC) - before;
+
+		if (width >= least)
+			continue;
+		least = width;
+		suspended_ns = boot - before;
+	}
+	return suspended_ns;
+}
+
 int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
 {
 	struct timely_clock_page page;
@@ -227,6 +282,6 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
 
 	if (err)
 		return err;
-	suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
+	suspended_ns = timely_clock_suspended_ns();
 	return timely_clock_at(&page, now_ns(CLOCK_MONOTONIC_RAW), suspended_ns, now);
 }

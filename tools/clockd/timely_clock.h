@@ -21,7 +21,7 @@
 
 #define TIMELY_CLOCK_PAGE	"/run/timely-clockd/clock"
 #define TIMELY_CLOCK_MAGIC	0x54434c4b50414745ULL
-#define TIMELY_CLOCK_VERSION	1
+#define TIMELY_CLOCK_VERSION	2
 /* Most peers that a host exchanges probes with. */
 #define TIMELY_CLOCK_PEERS	32
 /* Age up to which the daemon's last line is used, ns. */
@@ -156,6 +156,7 @@ struct timely_clock_peer {
  * @system_offset_ns: common time minus this host's system clock (CLOCK_REALTIME) at @raw_ns, ns
  * @own: this host's address, as in struct timely_clock_peer
  * @nic: name of the NIC whose clock timestamps the probes; "" for the system clock
+ * @boot: the boot of the host that the page is of, see timely_clock_boot(); zeros: not known
  * @probe_ns: time by this host's probe clock that the offsets of @peers are for, ns
  * @members: number of hosts in the list of members
  * @peer_count: number of entries in @peers
@@ -177,6 +178,7 @@ struct timely_clock_page {
 	int64_t system_offset_ns;
 	uint8_t own[16];
 	char nic[16];
+	uint8_t boot[16];
 	uint64_t probe_ns;
 	uint32_t members;
 	uint32_t peer_count;
@@ -208,8 +210,9 @@ extern const char * const timely_clock_counter_docs[TIMELY_CLOCK_COUNTERS];
  * @clock: set to a handle, which timely_clock_close() frees
  * @path: path of the page; NULL: TIMELY_CLOCK_PAGE
  *
- * Return: 0; -ENOENT: no daemon has written the page since the boot; -EPROTO: the file is no clock
- * page, or that of another version; or another negative errno.
+ * Return: 0; -ENOENT: no daemon has written the page since the boot (on a file system that outlives
+ * boots there may be a page of an earlier one); -EPROTO: the file is no clock page, or that of
+ * another version; or another negative errno.
  */
 int timely_clock_open(struct timely_clock **clock, const char *path);
 
@@ -238,13 +241,29 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now);
  * timely_clock_at() - compute the common time from a copy of the page
  * @page: the copy
  * @raw_ns: the time by CLOCK_MONOTONIC_RAW, ns
- * @suspended_ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC, ns
+ * @suspended_ns: timely_clock_suspended_ns()
  * @now: set to the time
  *
  * Return: 0, -ENODATA or -ESTALE, as timely_clock_now().
  */
 int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint64_t suspended_ns,
 		    struct timely_clock_time *now);
+
+/**
+ * timely_clock_suspended_ns() - read for how long the host was suspended since its boot
+ *
+ * An interruption of the program for some milliseconds between the readings must not look like a
+ * suspension, so they are repeated then.
+ *
+ * Return: CLOCK_BOOTTIME minus CLOCK_MONOTONIC, ns.
+ */
+uint64_t timely_clock_suspended_ns(void);
+
+/**
+ * timely_clock_boot() - identify this boot of the host
+ * @boot: set to 16 bytes that each boot has others of; to zeros if /proc is not there
+ */
+void timely_clock_boot(uint8_t *boot);
 
 /**
  * timely_clock_close() - free a handle

@@ -9,10 +9,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <linux/errqueue.h>
+#include <linux/filter.h>
 #include <linux/net_tstamp.h>
 
 #include "clockd.h"
@@ -57,7 +59,9 @@ static int wire_set_up(struct wire *wire, const struct address *own, const struc
 	if (wire->hardware && setsockopt(wire->fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
 					 strlen(nic->name) + 1))
 		return -errno;
-	set_option(wire->fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
+	/* net.core.rmem_max is less by default; CAP_NET_ADMIN allows more. */
+	if (set_option(wire->fd, SOL_SOCKET, SO_RCVBUFFORCE, RECEIVE_BYTES))
+		set_option(wire->fd, SOL_SOCKET, SO_RCVBUF, RECEIVE_BYTES);
 	if (address.ss_family == AF_INET6)
 		set_option(wire->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(wire->fd, (struct sockaddr *)&address, bytes))
@@ -88,6 +92,61 @@ void wire_close(struct wire *wire)
 	wire->fd = -1;
 }
 
+/* ---- the filter against floods, see packet(7) for its language ---- */
+
+/* The socket's filter sees packets from the UDP header on, which has this size. */
+#define UDP_BYTES		8
+/* Places of the sender's address, from the beginning of the IP header. */
+#define IPV4_SOURCE		(SKF_NET_OFF + 12)
+#define IPV6_SOURCE		(SKF_NET_OFF + 8)
+/* Instructions: for all packets, for each peer with an IPv6 address, and at the end. */
+#define FILTER_FIRST		5
+#define FILTER_PEER		9
+#define FILTER_MAX		(FILTER_FIRST + FILTER_PEER * TIMELY_CLOCK_PEERS + 1)
+
+/* Accept packets of @peer: compare its address, word by word. Returns the end of the program. */
+static struct sock_filter *filter_peer(struct sock_filter *next, const struct address *peer)
+{
+	bool ipv4 = address_is_ipv4(peer);
+	uint32_t words = ipv4 ? 1 : 4, place = ipv4 ? IPV4_SOURCE : IPV6_SOURCE, word;
+
+	for (uint32_t i = 0; i < words; i++) {
+		memcpy(&word, peer->bytes + (ipv4 ? 12 : 4 * i), sizeof(word));
+		*next++ = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place + 4 * i);
+		/* Another address: go on behind this peer. */
+		*next++ = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ntohl(word), 0,
+						       2 * (words - i) - 1);
+	}
+	*next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, UINT32_MAX);
+	return next;
+}
+
+int wire_filter(const struct wire *wire, const struct address *peers, size_t count)
+{
+	struct sock_filter program[FILTER_MAX] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, UDP_BYTES + MESSAGE_BYTES, 0, 2),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, UDP_BYTES),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MESSAGE_MAGIC, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+	}, *next = program + FILTER_FIRST;
+	struct sock_fprog filter = { .filter = program };
+
+	if (!count) {
+		/* Without a filter this fails. */
+		set_option(wire->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+		return 0;
+	}
+	for (size_t i = 0; i < count; i++)
+		next = filter_peer(next, &peers[i]);
+	*next++ = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	filter.len = next - program;
+	return setsockopt(wire->fd, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)) ?
+	       -errno : 0;
+}
+
+/* ---- packets ---- */
+
 int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
 	      uint64_t cookie)
 {
@@ -105,6 +164,15 @@ int wire_send(struct wire *wire, const struct address *to, const uint8_t *messag
 	if (err != -ENETUNREACH && err != -EHOSTUNREACH)
 		wire_start_ids(wire);
 	return err;
+}
+
+void wire_wait_sent(const struct wire *wire, uint64_t ns)
+{
+	/* Without @events, so that received packets do not end the wait. */
+	struct pollfd fd = { .fd = wire->fd };
+	struct timespec timeout = { .tv_nsec = ns };
+
+	ppoll(&fd, 1, &timeout, NULL);
 }
 
 /* The timestamp of a message; 0: it has none. */

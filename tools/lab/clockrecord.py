@@ -19,7 +19,7 @@ import sys
 import time
 
 # struct timely_clock_page (tools/clockd/timely_clock.h): up to own, up to counters, and a peer.
-HEAD, NAMES, PEER = struct.Struct("=QIIIIQQqQQQq"), struct.Struct("=16s16sQII"), struct.Struct("=16sIIqqQqqQqQQQQQQQ")
+HEAD, NAMES, PEER = struct.Struct("=QIIIIQQqQQQq"), struct.Struct("=16s16s16sQII"), struct.Struct("=16sIIqqQqqQqQQQQQQQ")
 PEERS = 32
 
 
@@ -31,7 +31,7 @@ def page_of(path):
     except FileNotFoundError:
         return None
     head = HEAD.unpack_from(data)
-    own, nic, probe_ns, _, count = NAMES.unpack_from(data, HEAD.size)
+    own, nic, _, probe_ns, _, count = NAMES.unpack_from(data, HEAD.size)
     counters_at, peers_at = HEAD.size + NAMES.size, head[2] - PEERS * PEER.size
     if head[3] % 2 or not head[2] or not probe_ns:
         return None

@@ -298,14 +298,11 @@ static int tell_failed(const struct options *options, int err)
 /* The common time by a copy of the page. Returns 0, -ENODATA or -ESTALE. */
 static int time_now(const struct timely_clock_page *page, struct timely_clock_time *now)
 {
-	struct timespec raw, boot, mono;
+	__u64 suspended_ns = timely_clock_suspended_ns();
+	struct timespec raw;
 
-	clock_gettime(CLOCK_BOOTTIME, &boot);
-	clock_gettime(CLOCK_MONOTONIC, &mono);
 	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	return timely_clock_at(page, raw.tv_sec * NS_PER_S + raw.tv_nsec,
-			       (boot.tv_sec - mono.tv_sec) * NS_PER_S + boot.tv_nsec - mono.tv_nsec,
-			       now);
+	return timely_clock_at(page, raw.tv_sec * NS_PER_S + raw.tv_nsec, suspended_ns, now);
 }
 
 /* Show the page, and whether the daemon @ended. */

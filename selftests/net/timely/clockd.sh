@@ -447,6 +447,35 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 	all_good $hosts
 }
 
+# A host that is no member, mid, sends 40 000 packets per second for 9 s, three times as many as the daemon
+# of h2 takes. h2 goes on to receive nearly all of the 1150 probes of its four peers, and timestamps of its
+# own probes.
+flood() {
+	counter h2 received
+	received=$counter
+	counter h2 no_tx_timestamp
+	untimed=$counter
+	must in_ns mid "$python" -I -c '
+import socket, time
+until = time.monotonic() + 9
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+    sock.connect(("10.7.2.2", 20305))
+    while time.monotonic() < until:
+        for _ in range(40):
+            sock.send(bytes(200))
+        time.sleep(.001)'
+	counter h2 received
+	received=$((counter - received))
+	counter h2 no_tx_timestamp
+	untimed=$((counter - untimed))
+	say "$received probes received, $untimed sent without a timestamp"
+	expect received -ge 1000
+	expect untimed -le 100
+	# shellcheck disable=SC2086 # several words
+	all_good $hosts
+	says h2 'more packets come to UDP port 20305 than can be counted'
+}
+
 # poll() fails if more files are given to it than a process may have open. The service manager starts a
 # daemon again only after a failure.
 daemon_that_cannot_wait() {
@@ -754,7 +783,7 @@ daemons_end() {
 
 run_cases network hardware_timestamps metrics lost_probes system_clock_step \
 	small_system_clock_step nic_clock_step nic_lost_and_back address_moves nic_replaced \
-	killed_daemon reload_configuration names former_reference hostile_packets \
+	killed_daemon reload_configuration names former_reference hostile_packets flood \
 	daemon_that_cannot_wait lying_host impossible_lies \
 	kernel_timestamps onramp_gets_offsets onramp_never_waits_long tcp_timely_gets_common_time \
 	chronyd_selects_common_time daemons_end

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Tests of timely-clockd's files without a network: the choice of peers, messages, the exchange
- * with a peer in a simulated network, the configuration, the formats of chrony and ntpd. TAP.
+ * with a peer in a simulated network, the configuration, the formats of chrony and ntpd. The tests
+ * of daemon_unit.c run, too. TAP.
  *
  *	unit DIRECTORY ROUNDS SEED
  *
@@ -21,28 +22,23 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
 #include "../clockd.h"
+#include "unit.h"
 
 static const char *directory;
 static unsigned long rounds;
 static uint64_t random_state;
 static unsigned int number, failed;
-static bool good;
-
-#define EXPECT(condition) \
-	do { \
-		if (!(condition)) { \
-			printf("# line %d: %s\n", __LINE__, #condition); \
-			good = false; \
-		} \
-	} while (0)
+bool good;
 
 /* xorshift64*: the same numbers for the same seed. */
 static uint64_t chance(uint64_t below)
@@ -867,15 +863,117 @@ static void address_interface__is_the_device_without_the_label(void)
 	EXPECT(address_interface(&other, name) == -EADDRNOTAVAIL);
 }
 
+/* ---- the socket ---- */
+
+#define WIRE_PORT	40305
+
+/* Send @bytes bytes of @message from one address of this host to the other. */
+static void send_from(const struct address *from, const struct address *to, const uint8_t *message,
+		      size_t bytes)
+{
+	int fd = socket(address_family(from), SOCK_DGRAM, 0);
+	struct sockaddr_storage address;
+	socklen_t length = address_to(from, 0, &address);
+
+	EXPECT(!bind(fd, (struct sockaddr *)&address, length));
+	length = address_to(to, WIRE_PORT, &address);
+	EXPECT(sendto(fd, message, bytes, 0, (struct sockaddr *)&address, length) > 0);
+	close(fd);
+}
+
+static unsigned int received(struct wire *wire)
+{
+	struct arrival arrival;
+	unsigned int count = 0;
+
+	while (wire_receive(wire, &arrival) > 0)
+		count++;
+	return count;
+}
+
+/* Fill @list with peers that differ from @first in the byte @place. */
+static void list_peers(struct address *list, const struct address *first, unsigned int place)
+{
+	for (unsigned int i = 0; i < TIMELY_CLOCK_PEERS; i++) {
+		list[i] = *first;
+		list[i].bytes[place] += i;
+	}
+}
+
+static void wire_filter__accepts_messages_of_peers(void)
+{
+	uint8_t message[MESSAGE_BYTES] = { MESSAGE_MAGIC >> 8, MESSAGE_MAGIC & 0xff };
+	struct address own, first, other, list[TIMELY_CLOCK_PEERS];
+	const struct nic nic = { .fd = -1 };
+	static struct wire wire;
+
+	EXPECT(address_parse("127.0.0.5", &own) && address_parse("127.0.0.100", &first));
+	EXPECT(address_parse("127.0.0.99", &other));
+	EXPECT(!wire_open(&wire, &own, WIRE_PORT, &nic));
+	list_peers(list, &first, 15);
+	EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+	send_from(&list[0], &own, message, sizeof(message));
+	send_from(&list[31], &own, message, sizeof(message));
+	EXPECT(received(&wire) == 2);
+	send_from(&other, &own, message, sizeof(message));
+	send_from(&list[0], &own, message, sizeof(message) - 1);
+	message[1] ^= 1;
+	send_from(&list[0], &own, message, sizeof(message));
+	EXPECT(received(&wire) == 0);
+	EXPECT(!wire_filter(&wire, NULL, 0));
+	send_from(&other, &own, message, sizeof(message));
+	EXPECT(received(&wire) == 1);
+	wire_close(&wire);
+}
+
+static void wire_filter__compares_whole_ipv6_addresses(void)
+{
+	uint8_t message[MESSAGE_BYTES] = { MESSAGE_MAGIC >> 8, MESSAGE_MAGIC & 0xff };
+	struct address own, list[TIMELY_CLOCK_PEERS];
+	const struct nic nic = { .fd = -1 };
+	static struct wire wire;
+
+	EXPECT(address_parse("::1", &own));
+	if (wire_open(&wire, &own, WIRE_PORT, &nic)) {
+		printf("# this host has no IPv6\n");
+		return;
+	}
+	/* Each peer differs from ::1 in one word. */
+	for (unsigned int place = 3; place < 16; place += 4) {
+		list_peers(list, &own, place);
+		list[0].bytes[place] ^= 0x80;
+		EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+		send_from(&own, &own, message, sizeof(message));
+		EXPECT(received(&wire) == 0);
+		list[31] = own;
+		EXPECT(!wire_filter(&wire, list, TIMELY_CLOCK_PEERS));
+		send_from(&own, &own, message, sizeof(message));
+		EXPECT(received(&wire) == 1);
+	}
+	wire_close(&wire);
+}
+
 /* ---- names ---- */
 
 /* The error of getaddrinfo() for names that begin with '?'; 0: they have an address. */
 static int doubt;
 /* The network of addresses, 10.0.0.0 to 10.0.255.0. */
 static unsigned int address_net;
+/* The configuration whose names are resolved. */
+static const struct config *resolved;
+
+/* Whether this process has the key that config_of() writes, or a capability. */
+static bool is_privileged(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct caps[2] = {};
+
+	return resolved->keys[0].words[0] || resolved->keys[0].words[1] ||
+	       syscall(SYS_capget, &header, caps) || caps[0].permitted || caps[1].permitted;
+}
 
 /* Replaces the C library's function. The name "a", or "?a", has the address 10.0.NET.97, and names
- * that begin with '!' have 127.0.1.1.
+ * that begin with '!' have 127.0.1.1. Names that begin with '$' are known to privileged processes.
  */
 int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
 		struct addrinfo **list)
@@ -887,6 +985,8 @@ int getaddrinfo(const char *name, const char *service, const struct addrinfo *hi
 	(void)hints;
 	if (name[0] == '?' && doubt)
 		return doubt;
+	if (name[0] == '$' && !is_privileged())
+		return EAI_NONAME;
 	address.sin_addr.s_addr = htonl(name[0] == '!' ? 0x7f000101 :
 					0x0a000000 + (address_net << 8) + name[strlen(name) - 1]);
 	*list = &info;
@@ -901,10 +1001,11 @@ void freeaddrinfo(struct addrinfo *list)
 /* Resolve the names of @config, with this answer for names that begin with '?'. Returns the number
  * of addresses.
  */
-static size_t resolve(struct resolver *resolver, const struct config *config, int answer)
+static size_t resolve(struct resolver *resolver, struct config *config, int answer)
 {
 	struct pollfd result = { .events = POLLIN };
 
+	resolved = config;
 	doubt = answer;
 	EXPECT(!resolver_start(resolver, config));
 	result.fd = resolver->fd;
@@ -956,6 +1057,18 @@ static void resolver_read__ignores_addresses_of_this_host_only(void)
 	struct resolver resolver = {};
 
 	EXPECT(resolve(&resolver, config, 0) == 1);
+	resolver_stop(&resolver, false);
+	config_free(config);
+}
+
+/* The process that reads the answers of name servers has no key and no capability. */
+static void resolver_start__drops_keys_and_privileges(void)
+{
+	struct config *config = config_of("member a\nmember $b\n");
+	struct resolver resolver = {};
+
+	EXPECT(resolve(&resolver, config, 0) == 1);
+	EXPECT(config->keys[0].words[0] && config->keys[0].words[1]);
 	resolver_stop(&resolver, false);
 	config_free(config);
 }
@@ -1037,6 +1150,41 @@ static void timely_clock_at__grows_and_expires(void)
 	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
 }
 
+/* Number of readings of CLOCK_BOOTTIME after which this program is interrupted for 15 ms. */
+static unsigned int interruptions;
+
+/* Replaces the C library's function. */
+int clock_gettime(clockid_t id, struct timespec *time)
+{
+	struct timespec pause = { .tv_nsec = 15 * NS_PER_MS };
+	long err = syscall(SYS_clock_gettime, id, time);
+
+	if (id == CLOCK_BOOTTIME && interruptions) {
+		interruptions--;
+		nanosleep(&pause, NULL);
+	}
+	return (int)err;
+}
+
+/* A program that is interrupted between the readings of two clocks was not suspended. */
+static void timely_clock_now__survives_an_interruption(void)
+{
+	const char *path = strdup(path_of("interrupted"));
+	struct timely_clock_page *page = page_open(path);
+	struct timely_clock_time time;
+	struct timely_clock *clock;
+
+	EXPECT(page && !timely_clock_open(&clock, path));
+	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW);
+	page->common_ns = 5;
+	page->suspended_ns = timely_clock_suspended_ns();
+	interruptions = 3;
+	EXPECT(!timely_clock_now(clock, &time) && !interruptions);
+	timely_clock_close(clock);
+	munmap(page, sizeof(*page));
+	free((void *)path);
+}
+
 /* A daemon that is interrupted for 10 ms while it writes: the alarm is when it goes on. */
 static struct timely_clock_page *slow_page;
 
@@ -1115,6 +1263,33 @@ static void page_open__refuses_other_files(void)
 	free((void *)path);
 }
 
+/* A page on a file system that outlives boots, 100 s old by a clock that begins at each boot. */
+static void page_open__forgets_the_line_of_another_boot(void)
+{
+	const char *path = strdup(path_of("boot"));
+	struct timely_clock_page *page = page_open(path);
+	static const uint8_t unknown[16];
+	struct timely_clock_time time;
+	struct timely_clock *clock;
+
+	EXPECT(page && memcmp(page->boot, unknown, sizeof(unknown)));
+	page->raw_ns = clock_ns(CLOCK_MONOTONIC_RAW) - 100 * NS_PER_S;
+	page->common_ns = 5;
+	page->bound_ns = 100;
+	page->suspended_ns = timely_clock_suspended_ns();
+	EXPECT(!timely_clock_open(&clock, path) && !timely_clock_now(clock, &time));
+	timely_clock_close(clock);
+	page->boot[7] ^= 1;
+	EXPECT(timely_clock_open(&clock, path) == -ENOENT);
+	munmap(page, sizeof(*page));
+	page = page_open(path);
+	EXPECT(page && !page->common_ns);
+	EXPECT(!timely_clock_open(&clock, path) && timely_clock_now(clock, &time) == -ENODATA);
+	timely_clock_close(clock);
+	munmap(page, sizeof(*page));
+	free((void *)path);
+}
+
 static void page_open__is_read_by_programs(void)
 {
 	const char *path = strdup(path_of("page"));
@@ -1145,7 +1320,7 @@ static void page_open__is_read_by_programs(void)
 	page->raw_ns = UINT64_MAX;
 	munmap(page, sizeof(*page));
 	page = page_open(path);
-	EXPECT(page && !page->common_ns);
+	EXPECT(page && !page->common_ns && page->raw_ns == UINT64_MAX);
 	/* A daemon that dies while it writes. */
 	page_begin(page);
 	EXPECT(timely_clock_read(clock, &copy) == -EAGAIN);
@@ -1209,17 +1384,28 @@ int main(int argc, char **argv)
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
 	RUN(address_interface__is_the_device_without_the_label);
+	RUN(wire_filter__accepts_messages_of_peers);
+	RUN(wire_filter__compares_whole_ipv6_addresses);
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__moves_names_beside_doubtful_ones);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
+	RUN(resolver_start__drops_keys_and_privileges);
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
+	RUN(timely_clock_now__survives_an_interruption);
 	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__replaces_the_page_of_another_version);
 	RUN(page_open__takes_an_unwritten_page);
 	RUN(page_open__refuses_other_files);
+	RUN(page_open__forgets_the_line_of_another_boot);
 	RUN(page_open__is_read_by_programs);
+	RUN(take_events__a_suspension_withdraws_offsets);
+	RUN(update_rate__a_step_keeps_the_rate);
+	RUN(send_pairs__a_nic_timestamps_one_probe_at_a_time);
+	RUN(send_pairs__goes_on_without_timestamps);
+	RUN(write_page__continues_the_line_of_before);
+	RUN(write_page__drops_the_line_when_a_peer_is_not_settled);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
