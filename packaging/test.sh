@@ -272,7 +272,7 @@ manual() {
 if [ "${1-}" = --in-overlay ]; then
 	cd /root || exit 1
 	# DKMS compiles the same sources for the same kernel several times.
-	export PATH=/usr/lib/ccache:$PATH CCACHE_DIR=/root/ccache
+	export PATH="/usr/lib/ccache:$PATH" CCACHE_DIR=/root/ccache
 	cases installation kernel_upgrade unsupported_kernel upgrade purge purge_of_loaded_modules rpm_installation rpm_upgrade \
 		rpm_removal manual
 	exit

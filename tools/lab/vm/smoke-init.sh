@@ -52,7 +52,8 @@ transfer() {
 	"$@" nc -l -p 5000 <>/open >/received &
 	listener=$!
 	sleep 1
-	dd if=/dev/zero bs=65536 count=128 2>/dev/null | nc "$to" 5000
+	# Without a connection the receiver would wait for ever.
+	dd if=/dev/zero bs=65536 count=128 2>/dev/null | nc "$to" 5000 || kill "$listener"
 	wait "$listener"
 	echo "received $(wc -c </received) bytes"
 	[ "$(wc -c </received)" -eq $((65536 * 128)) ]
@@ -96,7 +97,7 @@ stream() {
 	while [ -e /streaming ]; do
 		dd if=/dev/zero bs=65536 count=4 2>/dev/null
 		usleep 100000
-	done | nc "$to" 5000
+	done | nc "$to" 5000 || kill "$listener"
 	wait $listener
 }
 
