@@ -1737,6 +1737,46 @@ static struct sock *paused_by_onramp(struct kunit *test)
 	return sk;
 }
 
+/* RTT in the minimum filters of a peer without a signal after socket @i has sent its first packet;
+ * U64_MAX for none. TCP has measured its minimum, @rtt_us, @age seconds ago.
+ */
+static u64 first_rtt_ns(struct kunit *test, u32 i, u32 age, u32 rtt_us)
+{
+	struct sock *sk = bench_tcp(i);
+	struct timely_peer *peer;
+	u64 rtt_ns;
+
+	minmax_reset(&tcp_sk(sk)->rtt_min, tcp_jiffies32 - age * HZ, rtt_us);
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_NE(test, bench_take(), 0);
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk));
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk)->entry);
+	peer = timely_flow_onramp(bench_flow(sk)->entry)->peer;
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	rtt_ns = peer->owd.rtt.least;
+	KUNIT_EXPECT_EQ(test, peer->owd.raw.least, rtt_ns);
+	/* The next socket finds the same peer. */
+	timely_owd_init(&peer->owd);
+	return rtt_ns;
+}
+
+/* TCP's minimum is that of 300 s, and an idle connection keeps its minimum for ever. The path may
+ * have become longer since.
+ */
+static void find_entry__old_rtts_do_not_count(struct kunit *test)
+{
+	bench.q->config.onramp = 1;
+	/* The peer may have RTTs of earlier cases. */
+	first_rtt_ns(test, 0, 0, 100);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 1, 0, 20), 20 * US);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 2, 4, 21), 21 * US);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 3, 6, 22), U64_MAX);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 4, 250, 23), U64_MAX);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 5, 1000000, 24), U64_MAX);
+	/* Nothing is known yet. */
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 6, 0, ~0U), U64_MAX);
+}
+
 /* Two successive sockets with the same addresses are one flow for On-Ramp. */
 static void queues__two_sockets_share_an_entry(struct kunit *test)
 {
@@ -3226,6 +3266,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(queues__notification_follows_the_flow),
 	KUNIT_CASE(queues__an_empty_one_is_not_notified),
 	KUNIT_CASE(queues__two_sockets_share_an_entry),
+	KUNIT_CASE(find_entry__old_rtts_do_not_count),
 	KUNIT_CASE(pause__stops_the_flow),
 	KUNIT_CASE(pause__counts_waits),
 	KUNIT_CASE(pause__ipv6_with_options),

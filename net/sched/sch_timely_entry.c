@@ -18,6 +18,13 @@
 
 #include "sch_timely_pace.h"
 
+/* TCP's minimum RTT counts for On-Ramp only if it was measured in the last 5 s, half of the window
+ * of On-Ramp's own minimum (engine/owd.c). TCP keeps a minimum for 300 s, and an idle connection
+ * for ever, but the path may have become longer since. The minimum is that of all flows to the
+ * address: one that is too low makes On-Ramp pause all of them although there is no queue.
+ */
+#define TQ_MIN_RTT_AGE		(5 * HZ)
+
 /**
  * tq_forget_entry() - release a flow's entry
  * @q: the qdisc, locked
@@ -80,14 +87,20 @@ bool tq_has_moved(const struct tq_flow *f, const struct sk_buff *skb)
 	return tuple->family != AF_INET || tuple->daddr[0] != ip_hdr(skb)->daddr;
 }
 
-/* TCP's minimum RTT in ns, with a resolution of 1 us; U64_MAX if there is no RTT yet. A raw socket
- * may send TCP packets, too, so the kind of the socket is checked, not the kind of the packet.
+/* TCP's minimum RTT in ns, with a resolution of 1 us; U64_MAX if there is no RTT yet, or if the
+ * minimum is older than TQ_MIN_RTT_AGE. A raw socket may send TCP packets, too, so the kind of the
+ * socket is checked, not the kind of the packet.
  */
 static u64 tq_min_rtt_ns(const struct sk_buff *skb)
 {
-	u32 rtt_us = sk_is_tcp(skb->sk) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
+	const struct minmax_sample *least;
 
-	return rtt_us == ~0U ? U64_MAX : (u64)rtt_us * NSEC_PER_USEC;
+	if (!sk_is_tcp(skb->sk))
+		return U64_MAX;
+	least = &tcp_sk(skb->sk)->rtt_min.s[0];
+	if (least->v == ~0U || tcp_jiffies32 - least->t > TQ_MIN_RTT_AGE)
+		return U64_MAX;
+	return (u64)least->v * NSEC_PER_USEC;
 }
 
 /* Add On-Ramp's state to the flow's entry, or make an entry with this state, and let this qdisc
