@@ -1228,6 +1228,7 @@ static void due__timestamps_of_flows_with_entries(struct kunit *test)
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
 	/* TCP's timestamp, which is from an older rate, does not count. */
+	tcp_sk(sk)->tcp_wstamp_ns = START_NS + 50 * MS;
 	give_timestamped(test, sk, START_NS + 50 * MS);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	must_change(test, TCA_TIMELY_LAZY, 0);
@@ -1241,6 +1242,38 @@ static void due__timestamps_of_flows_with_entries(struct kunit *test)
 	give_timestamped(test, sk, bench.now_ns + MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+}
+
+/* A timestamp later than TCP's last one is that of a BPF program, which limits the rate of a pod,
+ * or of TCP_TX_DELAY.
+ */
+static void due__timestamps_that_are_not_tcps(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000000);
+
+	tcp_sk(sk)->tcp_wstamp_ns = START_NS;
+	give_timestamped(test, sk, START_NS + 5 * MS);
+	give_timestamped(test, sk, START_NS + 8 * MS);
+	/* TCP's own timestamp and none, both behind the others. */
+	give_timestamped(test, sk, START_NS);
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 8 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + 8 * MS + 4 * SLOT_NS);
+	/* The flow's rate counts, too. */
+	bench_set_rate(0, 1000);
+	give_timestamped(test, sk, bench.now_ns + MS);
+	give_timestamped(test, sk, bench.now_ns + 2 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 6);
+	KUNIT_EXPECT_GE(test, bench.now_ns, START_NS + SECOND);
+	EXPECT_DONE(test);
 }
 
 /* Long-run rate of a flow with a flow entry: payload at the socket's rate. */
@@ -3253,6 +3286,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(due__the_rate_rises_past_now),
 	KUNIT_CASE(due__not_lazy),
 	KUNIT_CASE(due__timestamps_of_flows_with_entries),
+	KUNIT_CASE(due__timestamps_that_are_not_tcps),
 	KUNIT_CASE(due__keeps_to_the_rate),
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__each_while_there_is_room),

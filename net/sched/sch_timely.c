@@ -533,6 +533,21 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 	tq_throttle(q, f, due);
 }
 
+/* When a packet of a lazy flow may leave, whatever the flow's rate is. TCP's timestamp is ignored: it
+ * is never later than tcp_wstamp_ns. A later timestamp counts, because somebody else has set it: a
+ * BPF program that limits the rate of a container, or TCP_TX_DELAY. The packet must not overtake an
+ * earlier packet with a later time.
+ */
+static u64 tq_lazy_time(const struct tq_flow *f, const struct sk_buff *skb, u64 now)
+{
+	u64 time_ns = tq_cb(skb)->time_ns;
+
+	/* The socket is a TCP socket, because a congestion control has made the flow's entry. */
+	if (likely(time_ns <= READ_ONCE(tcp_sk(skb->sk)->tcp_wstamp_ns) || time_ns < now))
+		time_ns = now;
+	return f->head ? max(time_ns, tq_cb(f->head->prev)->time_ns) : time_ns;
+}
+
 /* Set the parts of the control block that depend on the flow, the socket or the headers. All three
  * are in the CPU's caches now, and probably not when the packet leaves.
  */
@@ -541,11 +556,8 @@ static void tq_set_cb(const struct tq_sched *q, const struct tq_flow *f,
 {
 	struct tq_skb_cb *cb = tq_cb(skb);
 
-	/* TCP's timestamp is ignored. But the packet must not overtake an earlier packet with a
-	 * later timestamp, which was queued before the flow had its flow entry.
-	 */
 	if (tq_is_lazy(q, f))
-		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
+		cb->time_ns = tq_lazy_time(f, skb, now);
 	if (f->has_entry) {
 		if (!q->config.onramp)
 			tq_set_kind(skb);

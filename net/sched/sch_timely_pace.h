@@ -86,8 +86,8 @@ static inline u64 tq_spaced(const struct tq_flow *f, const struct tq_skb_cb *cb)
  *
  * Lazy rate enforcement (TIMELY, section 5): the qdisc calls this function again when the packet is
  * due, and the rate in force at this time counts. TCP's timestamps are fixed at transmit time and
- * cannot follow later rate changes. tq_set_cb() therefore replaces them in flows of tcp_timely.
- * Other flows keep their timestamps, as under fq: SO_TXTIME or BPF may have set them.
+ * cannot follow later rate changes. tq_lazy_time() therefore ignores them in flows of tcp_timely.
+ * Timestamps of others count as under fq: SO_TXTIME or BPF may have set them.
  */
 static inline u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb)
 {
