@@ -721,10 +721,70 @@ static void classify__sockets_that_are_no_connection(struct kunit *test)
 	}
 	/* Unconnected: a flow by its headers, but charged to its socket. */
 	sk->sk_state = TCP_CLOSE;
+	sk->sk_max_pacing_rate = ~0UL;
 	give_plain(test, sk);
 	KUNIT_EXPECT_EQ(test, bench.charged, 1);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
 	EXPECT_AUDIT(test);
+}
+
+/* Packets of others must not wait behind packets of a socket that has set its own rate. */
+static void classify__rate_of_an_unconnected_socket(struct kunit *test)
+{
+	struct sock *slow = bench_udp(0), *other = bench_udp(1);
+	struct packet p = { .sk = slow, .hash = 1, .udp = true };
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	slow->sk_state = TCP_CLOSE;
+	slow->sk_max_pacing_rate = 1;
+	slow->sk_pacing_rate = 1;
+	other->sk_state = TCP_CLOSE;
+	other->sk_max_pacing_rate = ~0UL;
+	for (i = 0; i < 3; i++)
+		bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	/* The same hash of the headers. */
+	give_plain(test, NULL);
+	give_plain(test, other);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench_take(), 5);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	KUNIT_EXPECT_NOT_NULL(test, bench_flow(slow));
+	/* Another destination, the same rate. */
+	p.hash = 2;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i == 3 ? 6 : i + 1);
+		EXPECT_AT(test, START_NS + i * SECOND);
+	}
+	EXPECT_DONE(test);
+}
+
+/* The kernel keeps the rate of a UDP socket whose limit was raised. In a flow of the hash neither
+ * this rate nor that between sub-segments may delay packets of others.
+ */
+static void classify__rate_without_a_limit(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .udp = true, .gso = 10 * MSS };
+	u32 i, stamps;
+
+	p.sk->sk_state = TCP_CLOSE;
+	p.sk->sk_max_pacing_rate = ~0UL;
+	p.sk->sk_pacing_rate = 1;
+	must_change(test, TCA_TIMELY_SPLIT, 1500);
+	for (stamps = 0; stamps < 2; stamps++) {
+		p.tstamp = stamps ? bench.now_ns : 0;
+		bench_give(test, &p);
+		bench_give(test, &p);
+		give_plain(test, NULL);
+		for (i = 0; i < 21; i++)
+			KUNIT_EXPECT_EQ(test, bench_take(), 3 * stamps + 1 + i / 10);
+		KUNIT_EXPECT_NULL(test, bench_flow(p.sk));
+		EXPECT_DONE(test);
+	}
 }
 
 static void classify__memory_of_another_socket(struct kunit *test)
@@ -3264,6 +3324,8 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(classify__by_socket),
 	KUNIT_CASE(classify__by_hash_without_a_socket),
 	KUNIT_CASE(classify__sockets_that_are_no_connection),
+	KUNIT_CASE(classify__rate_of_an_unconnected_socket),
+	KUNIT_CASE(classify__rate_without_a_limit),
 	KUNIT_CASE(classify__memory_of_another_socket),
 	KUNIT_CASE(classify__fast_path),
 	KUNIT_CASE(classify__fast_path_is_not_for_all),

@@ -8,10 +8,10 @@
  *
  *	enqueue -> flow -> [timing wheel] -> round robin -> [split] -> device
  *
- * A flow has the packets of one socket, or packets without a socket whose headers have the same
- * hash. A flow is IDLE without packets; READY when its first packet may leave and the flow waits
- * for its round-robin slot in one of three bands; THROTTLED in the timing wheel until its first
- * packet is due. A packet is due at the latest of three times:
+ * A flow has the packets of one socket, or packets whose headers have the same hash: tq_key(). A
+ * flow is IDLE without packets; READY when its first packet may leave and the flow waits for its
+ * round-robin slot in one of three bands; THROTTLED in the timing wheel until its first packet is
+ * due. A packet is due at the latest of three times:
  *
  *	timestamp	set by TCP, SO_TXTIME or BPF (earliest departure time)
  *	pacing time	when the flow's previous packet has been sent at the flow's rate
@@ -318,11 +318,19 @@ static bool tq_must_record(const struct tq_flow *f, const struct sk_buff *skb)
 
 /* ---- flows ---- */
 
+/* Whether an unconnected socket has a flow of its own, because it has set SO_MAX_PACING_RATE. In a
+ * flow of a hash, packets of others would wait behind packets that wait for this rate.
+ */
+static bool tq_is_limited(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_max_pacing_rate) != ~0UL && !sk_is_tcp(sk);
+}
+
 /* The key of the packet's flow: the address of the socket, or a hash of the headers. Bit 0 is set
  * in hashes only. The hash is the key of packets without a socket, such as forwarded packets, and
  * of packets whose socket does not stand for one connection: SYN-ACKs, replies of TIME-WAIT
- * sockets, unconnected UDP. The packet is separated from a socket that is not a sender
- * (skb_orphan()), so that later code sees only full sockets.
+ * sockets, unconnected UDP unless tq_is_limited(). The packet is separated from a socket that is
+ * not a sender (skb_orphan()), so that later code sees only full sockets.
  */
 static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 {
@@ -330,7 +338,7 @@ static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 	bool sender = sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN;
 	unsigned long hash;
 
-	if (likely(sender && sk->sk_state != TCP_CLOSE))
+	if (likely(sender && (sk->sk_state != TCP_CLOSE || tq_is_limited(sk))))
 		return sk;
 	hash = skb_get_hash(skb) & q->config.orphan_mask;
 	if (!sender)
@@ -672,7 +680,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	cb->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 	cb->bits = 0;
 	cb->band = band;
-	if (unlikely(q->config.onramp) && tq_is_socket(skb, key))
+	/* The packets of an unconnected socket go to any address: On-Ramp does not pause them. */
+	if (unlikely(q->config.onramp) && tq_is_socket(skb, key) && key->sk_state != TCP_CLOSE)
 		tq_set_kind(skb);
 	if (first && q->bypass_qlen < sch->limit) {
 		q->stats.acks_first++;

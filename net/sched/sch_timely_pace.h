@@ -33,7 +33,8 @@ static inline bool tq_is_lazy(const struct tq_sched *q, const struct tq_flow *f)
 
 /* The rate that the qdisc enforces for a packet, bytes per second; TQ_UNLIMITED for none. TCP has
  * computed a timestamp from the socket's rate, so this rate counts only for packets without a
- * timestamp, and for flows whose timestamps are ignored (tq_is_lazy()).
+ * timestamp, and for flows whose timestamps are ignored (tq_is_lazy()). In flows of several sockets
+ * it does not count: packets of other sockets would wait for it.
  */
 static inline u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 			      const struct sk_buff *skb)
@@ -41,7 +42,7 @@ static inline u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 	u64 rate_Bps = q->config.maxrate_Bps;
 	unsigned long socket_Bps;
 
-	if (skb->sk && (!skb->tstamp || tq_is_lazy(q, f))) {
+	if (tq_is_socket(skb, f->sk) && (!skb->tstamp || tq_is_lazy(q, f))) {
 		socket_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
 		if (socket_Bps != ~0UL)
 			rate_Bps = min_t(u64, rate_Bps, socket_Bps);
