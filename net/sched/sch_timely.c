@@ -541,10 +541,10 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 	tq_throttle(q, f, due);
 }
 
-/* When a packet of a lazy flow may leave, whatever the flow's rate is. TCP's timestamp is ignored: it
- * is never later than tcp_wstamp_ns. A later timestamp counts, because somebody else has set it: a
- * BPF program that limits the rate of a container, or TCP_TX_DELAY. The packet must not overtake an
- * earlier packet with a later time.
+/* When a packet of a lazy flow may leave, whatever the flow's rate is. TCP's timestamp is ignored.
+ * It is never later than tcp_wstamp_ns. A later timestamp counts, because somebody else has set it:
+ * a BPF program that limits the rate of a container, or TCP_TX_DELAY. The packet must not overtake
+ * an earlier packet with a later time.
  */
 static u64 tq_lazy_time(const struct tq_flow *f, const struct sk_buff *skb, u64 now)
 {

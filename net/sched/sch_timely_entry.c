@@ -104,8 +104,8 @@ static u64 tq_min_rtt_ns(const struct sk_buff *skb)
 }
 
 /* Add On-Ramp's state to the flow's entry, or make an entry with this state, and let this qdisc
- * apply the pauses. Packets of other namespaces come through devices like macvlan. The OR-ACKs about
- * them go to these namespaces, where this qdisc receives none, and a qdisc there may use them.
+ * apply the pauses. Packets of other namespaces come through devices like macvlan. OR-ACKs about
+ * these packets go to those namespaces, where only a qdisc of the same namespace receives them.
  *
  * Return: false if the socket's network namespace is not the device's, there is no memory, or a
  * budget is used up.

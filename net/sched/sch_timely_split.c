@@ -252,8 +252,8 @@ struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
  *
  * The option split_rate sets the rate of the sub-segments of a packet. Without this option the
  * flow's pacing clock delays the next sub-segment. If the qdisc does not pace the flow, because TCP
- * paces whole packets by timestamps, the sub-segments follow each other at the socket's rate, unless
- * the flow has packets of several sockets.
+ * paces whole packets by timestamps, the sub-segments follow each other at the socket's rate. In a
+ * flow with packets of several sockets, they follow each other at once.
  */
 void tq_time_next_subseg(struct tq_sched *q, struct tq_flow *f,
 			 const struct sk_buff *skb, u64 due)
