@@ -36,6 +36,7 @@
 #include <net/tcp.h>
 
 #include <net/timely_flow.h>
+#include <net/timely_peer.h>
 #include <net/timely_qdisc.h>
 #include <net/timely_tenant.h>
 #include <timely_unaligned.h>

@@ -721,10 +721,70 @@ static void classify__sockets_that_are_no_connection(struct kunit *test)
 	}
 	/* Unconnected: a flow by its headers, but charged to its socket. */
 	sk->sk_state = TCP_CLOSE;
+	sk->sk_max_pacing_rate = ~0UL;
 	give_plain(test, sk);
 	KUNIT_EXPECT_EQ(test, bench.charged, 1);
 	KUNIT_EXPECT_EQ(test, bench.q->flows, 1);
 	EXPECT_AUDIT(test);
+}
+
+/* Packets of others must not wait behind packets of a socket that has set its own rate. */
+static void classify__rate_of_an_unconnected_socket(struct kunit *test)
+{
+	struct sock *slow = bench_udp(0), *other = bench_udp(1);
+	struct packet p = { .sk = slow, .hash = 1, .udp = true };
+	u32 i;
+
+	must_change(test, TCA_TIMELY_MAXRATE, NEARLY_UNLIMITED);
+	slow->sk_state = TCP_CLOSE;
+	slow->sk_max_pacing_rate = 1;
+	slow->sk_pacing_rate = 1;
+	other->sk_state = TCP_CLOSE;
+	other->sk_max_pacing_rate = ~0UL;
+	for (i = 0; i < 3; i++)
+		bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	/* The same hash of the headers. */
+	give_plain(test, NULL);
+	give_plain(test, other);
+	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+	KUNIT_EXPECT_EQ(test, bench_take(), 5);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	KUNIT_EXPECT_NOT_NULL(test, bench_flow(slow));
+	/* Another destination, the same rate. */
+	p.hash = 2;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench.q->flows, 2);
+	for (i = 1; i < 4; i++) {
+		KUNIT_EXPECT_EQ(test, bench_wait(), i == 3 ? 6 : i + 1);
+		EXPECT_AT(test, START_NS + i * SECOND);
+	}
+	EXPECT_DONE(test);
+}
+
+/* The kernel keeps the rate of a UDP socket whose limit was raised. In a flow of the hash neither
+ * this rate nor that between sub-segments may delay packets of others.
+ */
+static void classify__rate_without_a_limit(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .udp = true, .gso = 10 * MSS };
+	u32 i, stamps;
+
+	p.sk->sk_state = TCP_CLOSE;
+	p.sk->sk_max_pacing_rate = ~0UL;
+	p.sk->sk_pacing_rate = 1;
+	must_change(test, TCA_TIMELY_SPLIT, 1500);
+	for (stamps = 0; stamps < 2; stamps++) {
+		p.tstamp = stamps ? bench.now_ns : 0;
+		bench_give(test, &p);
+		bench_give(test, &p);
+		give_plain(test, NULL);
+		for (i = 0; i < 21; i++)
+			KUNIT_EXPECT_EQ(test, bench_take(), 3 * stamps + 1 + i / 10);
+		KUNIT_EXPECT_NULL(test, bench_flow(p.sk));
+		EXPECT_DONE(test);
+	}
 }
 
 static void classify__memory_of_another_socket(struct kunit *test)
@@ -1228,6 +1288,7 @@ static void due__timestamps_of_flows_with_entries(struct kunit *test)
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 
 	/* TCP's timestamp, which is from an older rate, does not count. */
+	tcp_sk(sk)->tcp_wstamp_ns = START_NS + 50 * MS;
 	give_timestamped(test, sk, START_NS + 50 * MS);
 	KUNIT_EXPECT_EQ(test, bench_take(), 1);
 	must_change(test, TCA_TIMELY_LAZY, 0);
@@ -1241,6 +1302,38 @@ static void due__timestamps_of_flows_with_entries(struct kunit *test)
 	give_timestamped(test, sk, bench.now_ns + MS);
 	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
 	KUNIT_EXPECT_EQ(test, bench_take(), 4);
+}
+
+/* A timestamp later than TCP's last one is that of a BPF program, which limits the rate of a pod,
+ * or of TCP_TX_DELAY.
+ */
+static void due__timestamps_that_are_not_tcps(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000000);
+
+	tcp_sk(sk)->tcp_wstamp_ns = START_NS;
+	give_timestamped(test, sk, START_NS + 5 * MS);
+	give_timestamped(test, sk, START_NS + 8 * MS);
+	/* TCP's own timestamp and none, both behind the others. */
+	give_timestamped(test, sk, START_NS);
+	give_plain(test, sk);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 1);
+	EXPECT_AT(test, START_NS + 5 * MS);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 2);
+	EXPECT_AT(test, START_NS + 8 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 3);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 4);
+	KUNIT_EXPECT_LT(test, bench.now_ns, START_NS + 8 * MS + 4 * SLOT_NS);
+	/* The flow's rate counts, too. */
+	bench_set_rate(0, 1000);
+	give_timestamped(test, sk, bench.now_ns + MS);
+	give_timestamped(test, sk, bench.now_ns + 2 * MS);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 5);
+	KUNIT_EXPECT_EQ(test, bench_wait(), 6);
+	KUNIT_EXPECT_GE(test, bench.now_ns, START_NS + SECOND);
+	EXPECT_DONE(test);
 }
 
 /* Long-run rate of a flow with a flow entry: payload at the socket's rate. */
@@ -1735,6 +1828,75 @@ static struct sock *paused_by_onramp(struct kunit *test)
 	give_kilo(test, sk, 1);
 	KUNIT_EXPECT_EQ(test, bench_take(), 0);
 	return sk;
+}
+
+/* RTT in the minimum filters of a peer without a signal after socket @i has sent its first packet;
+ * U64_MAX for none. TCP has measured its minimum, @rtt_us, @age seconds ago.
+ */
+static u64 first_rtt_ns(struct kunit *test, u32 i, u32 age, u32 rtt_us)
+{
+	struct sock *sk = bench_tcp(i);
+	struct timely_peer *peer;
+	u64 rtt_ns;
+
+	minmax_reset(&tcp_sk(sk)->rtt_min, tcp_jiffies32 - age * HZ, rtt_us);
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_NE(test, bench_take(), 0);
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk));
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk)->entry);
+	peer = timely_flow_onramp(bench_flow(sk)->entry)->peer;
+	KUNIT_ASSERT_NOT_NULL(test, peer);
+	rtt_ns = peer->owd.rtt.least;
+	KUNIT_EXPECT_EQ(test, peer->owd.raw.least, rtt_ns);
+	/* The next socket finds the same peer. */
+	timely_owd_init(&peer->owd);
+	return rtt_ns;
+}
+
+/* TCP's minimum is that of 300 s, and an idle connection keeps its minimum for ever. The path may
+ * have become longer since.
+ */
+static void find_entry__old_rtts_do_not_count(struct kunit *test)
+{
+	bench.q->config.onramp = 1;
+	/* The peer may have RTTs of earlier cases. */
+	first_rtt_ns(test, 0, 0, 100);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 1, 0, 20), 20 * US);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 2, 4, 21), 21 * US);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 3, 6, 22), U64_MAX);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 4, 250, 23), U64_MAX);
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 5, 1000000, 24), U64_MAX);
+	/* Nothing is known yet. */
+	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 6, 0, ~0U), U64_MAX);
+}
+
+/* OR-ACKs about packets that came through a macvlan go to the namespace of their socket. */
+static void find_entry__no_onramp_for_other_namespaces(struct kunit *test)
+{
+	struct net *net = kunit_kzalloc(test, sizeof(*net), GFP_KERNEL);
+	struct sock *sk = bench_tcp(0), *unconnected = bench_udp(1);
+	struct packet p = { .sk = unconnected, .hash = 1, .udp = true };
+
+	KUNIT_ASSERT_NOT_NULL(test, net);
+	bench.q->config.onramp = 1;
+	dev_net_set(bench.dev, net);
+	give_kilo(test, sk, 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 1);
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk));
+	KUNIT_EXPECT_NULL(test, bench_flow(sk)->entry);
+	KUNIT_EXPECT_TRUE(test, bench_flow(sk)->foreign);
+	/* A socket of the device's namespace gets the memory, and the flow. */
+	dev_net_set(bench.dev, &init_net);
+	sk->sk_hash++;
+	give_kilo(test, sk, 1);
+	KUNIT_EXPECT_EQ(test, bench_take(), 2);
+	KUNIT_EXPECT_NOT_NULL(test, bench_flow(sk)->entry);
+	/* Packets of an unconnected socket go to any destination. */
+	unconnected->sk_state = TCP_CLOSE;
+	bench_give(test, &p);
+	KUNIT_EXPECT_EQ(test, bench_take(), 3);
+	KUNIT_ASSERT_NOT_NULL(test, bench_flow(unconnected));
+	KUNIT_EXPECT_NULL(test, bench_flow(unconnected)->entry);
 }
 
 /* Two successive sockets with the same addresses are one flow for On-Ramp. */
@@ -3191,6 +3353,8 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(classify__by_socket),
 	KUNIT_CASE(classify__by_hash_without_a_socket),
 	KUNIT_CASE(classify__sockets_that_are_no_connection),
+	KUNIT_CASE(classify__rate_of_an_unconnected_socket),
+	KUNIT_CASE(classify__rate_without_a_limit),
 	KUNIT_CASE(classify__memory_of_another_socket),
 	KUNIT_CASE(classify__fast_path),
 	KUNIT_CASE(classify__fast_path_is_not_for_all),
@@ -3213,6 +3377,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(due__the_rate_rises_past_now),
 	KUNIT_CASE(due__not_lazy),
 	KUNIT_CASE(due__timestamps_of_flows_with_entries),
+	KUNIT_CASE(due__timestamps_that_are_not_tcps),
 	KUNIT_CASE(due__keeps_to_the_rate),
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__each_while_there_is_room),
@@ -3226,6 +3391,8 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(queues__notification_follows_the_flow),
 	KUNIT_CASE(queues__an_empty_one_is_not_notified),
 	KUNIT_CASE(queues__two_sockets_share_an_entry),
+	KUNIT_CASE(find_entry__old_rtts_do_not_count),
+	KUNIT_CASE(find_entry__no_onramp_for_other_namespaces),
 	KUNIT_CASE(pause__stops_the_flow),
 	KUNIT_CASE(pause__counts_waits),
 	KUNIT_CASE(pause__ipv6_with_options),

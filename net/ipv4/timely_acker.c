@@ -482,17 +482,24 @@ static u64 acker_test_ns(const struct acker_config *config, u64 real_ns, u64 arr
 
 /* ---- the ring ---- */
 
-/* Compute the digest that an OR-ACK for a UDP packet has in place of a sequence number. */
+/* Compute the digest that an OR-ACK for a UDP packet has in place of a sequence number. Virtual
+ * devices, such as veth, pass GSO packets on as they are. The sender has recorded the digest of the
+ * first datagram of such a packet: tq_udp_digest().
+ */
 static u32 acker_digest(const struct sk_buff *skb, const struct acker_packet *packet)
 {
+	u32 bytes = packet->payload_bytes;
 	u8 first[16];
+
+	if (skb_is_gso(skb) && skb_shinfo(skb)->gso_type & SKB_GSO_UDP_L4)
+		bytes = min_t(u32, bytes, skb_shinfo(skb)->gso_size);
 
 	/* skb_copy_bits() cannot fail: acker_parse4() and acker_parse6() accept only packets at
 	 * least as long as an OR-ACK, which has more than 16 bytes of UDP payload.
 	 */
 	if (skb_copy_bits(skb, packet->payload, first, sizeof(first)))
 		return 0;
-	return timely_udp_digest(first, packet->payload_bytes);
+	return timely_udp_digest(first, bytes);
 }
 
 /* Get the ECN codepoint of an OR-ACK: the codepoint of the data, because a queue that marks

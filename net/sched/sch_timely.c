@@ -8,10 +8,10 @@
  *
  *	enqueue -> flow -> [timing wheel] -> round robin -> [split] -> device
  *
- * A flow has the packets of one socket, or packets without a socket whose headers have the same
- * hash. A flow is IDLE without packets; READY when its first packet may leave and the flow waits
- * for its round-robin slot in one of three bands; THROTTLED in the timing wheel until its first
- * packet is due. A packet is due at the latest of three times:
+ * A flow has the packets of one socket, or packets whose headers have the same hash: tq_key(). A
+ * flow is IDLE without packets; READY when its first packet may leave and the flow waits for its
+ * round-robin slot in one of three bands; THROTTLED in the timing wheel until its first packet is
+ * due. A packet is due at the latest of three times:
  *
  *	timestamp	set by TCP, SO_TXTIME or BPF (earliest departure time)
  *	pacing time	when the flow's previous packet has been sent at the flow's rate
@@ -318,11 +318,19 @@ static bool tq_must_record(const struct tq_flow *f, const struct sk_buff *skb)
 
 /* ---- flows ---- */
 
+/* Whether an unconnected socket has a flow of its own, because it has set SO_MAX_PACING_RATE. In a
+ * flow of a hash, packets of others would wait behind packets that wait for this rate.
+ */
+static bool tq_is_limited(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_max_pacing_rate) != ~0UL && !sk_is_tcp(sk);
+}
+
 /* The key of the packet's flow: the address of the socket, or a hash of the headers. Bit 0 is set
  * in hashes only. The hash is the key of packets without a socket, such as forwarded packets, and
  * of packets whose socket does not stand for one connection: SYN-ACKs, replies of TIME-WAIT
- * sockets, unconnected UDP. The packet is separated from a socket that is not a sender
- * (skb_orphan()), so that later code sees only full sockets.
+ * sockets, unconnected UDP unless tq_is_limited(). The packet is separated from a socket that is
+ * not a sender (skb_orphan()), so that later code sees only full sockets.
  */
 static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 {
@@ -330,7 +338,7 @@ static struct sock *tq_key(const struct tq_sched *q, struct sk_buff *skb)
 	bool sender = sk && sk_fullsock(sk) && sk->sk_state != TCP_LISTEN;
 	unsigned long hash;
 
-	if (likely(sender && sk->sk_state != TCP_CLOSE))
+	if (likely(sender && (sk->sk_state != TCP_CLOSE || tq_is_limited(sk))))
 		return sk;
 	hash = skb_get_hash(skb) & q->config.orphan_mask;
 	if (!sender)
@@ -533,6 +541,21 @@ static void tq_start(struct tq_sched *q, struct tq_flow *f, struct sk_buff *skb,
 	tq_throttle(q, f, due);
 }
 
+/* When a packet of a lazy flow may leave, whatever the flow's rate is. TCP's timestamp is ignored.
+ * It is never later than tcp_wstamp_ns. A later timestamp counts, because somebody else has set it:
+ * a BPF program that limits the rate of a container, or TCP_TX_DELAY. The packet must not overtake
+ * an earlier packet with a later time.
+ */
+static u64 tq_lazy_time(const struct tq_flow *f, const struct sk_buff *skb, u64 now)
+{
+	u64 time_ns = tq_cb(skb)->time_ns;
+
+	/* The socket is a TCP socket, because a congestion control has made the flow's entry. */
+	if (likely(time_ns <= READ_ONCE(tcp_sk(skb->sk)->tcp_wstamp_ns) || time_ns < now))
+		time_ns = now;
+	return f->head ? max(time_ns, tq_cb(f->head->prev)->time_ns) : time_ns;
+}
+
 /* Set the parts of the control block that depend on the flow, the socket or the headers. All three
  * are in the CPU's caches now, and probably not when the packet leaves.
  */
@@ -541,11 +564,8 @@ static void tq_set_cb(const struct tq_sched *q, const struct tq_flow *f,
 {
 	struct tq_skb_cb *cb = tq_cb(skb);
 
-	/* TCP's timestamp is ignored. But the packet must not overtake an earlier packet with a
-	 * later timestamp, which was queued before the flow had its flow entry.
-	 */
 	if (tq_is_lazy(q, f))
-		cb->time_ns = f->head ? max(now, tq_cb(f->head->prev)->time_ns) : now;
+		cb->time_ns = tq_lazy_time(f, skb, now);
 	if (f->has_entry) {
 		if (!q->config.onramp)
 			tq_set_kind(skb);
@@ -660,7 +680,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	cb->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 	cb->bits = 0;
 	cb->band = band;
-	if (unlikely(q->config.onramp) && tq_is_socket(skb, key))
+	/* The packets of an unconnected socket go to any address: On-Ramp does not pause them. */
+	if (unlikely(q->config.onramp) && tq_is_socket(skb, key) && key->sk_state != TCP_CLOSE)
 		tq_set_kind(skb);
 	if (first && q->bypass_qlen < sch->limit) {
 		q->stats.acks_first++;

@@ -62,7 +62,7 @@ static inline u64 timely_clock_ns(void)
 /**
  * struct tq_skb_cb - the qdisc's private part of a packet's control block
  * @time_ns: earliest departure, CLOCK_MONOTONIC: the packet's timestamp, or its arrival if there is
- *	no timestamp or tq_is_lazy(); in a sub-segment set by tq_time_next_subseg()
+ *	no timestamp; tq_lazy_time() if tq_is_lazy(); in a sub-segment set by tq_time_next_subseg()
  * @original: in the last sub-segment of a packet: the packet itself, kept so that TCP sees
  *	that the packet is still on this host; NULL in all other packets
  * @segs: frames that the device makes of the packet

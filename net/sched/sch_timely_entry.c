@@ -18,6 +18,13 @@
 
 #include "sch_timely_pace.h"
 
+/* TCP's minimum RTT counts for On-Ramp only if it was measured in the last 5 s, half of the window
+ * of On-Ramp's own minimum (engine/owd.c). TCP keeps a minimum for 300 s, and an idle connection
+ * for ever, but the path may have become longer since. The minimum is that of all flows to the
+ * address: one that is too low makes On-Ramp pause all of them although there is no queue.
+ */
+#define TQ_MIN_RTT_AGE		(5 * HZ)
+
 /**
  * tq_forget_entry() - release a flow's entry
  * @q: the qdisc, locked
@@ -80,18 +87,28 @@ bool tq_has_moved(const struct tq_flow *f, const struct sk_buff *skb)
 	return tuple->family != AF_INET || tuple->daddr[0] != ip_hdr(skb)->daddr;
 }
 
-/* TCP's minimum RTT in ns, with a resolution of 1 us; U64_MAX if there is no RTT yet. A raw socket
- * may send TCP packets, too, so the kind of the socket is checked, not the kind of the packet.
+/* TCP's minimum RTT in ns, with a resolution of 1 us; U64_MAX if there is no RTT yet, or if the
+ * minimum is older than TQ_MIN_RTT_AGE. A raw socket may send TCP packets, too, so the kind of the
+ * socket is checked, not the kind of the packet.
  */
 static u64 tq_min_rtt_ns(const struct sk_buff *skb)
 {
-	u32 rtt_us = sk_is_tcp(skb->sk) ? tcp_min_rtt(tcp_sk(skb->sk)) : ~0U;
+	const struct minmax_sample *least;
 
-	return rtt_us == ~0U ? U64_MAX : (u64)rtt_us * NSEC_PER_USEC;
+	if (!sk_is_tcp(skb->sk))
+		return U64_MAX;
+	least = &tcp_sk(skb->sk)->rtt_min.s[0];
+	if (least->v == ~0U || tcp_jiffies32 - least->t > TQ_MIN_RTT_AGE)
+		return U64_MAX;
+	return (u64)least->v * NSEC_PER_USEC;
 }
 
 /* Add On-Ramp's state to the flow's entry, or make an entry with this state, and let this qdisc
- * apply the pauses. Return: false if there is no memory, or a budget is used up.
+ * apply the pauses. Packets of other namespaces come through devices like macvlan. OR-ACKs about
+ * these packets go to those namespaces, where only a qdisc of the same namespace receives them.
+ *
+ * Return: false if the socket's network namespace is not the device's, there is no memory, or a
+ * budget is used up.
  */
 static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
 			    const struct sk_buff *skb)
@@ -99,6 +116,8 @@ static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
 	u64 now = timely_clock_ns();
 	struct timely_tuple tuple;
 
+	if (!net_eq(sock_net(skb->sk), dev_net(skb->dev)))
+		return false;
 	tq_tuple(skb, &tuple);
 	if (!f->entry)
 		f->entry = timely_onramp_flow(&tuple, skb->sk);
@@ -122,8 +141,8 @@ static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
  * @onramp: On-Ramp needs an entry, because On-Ramp is on and @skb has data
  *
  * The qdisc makes the flow for the SYN. The congestion control makes the entry later, when the
- * connection is established. If a packet with data finds no entry, or there is no memory for
- * On-Ramp's state, tq_flow.last_lookup prevents another search in the same jiffy.
+ * connection is established. If a packet with data finds no entry, or gets no On-Ramp state,
+ * tq_flow.last_lookup prevents another search in the same jiffy.
  */
 void tq_find_entry(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb,
 		   bool wanted, bool onramp)

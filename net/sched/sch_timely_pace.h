@@ -33,7 +33,8 @@ static inline bool tq_is_lazy(const struct tq_sched *q, const struct tq_flow *f)
 
 /* The rate that the qdisc enforces for a packet, bytes per second; TQ_UNLIMITED for none. TCP has
  * computed a timestamp from the socket's rate, so this rate counts only for packets without a
- * timestamp, and for flows whose timestamps are ignored (tq_is_lazy()).
+ * timestamp, and for flows whose timestamps are ignored (tq_is_lazy()). In flows of several sockets
+ * it does not count: packets of other sockets would wait for it.
  */
 static inline u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 			      const struct sk_buff *skb)
@@ -41,7 +42,7 @@ static inline u64 tq_rate_Bps(const struct tq_sched *q, const struct tq_flow *f,
 	u64 rate_Bps = q->config.maxrate_Bps;
 	unsigned long socket_Bps;
 
-	if (skb->sk && (!skb->tstamp || tq_is_lazy(q, f))) {
+	if (tq_is_socket(skb, f->sk) && (!skb->tstamp || tq_is_lazy(q, f))) {
 		socket_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
 		if (socket_Bps != ~0UL)
 			rate_Bps = min_t(u64, rate_Bps, socket_Bps);
@@ -86,8 +87,8 @@ static inline u64 tq_spaced(const struct tq_flow *f, const struct tq_skb_cb *cb)
  *
  * Lazy rate enforcement (TIMELY, section 5): the qdisc calls this function again when the packet is
  * due, and the rate in force at this time counts. TCP's timestamps are fixed at transmit time and
- * cannot follow later rate changes. tq_set_cb() therefore replaces them in flows of tcp_timely.
- * Other flows keep their timestamps, as under fq: SO_TXTIME or BPF may have set them.
+ * cannot follow later rate changes. tq_lazy_time() therefore ignores them in flows of tcp_timely.
+ * Timestamps of others count as under fq: SO_TXTIME or BPF may have set them.
  */
 static inline u64 tq_due(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb)
 {

@@ -252,7 +252,8 @@ struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,
  *
  * The option split_rate sets the rate of the sub-segments of a packet. Without this option the
  * flow's pacing clock delays the next sub-segment. If the qdisc does not pace the flow, because TCP
- * paces whole packets by timestamps, the sub-segments follow each other at the socket's rate.
+ * paces whole packets by timestamps, the sub-segments follow each other at the socket's rate. In a
+ * flow with packets of several sockets, they follow each other at once.
  */
 void tq_time_next_subseg(struct tq_sched *q, struct tq_flow *f,
 			 const struct sk_buff *skb, u64 due)
@@ -270,7 +271,7 @@ void tq_time_next_subseg(struct tq_sched *q, struct tq_flow *f,
 		ns = mul_u64_u32_shr(q->config.split_ns_per_byte, bytes, TQ_PACE_SHIFT);
 		next->burst = 1;
 		next->time_ns += min(ns, TQ_PACE_MAX_NS);
-	} else if (skb->sk && !f->paced && q->config.pacing) {
+	} else if (tq_is_socket(skb, f->sk) && !f->paced && q->config.pacing) {
 		rate_Bps = READ_ONCE(skb->sk->sk_pacing_rate);
 		/* TCP computes its timestamps from payload bytes. */
 		if (sk_is_tcp(skb->sk))

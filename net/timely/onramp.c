@@ -46,6 +46,7 @@
 #include <linux/in.h>
 #include <linux/jhash.h>
 #include <linux/skbuff.h>
+#include <linux/user_namespace.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
@@ -361,7 +362,8 @@ static int onramp_listen_all(struct net *net, struct onramp_net *on)
 
 	if (!err && onramp_has_ipv6(net))
 		err = onramp_listen(net, AF_INET6, &on->sockets[1]);
-	if (err == -EADDRINUSE)
+	/* The message of tc says the same, and a tenant must not write to the host's log. */
+	if (err == -EADDRINUSE && net->user_ns == &init_user_ns)
 		pr_warn_ratelimited("timely: On-Ramp refused: another socket has UDP port %u, which OR-ACKs are sent to: \"ss -ulpn 'sport = :%u'\" shows the socket; close it, or load the module timely on all hosts with another orack_port\n",
 				    timely_onramp_port(), timely_onramp_port());
 	if (err)

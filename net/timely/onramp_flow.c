@@ -276,7 +276,7 @@ static enum timely_owd_verdict onramp_delay(struct timely_onramp *onramp,
  * timely_onramp_first_rtt() - report an RTT from before the first signal to the minimum filter
  * @flow: the flow entry of a flow that is new to On-Ramp
  * @now_ns: current time, CLOCK_MONOTONIC
- * @rtt_ns: lowest known RTT of the path, as TCP measured it; U64_MAX if none is known
+ * @rtt_ns: lowest RTT of the path as TCP measured it, at most 5 s ago; U64_MAX if none is known
  *
  * The handshake of a connection often finds the path idle. The connection's data may then pass a
  * queue that all senders keep filled together. From signals alone, the minimum filter would take

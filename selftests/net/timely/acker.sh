@@ -218,6 +218,34 @@ udp_by_its_digest() {
 	all_right
 }
 
+# A virtual device passes a GSO packet of UDP on whole. The sender has recorded its first datagram.
+udp_gso_by_the_first_datagram() {
+	for end in 1 2; do
+		must ip netns exec h$end ethtool -K eth0 tx on gso on
+	done
+	acker <<-'EOF'
+		wire = Wire()
+		add("fd07:2::/64")
+		bad = 0
+		texts = [bytes([n] * 100) for n in range(1, 11)]
+		for family, address, wrap in (socket.AF_INET, H2, v4), (socket.AF_INET6, H2_V6, v6):
+		    with inside("h1"):
+		        sender = socket.socket(family, socket.SOCK_DGRAM)
+		    sender.setsockopt(17, 103, 100)	# UDP_SEGMENT
+		    sender.sendto(b"".join(texts), (address, 2000))
+		    seqs = [one.seq for one in wire.answers()]
+		    alone = [one.seq for one in wire.ask(frame(wrap(17, udp(texts[0], next(fresh)))))]
+		    bad += len(alone) != 1 or seqs != alone
+		    say(wrap.__name__, "GSO packet", seqs, "first datagram alone", alone)
+		delete("fd07:2::/64")
+		result(bad=bad)
+	EOF
+	for end in 1 2; do
+		must ip netns exec h$end ethtool -K eth0 tx off gso off
+	done
+	all_right
+}
+
 with_a_key() {
 	acker <<-'EOF'
 		wire = Wire()
@@ -908,7 +936,8 @@ with_hardware_timestamps() {
 
 run_cases hosts the_first_packets_of_a_flow one_or_ack_for_ten_packets \
 	one_or_ack_for_each_poll first_packet_after_idle_time_is_answered ipv6 ecn_of_the_data \
-	udp_by_its_digest with_a_key trimmed_packets trimmed_packets_that_are_refused never_larger_than_the_packet \
+	udp_by_its_digest udp_gso_by_the_first_datagram with_a_key trimmed_packets \
+	trimmed_packets_that_are_refused never_larger_than_the_packet \
 	packets_that_are_not_answered by_prefix_and_port on_a_vlan once_through_a_bridge \
 	once_through_an_ifb real_connections or_acks_to_each_peer_are_limited many_flows \
 	test_clock refusals permissions rules_come_and_go_under_load \

@@ -161,6 +161,25 @@ port_in_use() {
 	h1_qdisc timely onramp 50us
 }
 
+# The message of tc names the port, but a tenant writes nothing to the host's log.
+port_in_use_of_a_tenant() {
+	lines=$(klog | grep -c "On-Ramp refused")
+	cat >$plugin/in_use.py <<-'END'
+		import socket, subprocess, sys
+		sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		sock.bind(("", 20306))
+		sys.exit(subprocess.run("tc qdisc add dev lo root timely onramp 50us".split()).returncode)
+	END
+	chmod 644 $plugin/in_use.py
+	refused tenant "python3 $plugin/in_use.py"
+	grep -q "ss -ulpn" "$work/refused" || {
+		say_lines <"$work/refused"
+		fail "refused for another reason"
+	}
+	after=$(klog | grep -c "On-Ramp refused")
+	expect after -eq "$lines" "a tenant writes to the host's log"
+}
+
 # No socket can bind to the port while On-Ramp listens, by any address, device or option.
 port_is_kept() {
 	h1_qdisc timely onramp 50us
@@ -226,5 +245,5 @@ unload() {
 }
 
 run_cases hosts rtt_needs_the_host tenants_may_with_the_parameter default_qdisc_has_no_onramp \
-	others_are_not_looked_up loop_waits_for_nothing rtt_comes_back port_in_use port_is_kept \
-	busy_read_polls_nothing unload
+	others_are_not_looked_up loop_waits_for_nothing rtt_comes_back port_in_use port_in_use_of_a_tenant \
+	port_is_kept busy_read_polls_nothing unload

@@ -66,6 +66,29 @@ rates_are_met() {
 	done
 }
 
+# A departure time that TCP has not computed from the rate counts, here that of TCP_TX_DELAY.
+tx_delay_counts() {
+	for qdisc in fq timely; do
+		h1_qdisc $qdisc
+		packets <<-EOF
+			transfer = Transfer(1, addr="$h2_v4", cc="timely")
+			transfer.receiver.setblocking(True)
+			transfer.receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+			transfer.sender.setsockopt(socket.IPPROTO_TCP, 37, 3000)	# TCP_TX_DELAY
+			took = []
+			for _ in range(10):
+			    begin = time.monotonic_ns()
+			    transfer.sender.send(b"x")
+			    transfer.receiver.recv(1)
+			    took.append((time.monotonic_ns() - begin) // 1000)
+			say("over $qdisc:", took, "us")
+			result(shortest=min(took), longest=max(took))
+		EOF
+		expect shortest -ge 3000 "over $qdisc"
+		expect longest -le 3200 "over $qdisc"
+	done
+}
+
 unload_tcp_timely() {
 	within_seconds 10 rmmod tcp_timely || fail "tcp_timely cannot be unloaded"
 }
@@ -92,4 +115,4 @@ either_module_is_unloaded_first() {
 	expect a_same -eq 1
 }
 
-run_cases hosts content_is_right as_fast_as_over_fq rates_are_met either_module_is_unloaded_first
+run_cases hosts content_is_right as_fast_as_over_fq tx_delay_counts rates_are_met either_module_is_unloaded_first
