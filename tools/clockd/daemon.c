@@ -98,9 +98,11 @@
  * @untimed_told: the log has that sent probes get no timestamps
  * @full_batches: number of full batches in a row
  * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
- * @references_apart: bit n: reference n is known and contradicts most of the others
- * @references_told: references that the log has as such, and TELL_NONE: it has that none is used
- * @references_told_ns: when the log got this; 0: never
+ * @references_apart: bit n: reference n is known and contradicts most of the others; TELL_NONE: no
+ *	majority agrees
+ * @references_since_ns: since when @references_apart is as it is
+ * @references_told: @references_apart as the log has it
+ * @references_told_ns: when the log got it; 0: never
  * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
@@ -143,6 +145,7 @@ struct clockd {
 	unsigned int full_batches;
 	uint64_t flood_told_ns;
 	unsigned int references_apart;
+	uint64_t references_since_ns;
 	unsigned int references_told;
 	uint64_t references_told_ns;
 	bool failed;
@@ -917,8 +920,12 @@ static bool fill_line(struct timely_clock_page *page, struct clockd *daemon)
  * measured in two seconds.
  */
 #define REFERENCE_GROWTH_PPB	1000
-/* Bit in @references_told: the log has that no reference is used. */
+/* Value of @references_apart: no majority agrees. */
 #define TELL_NONE		(1U << REFERENCES_MAX)
+/* How long references must contradict each other before the log shows that, ns: after a start they
+ * become known one after another.
+ */
+#define REFERENCES_APART_NS	(5 * NS_PER_S)
 
 /* A reference's system clock minus the common time at @probe_ns, from its last report. @offset: its
  * probe clock minus the own one. The own system clock does not matter.
@@ -970,10 +977,10 @@ static void fill_reference(struct timely_clock_page *page, struct clockd *daemon
 	struct reading map = host_clock_map(&daemon->clock, page->raw_ns);
 	struct reference references[REFERENCES_MAX], result;
 	size_t count = daemon->config->reference_count;
+	unsigned int apart = 0;
 
 	page->references = count;
 	page->references_used = 0;
-	daemon->references_apart = 0;
 	if (page->state != TIMELY_CLOCK_RUNNING || !references_possible(daemon))
 		return;
 	for (size_t i = 0; i < count; i++)
@@ -981,7 +988,12 @@ static void fill_reference(struct timely_clock_page *page, struct clockd *daemon
 	page->references_used = references_agree(references, count, &result);
 	for (size_t i = 0; i < count; i++)
 		if (references[i].known && !references[i].used)
-			daemon->references_apart |= 1U << i;
+			apart |= 1U << i;
+	if (apart && !page->references_used)
+		apart = TELL_NONE;
+	if (apart != daemon->references_apart)
+		daemon->references_since_ns = now_ns;
+	daemon->references_apart = apart;
 	page->reference_offset_ns = result.offset_ns;
 	page->reference_rate_ppb = result.rate_ppb;
 	page->reference_bound_ns = result.bound_ns;
@@ -989,14 +1001,13 @@ static void fill_reference(struct timely_clock_page *page, struct clockd *daemon
 }
 
 /* Log which references are not used, when that has changed, at most every ten minutes. */
-static void announce_references(struct clockd *daemon, bool used, uint64_t now_ns)
+static void announce_references(struct clockd *daemon, uint64_t now_ns)
 {
 	unsigned int apart = daemon->references_apart;
 	char text[ADDRESS_TEXT];
 
-	if (apart && !used)
-		apart = TELL_NONE;
 	if (apart == daemon->references_told ||
+	    now_ns - daemon->references_since_ns < REFERENCES_APART_NS ||
 	    (daemon->references_told_ns && now_ns - daemon->references_told_ns < TELL_NS))
 		return;
 	if (apart)
@@ -1043,7 +1054,7 @@ static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns
 	/* Readers must not wait for the log. */
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		announce(&daemon->peers[i], page->peers[i].state);
-	announce_references(daemon, page->references_used, now_ns);
+	announce_references(daemon, now_ns);
 	if (!daemon->untimed_told && !page->counters[TIMELY_CLOCK_PAIRS_PURE] &&
 	    page->counters[TIMELY_CLOCK_NO_TX_TIMESTAMP] > UNTIMED_PROBES) {
 		daemon->untimed_told = true;
