@@ -565,7 +565,10 @@ all_follow() {
 # to 3 ms behind: the others do not exclude it, and agree as before.
 named_reference() {
 	stop_all
-	for host in $hosts; do configuration "$host" "reference 10.7.2.5"; done
+	for host in $hosts; do
+		configuration "$host" "reference 10.7.2.5"
+		: >"$work/$host.log"
+	done
 	configuration h5 "reference 10.7.2.5" "test-clock 5000000"
 	for host in h1 h2 h3 h4; do start "$host"; done
 	sleep 12
