@@ -12,6 +12,7 @@
 
 #include "graph.h"
 #include "peer.h"
+#include "reference.h"
 
 #define NS_PER_S	1000000000ULL
 #define NS_PER_MS	1000000ULL
@@ -73,7 +74,9 @@ bool address_of_host(const struct members *members, struct address *own);
  * @clock: "auto", "system" or the name of a NIC
  * @keys: the keys; the first one signs
  * @key_count: number of keys
- * @reference: the system clock of this host is the common time
+ * @fixed: the system clock of this host is the common time ("reference yes")
+ * @references: the references that all hosts know ("reference ADDRESS"), which are members, too
+ * @reference_count: number of references
  * @page: path of the clock page
  * @sock: path of chrony's socket; "" for none
  * @shm: unit of the NTP SHM segment; -1 for none
@@ -95,7 +98,9 @@ struct config {
 	char clock[IFNAMSIZ];
 	struct key keys[KEYS_MAX];
 	size_t key_count;
-	bool reference;
+	bool fixed;
+	struct address references[REFERENCES_MAX];
+	size_t reference_count;
 	char page[PATH_BYTES];
 	char sock[PATH_BYTES];
 	int shm;
@@ -108,6 +113,7 @@ struct config {
 /* Prints errors; returns NULL then. */
 struct config *config_read(const char *path);
 void config_free(struct config *config);
+bool config_has_reference(const struct config *config, const struct address *address);
 const struct key *config_key(const struct config *config, uint8_t number);
 
 /* ---- resolve.c: names ---- */
@@ -299,7 +305,7 @@ struct refclock {
 
 void refclock_open(struct refclock *refclock, const struct config *config);
 void refclock_close(struct refclock *refclock);
-/* Give the common time minus the system clock, and its error, ns. Returns the samples given. */
+/* Give a time minus the system clock, and its error, ns. Returns the samples given. */
 int refclock_put(struct refclock *refclock, const struct config *config, int64_t offset_ns,
 		 uint64_t error_ns);
 

@@ -224,6 +224,14 @@ static long take_number(struct source *source, const char *name, const char *tex
 	return value;
 }
 
+bool config_has_reference(const struct config *config, const struct address *address)
+{
+	for (size_t i = 0; i < config->reference_count; i++)
+		if (memcmp(&config->references[i], address, sizeof(*address)) == 0)
+			return true;
+	return false;
+}
+
 static bool take_switch(struct source *source, const char *name, const char *text)
 {
 	bool yes = strcmp(text, "yes") == 0;
@@ -264,6 +272,27 @@ static void take_own(struct source *source, struct config *config, const char *t
 		line_err(source, "own: \"%s\" is no address of a host", text);
 }
 
+/* "yes" and "no" are about this host; an address is that of a reference for all hosts. */
+static void take_reference(struct source *source, struct config *config, const char *text)
+{
+	bool yes = strcmp(text, "yes") == 0;
+	struct address address;
+
+	if (yes || strcmp(text, "no") == 0) {
+		config->fixed = yes;
+	} else if (!address_parse(text, &address)) {
+		line_err(source, "reference: allowed are yes, no, and the address of a host, not \"%s\"",
+			 text);
+	} else if (config_has_reference(config, &address)) {
+		line_err(source, "reference: %s is given twice", text);
+	} else if (config->reference_count == REFERENCES_MAX) {
+		line_err(source, "more than %u references", REFERENCES_MAX);
+	} else {
+		config->references[config->reference_count++] = address;
+		add_member(source, config, &address);
+	}
+}
+
 static void take_members_file(struct source *source, struct config *config, const char *path);
 
 /* A line with one value. Returns false for an unknown word. */
@@ -286,7 +315,7 @@ static bool take_value(struct source *source, struct config *config, char **word
 	else if (strcmp(name, "clock") == 0)
 		take_text(source, name, config->clock, sizeof(config->clock), words[1]);
 	else if (strcmp(name, "reference") == 0)
-		config->reference = take_switch(source, name, words[1]);
+		take_reference(source, config, words[1]);
 	else if (strcmp(name, "page") == 0)
 		take_text(source, name, config->page, sizeof(config->page), words[1]);
 	else if (strcmp(name, "chrony") == 0)
@@ -402,7 +431,13 @@ static void check(struct source *source, const struct config *config)
 		 config->family != address_family(&config->own))
 		tell_err("%s: own and the members are not of one kind: use IPv4 or IPv6 for all hosts",
 			 source->path);
-	else if (config->reference && (config->sock[0] || config->shm >= 0))
+	else if (config->fixed && config->reference_count)
+		tell_err("%s: \"reference yes\" makes this host's system clock the common time, and reference with an address does not: use one kind on all hosts",
+			 source->path);
+	else if (config->reference_count && config->members.count > TIMELY_CLOCK_PEERS + 1)
+		tell_err("%s: %zu members: a reference is a peer of all members, so at most %u are possible: list only hosts that exist, or remove the references",
+			 source->path, config->members.count, TIMELY_CLOCK_PEERS + 1);
+	else if (config->fixed && (config->sock[0] || config->shm >= 0))
 		tell_err("%s: with \"reference yes\" the common time is this host's system clock, so chrony and ntpd cannot follow it here: remove chrony and ntp-shm, or reference",
 			 source->path);
 	else
@@ -423,10 +458,10 @@ struct config *config_read(const char *path)
 	snprintf(config->clock, sizeof(config->clock), "auto");
 	snprintf(config->page, sizeof(config->page), "%s", TIMELY_CLOCK_PAGE);
 	take_file(&source, config, path, take_line);
+	members_sort(&config->members);
 	check(&source, config);
 	if (!config->family)
 		config->family = config->has_own ? address_family(&config->own) : AF_INET;
-	members_sort(&config->members);
 	if (!source.wrong)
 		return config;
 	config_free(config);

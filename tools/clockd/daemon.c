@@ -98,6 +98,11 @@
  * @untimed_told: the log has that sent probes get no timestamps
  * @full_batches: number of full batches in a row
  * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
+ * @references_apart: bit n: reference n is known and contradicts most of the others; TELL_NONE: no
+ *	majority agrees
+ * @references_since_ns: since when @references_apart is as it is
+ * @references_told: @references_apart as the log has it
+ * @references_told_ns: when the log got it; 0: never
  * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
@@ -139,6 +144,10 @@ struct clockd {
 	bool untimed_told;
 	unsigned int full_batches;
 	uint64_t flood_told_ns;
+	unsigned int references_apart;
+	uint64_t references_since_ns;
+	unsigned int references_told;
+	uint64_t references_told_ns;
 	bool failed;
 };
 
@@ -258,12 +267,50 @@ static struct peer *find_peer(struct clockd *daemon, const struct address *addre
 	return NULL;
 }
 
+/* Whether references are peers of all members, as the configuration demands if it names some. */
+static bool references_possible(const struct clockd *daemon)
+{
+	return daemon->members.count <= TIMELY_CLOCK_PEERS + 1;
+}
+
+/* A reference and each other member are peers of each other. Returns the number of peers. */
+static size_t add_references(const struct clockd *daemon, struct address *chosen, size_t count)
+{
+	bool own = config_has_reference(daemon->config, &daemon->own);
+
+	for (size_t i = 0; i < daemon->members.count; i++) {
+		const struct address *member = &daemon->members.address[i];
+		bool new = memcmp(member, &daemon->own, sizeof(*member)) != 0 &&
+			   (own || config_has_reference(daemon->config, member));
+
+		for (size_t c = 0; new && c < count; c++)
+			new = memcmp(member, &chosen[c], sizeof(*member)) != 0;
+		if (new)
+			chosen[count++] = *member;
+	}
+	return count;
+}
+
+/* Choose peers. Prints an error if references are not possible. */
+static size_t list_peers(const struct clockd *daemon, struct address *chosen)
+{
+	size_t count = graph_peers(&daemon->members, &daemon->own, daemon->config->degree, chosen);
+
+	if (!daemon->config->reference_count)
+		return count;
+	if (references_possible(daemon))
+		return add_references(daemon, chosen, count);
+	tell_err("there are %zu members: a reference is a peer of all members, so at most %u are possible: no reference is used",
+		 daemon->members.count, TIMELY_CLOCK_PEERS + 1);
+	return count;
+}
+
 /* Keep the peers that are chosen again, and replace the others. */
 static void choose_peers(struct clockd *daemon)
 {
 	struct address chosen[TIMELY_CLOCK_PEERS];
 	static struct peer kept[TIMELY_CLOCK_PEERS];
-	size_t count = graph_peers(&daemon->members, &daemon->own, daemon->config->degree, chosen);
+	size_t count = list_peers(daemon, chosen);
 	size_t kept_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -420,8 +467,10 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 	config_free(daemon->config);
 	daemon->config = config;
 	refclock_open(&daemon->refclock, config);
-	/* The degree may be another one. */
+	/* The degree may be another one, and the references. */
 	daemon->members.count = 0;
+	daemon->references_told = 0;
+	daemon->references_told_ns = 0;
 	daemon->lost_told = false;
 	daemon->resolve_ns = 0;
 	members_due(daemon, now_ns);
@@ -865,6 +914,113 @@ static bool fill_line(struct timely_clock_page *page, struct clockd *daemon)
 	return known;
 }
 
+/* ---- references ---- */
+
+/* Growth of the error of a reference's rate, beyond that of the measurement, ppb: its rate was
+ * measured in two seconds.
+ */
+#define REFERENCE_GROWTH_PPB	1000
+/* Value of @references_apart: no majority agrees. */
+#define TELL_NONE		(1U << REFERENCES_MAX)
+/* How long references must contradict each other before the log shows that, ns: after a start they
+ * become known one after another.
+ */
+#define REFERENCES_APART_NS	(5 * NS_PER_S)
+
+/* A reference's system clock minus the common time at @probe_ns, from its last report. @offset: its
+ * probe clock minus the own one. The own system clock does not matter.
+ */
+static struct reference read_report(const struct clockd *daemon, const struct report *report,
+				    const struct reading *offset, uint64_t probe_ns)
+{
+	struct reading group = group_read(daemon->group, probe_ns);
+	int64_t age = difference(probe_ns + offset->offset_ns, report->at_ns);
+	uint64_t system_ns;
+
+	if (!report->at_ns || age < 0 || age > (int64_t)(2 * PEER_FRESH_NS))
+		return (struct reference){};
+	system_ns = report->system_ns + age + (age * report->system_rate_q32 >> 32);
+	return (struct reference){
+		.known = true,
+		.offset_ns = difference(system_ns, probe_ns + group.offset_ns),
+		.rate_ppb = drift_to_ppb(report->system_rate_q32 + offset->drift_q32 -
+					 group.drift_q32),
+		.bound_ns = (uint64_t)offset->error_ns + report->system_error_ns + group.error_ns,
+		.growth_ppb = (uint64_t)offset->drift_error_ppb + offset->wander_ppb_s +
+			      REFERENCE_GROWTH_PPB,
+	};
+}
+
+/* The reference @index of the configuration, which may be this host. */
+static struct reference read_reference(struct clockd *daemon, size_t index, uint64_t probe_ns,
+				       uint64_t now_ns)
+{
+	const struct address *address = &daemon->config->references[index];
+	const struct peer *peer = find_peer(daemon, address);
+	const struct reading none = { .known = true };
+	struct reading measured, offset;
+
+	if (memcmp(address, &daemon->own, sizeof(*address)) == 0)
+		return read_report(daemon, &daemon->report, &none, probe_ns);
+	if (!peer)
+		return (struct reference){};
+	measured = estimate_read(peer->estimate, probe_ns);
+	if (peer_state(peer, measured.known, now_ns) != TIMELY_CLOCK_PEER_GOOD)
+		return (struct reference){};
+	offset = group_peer_offset(daemon->group, peer->round.report, &measured, probe_ns);
+	return read_report(daemon, peer->round.report, &offset, probe_ns);
+}
+
+/* The reference time at @page->raw_ns, if the common time is known. */
+static void fill_reference(struct timely_clock_page *page, struct clockd *daemon, uint64_t now_ns)
+{
+	struct reading map = host_clock_map(&daemon->clock, page->raw_ns);
+	struct reference references[REFERENCES_MAX], result;
+	size_t count = daemon->config->reference_count;
+	unsigned int apart = 0;
+
+	page->references = count;
+	page->references_used = 0;
+	if (page->state != TIMELY_CLOCK_RUNNING || !references_possible(daemon))
+		return;
+	for (size_t i = 0; i < count; i++)
+		references[i] = read_reference(daemon, i, page->raw_ns + map.offset_ns, now_ns);
+	page->references_used = references_agree(references, count, &result);
+	for (size_t i = 0; i < count; i++)
+		if (references[i].known && !references[i].used)
+			apart |= 1U << i;
+	if (apart && !page->references_used)
+		apart = TELL_NONE;
+	if (apart != daemon->references_apart)
+		daemon->references_since_ns = now_ns;
+	daemon->references_apart = apart;
+	page->reference_offset_ns = result.offset_ns;
+	page->reference_rate_ppb = result.rate_ppb;
+	page->reference_bound_ns = result.bound_ns;
+	page->reference_growth_ppb = result.growth_ppb;
+}
+
+/* Log which references are not used, when that has changed, at most every ten minutes. */
+static void announce_references(struct clockd *daemon, uint64_t now_ns)
+{
+	unsigned int apart = daemon->references_apart;
+	char text[ADDRESS_TEXT];
+
+	if (apart == daemon->references_told ||
+	    now_ns - daemon->references_since_ns < REFERENCES_APART_NS ||
+	    (daemon->references_told_ns && now_ns - daemon->references_told_ns < TELL_NS))
+		return;
+	if (apart)
+		daemon->references_told_ns = now_ns;
+	daemon->references_told = apart;
+	if (apart == TELL_NONE)
+		tell_warn("the references contradict each other, and no majority agrees: there is no reference time; compare their system clocks");
+	for (size_t i = 0; i < daemon->config->reference_count; i++)
+		if (apart & 1U << i)
+			tell_warn("reference %s contradicts the other references and is not used: compare its system clock with theirs",
+				  address_text(text, &daemon->config->references[i]));
+}
+
 static void fill_counters(struct timely_clock_page *page, const struct clockd *daemon)
 {
 	memcpy(page->counters, daemon->past, sizeof(page->counters));
@@ -892,11 +1048,13 @@ static void write_page(struct clockd *daemon, uint64_t probe_ns, uint64_t now_ns
 	page->probe_ns = probe_ns;
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		fill_peer(&page->peers[i], daemon, &daemon->peers[i], probe_ns, now_ns);
+	fill_reference(page, daemon, now_ns);
 	fill_counters(page, daemon);
 	page_write(daemon->page, page);
 	/* Readers must not wait for the log. */
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		announce(&daemon->peers[i], page->peers[i].state);
+	announce_references(daemon, now_ns);
 	if (!daemon->untimed_told && !page->counters[TIMELY_CLOCK_PAIRS_PURE] &&
 	    page->counters[TIMELY_CLOCK_NO_TX_TIMESTAMP] > UNTIMED_PROBES) {
 		daemon->untimed_told = true;
@@ -938,6 +1096,28 @@ static void give_offsets(struct clockd *daemon, bool all)
 	}
 }
 
+/* Give chrony and ntpd the reference time if the configuration names references, otherwise the
+ * common time. The system clock of a reference must not follow itself.
+ */
+static void give_refclock(struct clockd *daemon)
+{
+	const struct timely_clock_page *page = daemon->page;
+	int64_t offset_ns = page->system_offset_ns;
+	uint64_t bound_ns = page->bound_ns;
+	int given;
+
+	if (page->references) {
+		if (!page->references_used ||
+		    config_has_reference(daemon->config, &daemon->own))
+			return;
+		offset_ns += page->reference_offset_ns;
+		bound_ns += page->reference_bound_ns;
+	}
+	given = refclock_put(&daemon->refclock, daemon->config, offset_ns, bound_ns);
+	daemon->past[TIMELY_CLOCK_REFCLOCK_SAMPLES] += given;
+	daemon->past[TIMELY_CLOCK_REFCLOCK_ERRORS] += !given;
+}
+
 /* Give the result to chrony, to module timely and to the service manager. */
 static void give(struct clockd *daemon)
 {
@@ -947,13 +1127,8 @@ static void give(struct clockd *daemon)
 	bool agreed = page->state == TIMELY_CLOCK_RUNNING && count_good(page) &&
 		      group_settled(daemon->group);
 
-	if (agreed && wanted) {
-		int given = refclock_put(&daemon->refclock, daemon->config,
-					 page->system_offset_ns, page->bound_ns);
-
-		daemon->past[TIMELY_CLOCK_REFCLOCK_SAMPLES] += given;
-		daemon->past[TIMELY_CLOCK_REFCLOCK_ERRORS] += !given;
-	}
+	if (agreed && wanted)
+		give_refclock(daemon);
 	give_offsets(daemon, true);
 	if (agreed && daemon->config->tcp_timely)
 		onramp_put_common(&daemon->onramp, page, common_drift_ppb(daemon));
@@ -972,7 +1147,7 @@ static void update_group(struct clockd *daemon, int64_t system_ns, uint64_t prob
 	if (!daemon->started)
 		group_start(daemon->group, probe_ns, system_ns, (uint32_t)random_number());
 	daemon->started = true;
-	if (daemon->config->reference)
+	if (daemon->config->fixed)
 		group_fix(daemon->group, probe_ns, system_ns, daemon->system_rate_q32);
 	else
 		group_release(daemon->group);
@@ -1021,7 +1196,7 @@ static void take_events(struct clockd *daemon, unsigned int noticed)
 		tell_warn("the system clock was stepped by %s: the common time does not follow; chronyc tracking or journalctl may show why",
 			  seconds_text(daemon->clock.step_ns));
 		/* The reference, and a host without peers, begin again with the new time. */
-		if (daemon->config->reference || !group_settled(daemon->group))
+		if (daemon->config->fixed || !group_settled(daemon->group))
 			daemon->started = false;
 	}
 	if (noticed & CLOCK_SUSPENDED) {

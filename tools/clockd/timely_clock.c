@@ -258,6 +258,25 @@ int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint6
 	return 0;
 }
 
+int timely_clock_reference_at(const struct timely_clock_page *page, uint64_t raw_ns,
+			      uint64_t suspended_ns, struct timely_clock_time *now)
+{
+	int err = timely_clock_at(page, raw_ns, suspended_ns, now);
+	uint64_t bound;
+
+	if (err)
+		return err;
+	if (!page->references_used)
+		return -ENODATA;
+	bound = now->latest_ns - now->time_ns + page->reference_bound_ns +
+		page->reference_growth_ppb * (now->age_ns / 1000) / 1000000;
+	now->time_ns += page->reference_offset_ns +
+			page->reference_rate_ppb * (now->age_ns / 1000) / 1000000;
+	now->earliest_ns = now->time_ns - bound;
+	now->latest_ns = now->time_ns + bound;
+	return 0;
+}
+
 uint64_t timely_clock_suspended_ns(void)
 {
 	uint64_t least = UINT64_MAX, suspended_ns = 0;
@@ -274,7 +293,10 @@ uint64_t timely_clock_suspended_ns(void)
 	return suspended_ns;
 }
 
-int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
+/* Read a time that @at computes from the page. */
+static int read_now(struct timely_clock *clock, struct timely_clock_time *now,
+		    int (*at)(const struct timely_clock_page *page, uint64_t raw_ns,
+			      uint64_t suspended_ns, struct timely_clock_time *now))
 {
 	struct timely_clock_page page;
 	uint64_t suspended_ns;
@@ -283,5 +305,15 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
 	if (err)
 		return err;
 	suspended_ns = timely_clock_suspended_ns();
-	return timely_clock_at(&page, now_ns(CLOCK_MONOTONIC_RAW), suspended_ns, now);
+	return at(&page, now_ns(CLOCK_MONOTONIC_RAW), suspended_ns, now);
+}
+
+int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now)
+{
+	return read_now(clock, now, timely_clock_at);
+}
+
+int timely_clock_reference_now(struct timely_clock *clock, struct timely_clock_time *now)
+{
+	return read_now(clock, now, timely_clock_reference_at);
 }

@@ -21,7 +21,7 @@
 
 #define TIMELY_CLOCK_PAGE	"/run/timely-clockd/clock"
 #define TIMELY_CLOCK_MAGIC	0x54434c4b50414745ULL
-#define TIMELY_CLOCK_VERSION	2
+#define TIMELY_CLOCK_VERSION	3
 /* Most peers that a host exchanges probes with. */
 #define TIMELY_CLOCK_PEERS	32
 /* Age up to which the daemon's last line is used, ns. */
@@ -154,6 +154,13 @@ struct timely_clock_peer {
  * @suspended_ns: CLOCK_BOOTTIME minus CLOCK_MONOTONIC at @raw_ns: if this changes, the host was
  *	suspended, and the line is void
  * @system_offset_ns: common time minus this host's system clock (CLOCK_REALTIME) at @raw_ns, ns
+ * @references: number of references that the configuration names
+ * @references_used: number of them that agree; 0: the members about the reference time are not
+ *	known
+ * @reference_offset_ns: reference time minus common time at @raw_ns, ns
+ * @reference_rate_ppb: how much faster the reference time runs than the common time, ppb
+ * @reference_bound_ns: error of @reference_offset_ns at @raw_ns, ns
+ * @reference_growth_ppb: growth of this error with time, ppb
  * @own: this host's address, as in struct timely_clock_peer
  * @nic: name of the NIC whose clock timestamps the probes; "" for the system clock
  * @boot: the boot of the host that the page is of, see timely_clock_boot(); zeros: not known
@@ -176,6 +183,12 @@ struct timely_clock_page {
 	uint64_t growth_ppb;
 	uint64_t suspended_ns;
 	int64_t system_offset_ns;
+	uint32_t references;
+	uint32_t references_used;
+	int64_t reference_offset_ns;
+	int64_t reference_rate_ppb;
+	uint64_t reference_bound_ns;
+	uint64_t reference_growth_ppb;
 	uint8_t own[16];
 	char nic[16];
 	uint8_t boot[16];
@@ -248,6 +261,28 @@ int timely_clock_now(struct timely_clock *clock, struct timely_clock_time *now);
  */
 int timely_clock_at(const struct timely_clock_page *page, uint64_t raw_ns, uint64_t suspended_ns,
 		    struct timely_clock_time *now);
+
+/**
+ * timely_clock_reference_now() - read the reference time
+ * @clock: the handle; one thread at a time may use it
+ * @now: set to the reference time: the system clock of the hosts that the configuration names as
+ *	references. It may step when other references are used
+ *
+ * Return: as timely_clock_now(); -ENODATA also if there is no reference, or if references disagree.
+ */
+int timely_clock_reference_now(struct timely_clock *clock, struct timely_clock_time *now);
+
+/**
+ * timely_clock_reference_at() - compute the reference time from a copy of the page
+ * @page: the copy
+ * @raw_ns: the time by CLOCK_MONOTONIC_RAW, ns
+ * @suspended_ns: timely_clock_suspended_ns()
+ * @now: set to the time
+ *
+ * Return: 0, -ENODATA or -ESTALE, as timely_clock_reference_now().
+ */
+int timely_clock_reference_at(const struct timely_clock_page *page, uint64_t raw_ns,
+			      uint64_t suspended_ns, struct timely_clock_time *now);
 
 /**
  * timely_clock_suspended_ns() - read for how long the host was suspended since its boot

@@ -19,7 +19,7 @@ import sys
 import time
 
 # struct timely_clock_page (tools/clockd/timely_clock.h): up to own, up to counters, and a peer.
-HEAD, NAMES, PEER = struct.Struct("=QIIIIQQqQQQq"), struct.Struct("=16s16s16sQII"), struct.Struct("=16sIIqqQqqQqQQQQQQQ")
+HEAD, NAMES, PEER = struct.Struct("=QIIIIQQqQQQqIIqqQQ"), struct.Struct("=16s16s16sQII"), struct.Struct("=16sIIqqQqqQqQQQQQQQ")
 PEERS = 32
 
 

@@ -165,8 +165,40 @@ static void print_time(const struct timely_clock_page *page, const struct timely
 			  signed_text(offset, sizeof(offset), -page->system_offset_ns));
 }
 
-static void print_page(const struct timely_clock_page *page, const struct timely_clock_time *now,
-		       int err)
+static void print_reference(const struct timely_clock_page *page,
+			    const struct timely_clock_time *now, int err)
+{
+	char text[40], bound[24], offset[24];
+
+	if (!page->references)
+		return;
+	if (err)
+		tell_info("reference time not known: %u of %u references are used",
+			  page->references_used, page->references);
+	else
+		tell_info("reference time %s, known to %s; the system clock differs by %s; %u of %u references are used",
+			  utc_text(text, sizeof(text), now->time_ns),
+			  bound_text(bound, sizeof(bound), now->latest_ns - now->time_ns),
+			  signed_text(offset, sizeof(offset),
+				      -page->system_offset_ns - page->reference_offset_ns),
+			  page->references_used, page->references);
+}
+
+/**
+ * struct times - both times of a page, at one moment
+ * @common: the common time
+ * @common_err: 0; -ENODATA or -ESTALE: it is not known
+ * @reference: the reference time
+ * @reference_err: the same for it
+ */
+struct times {
+	struct timely_clock_time common;
+	int common_err;
+	struct timely_clock_time reference;
+	int reference_err;
+};
+
+static void print_page(const struct timely_clock_page *page, const struct times *times)
 {
 	char address[INET6_ADDRSTRLEN], age[64] = "", text[24];
 
@@ -176,7 +208,8 @@ static void print_page(const struct timely_clock_page *page, const struct timely
 	tell_info("%s: timely-clockd is %s%s, probes are timestamped by %s, %u peers of %u members",
 		  clock_address_text(address, page->own), daemon_state(page), age,
 		  page->nic[0] ? plain(page->nic) : "the kernel", page->peer_count, page->members);
-	print_time(page, now, err);
+	print_time(page, &times->common, times->common_err);
+	print_reference(page, &times->reference, times->reference_err);
 	tell_info("%-24s %-8s %-8s %10s %8s %9s %8s %10s %9s %9s %7s", "peer", "state",
 		  "stamps", "system", "error", "drift ppb", "bound", "surplus", "used",
 		  "rejected", "lost");
@@ -240,8 +273,18 @@ static void json_time(const struct timely_clock_time *now, int err)
 	json_signed("age_ns", now->age_ns);
 }
 
-static void json_page(const struct timely_clock_page *page, const struct timely_clock_time *now,
-		      int err)
+static void json_reference(const struct timely_clock_time *now, int err)
+{
+	if (err) {
+		json_null("reference_time_ns");
+		return;
+	}
+	json_signed("reference_time_ns", now->time_ns);
+	json_signed("reference_earliest_ns", now->earliest_ns);
+	json_signed("reference_latest_ns", now->latest_ns);
+}
+
+static void json_page(const struct timely_clock_page *page, const struct times *times)
 {
 	char address[INET6_ADDRSTRLEN];
 
@@ -252,13 +295,21 @@ static void json_page(const struct timely_clock_page *page, const struct timely_
 	json_string("nic", page->nic);
 	json_unsigned("members", page->members);
 	json_unsigned("probe_ns", page->probe_ns);
-	json_time(now, err);
+	json_time(&times->common, times->common_err);
+	json_reference(&times->reference, times->reference_err);
 	json_unsigned("raw_ns", page->raw_ns);
 	json_unsigned("common_ns", page->common_ns);
 	json_signed("rate_ppb", page->rate_ppb);
 	json_bound("bound_ns", page->bound_ns);
 	json_unsigned("growth_ppb", page->growth_ppb);
 	json_signed("system_offset_ns", page->system_offset_ns);
+	json_unsigned("references", page->references);
+	json_unsigned("references_used", page->references_used);
+	if (page->references_used) {
+		json_signed("reference_offset_ns", page->reference_offset_ns);
+		json_signed("reference_rate_ppb", page->reference_rate_ppb);
+		json_unsigned("reference_bound_ns", page->reference_bound_ns);
+	}
 	json_open("peers", '[');
 	for (size_t i = 0; i < page->peer_count && i < TIMELY_CLOCK_PEERS; i++)
 		json_peer(&page->peers[i]);
@@ -295,32 +346,35 @@ static int tell_failed(const struct options *options, int err)
 	return STATUS_FAILED;
 }
 
-/* The common time by a copy of the page. Returns 0, -ENODATA or -ESTALE. */
-static int time_now(const struct timely_clock_page *page, struct timely_clock_time *now)
+/* Both times by a copy of the page. */
+static void times_now(const struct timely_clock_page *page, struct times *times)
 {
-	__u64 suspended_ns = timely_clock_suspended_ns();
+	__u64 suspended_ns = timely_clock_suspended_ns(), raw_ns;
 	struct timespec raw;
 
 	clock_gettime(CLOCK_MONOTONIC_RAW, &raw);
-	return timely_clock_at(page, raw.tv_sec * NS_PER_S + raw.tv_nsec, suspended_ns, now);
+	raw_ns = raw.tv_sec * NS_PER_S + raw.tv_nsec;
+	times->common_err = timely_clock_at(page, raw_ns, suspended_ns, &times->common);
+	times->reference_err = timely_clock_reference_at(page, raw_ns, suspended_ns,
+							 &times->reference);
 }
 
 /* Show the page, and whether the daemon @ended. */
 static int show(struct timely_clock *clock, const struct options *options, bool json, bool *ended)
 {
-	struct timely_clock_time now = {};
 	struct timely_clock_page page;
+	struct times times = {};
 	int err = timely_clock_read(clock, &page);
 
 	if (err)
 		return tell_failed(options, err);
 	page.nic[sizeof(page.nic) - 1] = 0;
 	*ended = clock_has_ended(&page);
-	err = time_now(&page, &now);
+	times_now(&page, &times);
 	if (json)
-		json_page(&page, &now, err);
+		json_page(&page, &times);
 	else
-		print_page(&page, &now, err);
+		print_page(&page, &times);
 	return STATUS_OK;
 }
 
@@ -332,24 +386,39 @@ static int show_once(struct timely_clock *clock, const struct options *options, 
 	return ended ? STATUS_FAILED : status;
 }
 
+static void print_range(const char *which, const struct timely_clock_time *now)
+{
+	char text[40];
+
+	tell_info("%stime      %s", which, utc_text(text, sizeof(text), now->time_ns));
+	tell_info("%searliest  %s", which, utc_text(text, sizeof(text), now->earliest_ns));
+	tell_info("%slatest    %s", which, utc_text(text, sizeof(text), now->latest_ns));
+}
+
 static int show_now(struct timely_clock *clock, const struct options *options, bool json)
 {
-	struct timely_clock_time now;
-	char text[40];
-	int err = timely_clock_now(clock, &now);
+	struct timely_clock_page page;
+	struct times times;
+	int err = timely_clock_read(clock, &page);
 
 	if (err)
 		return tell_failed(options, err);
+	times_now(&page, &times);
+	if (times.common_err)
+		return tell_failed(options, times.common_err);
 	if (json) {
 		json_open(NULL, '{');
-		json_time(&now, 0);
+		json_time(&times.common, 0);
+		json_reference(&times.reference, times.reference_err);
 		json_close('}');
 		json_end();
 		return STATUS_OK;
 	}
-	tell_info("time      %s", utc_text(text, sizeof(text), now.time_ns));
-	tell_info("earliest  %s", utc_text(text, sizeof(text), now.earliest_ns));
-	tell_info("latest    %s", utc_text(text, sizeof(text), now.latest_ns));
+	print_range("", &times.common);
+	if (page.references && times.reference_err)
+		tell_info("reference time not known");
+	else if (page.references)
+		print_range("reference ", &times.reference);
 	return STATUS_OK;
 }
 

@@ -574,6 +574,26 @@ static void put_peer_states(const struct timely_clock_page *page)
 		       page->peers[i].state == TIMELY_CLOCK_PEER_GOOD);
 }
 
+/* Without references in the configuration there are no samples. */
+static void put_reference(const struct timely_clock_page *page)
+{
+	if (!page->references)
+		return;
+	metric("timely_clock_references", "gauge", "References that the configuration names",
+	       page->references);
+	metric("timely_clock_references_used", "gauge", "References that agree",
+	       page->references_used);
+	if (!page->references_used)
+		return;
+	start_metric("timely_clock_reference_bound_seconds", "gauge",
+		     "Error of the reference time minus the common time");
+	sample_seconds("timely_clock_reference_bound_seconds", "", page->reference_bound_ns);
+	start_metric("timely_clock_reference_offset_seconds", "gauge",
+		     "Reference time minus common time");
+	start_sample("timely_clock_reference_offset_seconds", "");
+	fprintf(out, "%.9f\n", page->reference_offset_ns / 1e9);
+}
+
 /* What the daemon has measured. */
 static void put_times(const struct timely_clock_page *page)
 {
@@ -585,6 +605,7 @@ static void put_times(const struct timely_clock_page *page)
 		start_sample("timely_clock_system_offset_seconds", "");
 		fprintf(out, "%.9f\n", page->system_offset_ns / 1e9);
 	}
+	put_reference(page);
 	put_peer_states(page);
 	put_peer_times(page, "timely_clock_peer_bound_seconds",
 		       "Error of the offset between a peer's probe clock and that of this host",

@@ -529,6 +529,79 @@ restart_all() {
 	sleep 15
 }
 
+# reference HOST: set $reference to the reference time minus the system clock, as a host sees it, $error to
+# its bound, ns, and $used to the number of references that are used
+reference() {
+	"$timelyctl" -j clock page "$work/$1.page" | "$python" -I -c 'import json, sys
+page = json.load(sys.stdin)
+print("used", page["references_used"], sep="=")
+print("reference", page["system_offset_ns"] + page.get("reference_offset_ns", 0), sep="=")
+print("error", page["bound_ns"] + page.get("reference_bound_ns", 0), sep="=")' >"$work/reference"
+	# shellcheck disable=SC1091 # KEY=NUMBER lines
+	. "$work/reference"
+}
+
+# all_follow NS COUNT: all hosts see that the system clock of the references, of which COUNT are used, is
+# ahead of their own by NS. In truth the hosts have one system clock.
+all_follow() {
+	for host in $hosts; do
+		reference "$host"
+		say "$host: $used references are used, $reference ns ahead, known to $error ns"
+		expect used -eq "$2"
+		expect reference -le $(($1 + error))
+		expect reference -ge $(($1 - error))
+		expect error -le 100000
+	done
+	# shellcheck disable=SC2086 # several words
+	compare $hosts
+	expect good -eq 20
+	expect beyond -eq 0
+	expect times -eq 5
+	expect error_max -le 50
+	expect common_spread -le 50
+}
+
+# h5 is the reference of all hosts, and starts after them. Its system clock is 5 ms ahead, and is then stepped
+# to 3 ms behind: the others do not exclude it, and agree as before.
+named_reference() {
+	stop_all
+	for host in $hosts; do
+		configuration "$host" "reference 10.7.2.5"
+		: >"$work/$host.log"
+	done
+	configuration h5 "reference 10.7.2.5" "test-clock 5000000"
+	for host in h1 h2 h3 h4; do start "$host"; done
+	sleep 12
+	start h5
+	sleep 18
+	all_follow 5000000 1
+	configuration h5 "reference 10.7.2.5" "test-clock -3000000"
+	reload h5
+	sleep 1
+	all_follow -3000000 1
+	for host in $hosts; do
+		! grep 'is excluded' "$work/$host.log" | grep 10.7.2.5 || fail "$host has excluded the reference"
+	done
+}
+
+# Of three references one is wrong by 5 s.
+wrong_reference() {
+	set -- "reference 10.7.2.3" "reference 10.7.2.4" "reference 10.7.2.5"
+	for host in $hosts; do configuration "$host" "$@"; done
+	configuration h5 "$@" "test-clock 5000000000"
+	for host in $hosts; do
+		: >"$work/$host.log"
+		reload "$host"
+	done
+	sleep 10
+	all_follow 0 2
+	for host in $hosts; do says "$host" 'reference 10.7.2.5 contradicts the other references'; done
+	for host in $hosts; do
+		configuration "$host"
+		reload "$host"
+	done
+}
+
 # With IPv6.
 kernel_timestamps() {
 	members=fd07:2::1-fd07:2::5
@@ -784,6 +857,6 @@ daemons_end() {
 run_cases network hardware_timestamps metrics lost_probes system_clock_step \
 	small_system_clock_step nic_clock_step nic_lost_and_back address_moves nic_replaced \
 	killed_daemon reload_configuration names former_reference hostile_packets flood \
-	daemon_that_cannot_wait lying_host impossible_lies \
+	daemon_that_cannot_wait lying_host impossible_lies named_reference wrong_reference \
 	kernel_timestamps onramp_gets_offsets onramp_never_waits_long tcp_timely_gets_common_time \
 	chronyd_selects_common_time daemons_end

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of daemon.c without a network and without module timely: functions of wire.c and onramp.c
- * are replaced here.
+ * Tests of daemon.c without a network, module timely and chrony: functions of wire.c, onramp.c and
+ * refclock.c are replaced here.
  */
 #define _GNU_SOURCE
 #include "unit.h"
@@ -9,11 +9,29 @@
 #define onramp_put		fake_onramp_put
 #define onramp_put_common	fake_onramp_put_common
 #define onramp_withdraw_common	fake_onramp_withdraw_common
+#define refclock_put		fake_refclock_put
 #define wire_send		fake_wire_send
 #define wire_sent		fake_wire_sent
 #define wire_wait_sent		fake_wire_wait_sent
+#define clock_ns		fake_clock_ns
 
 #include "../daemon.c"
+
+#undef clock_ns
+
+uint64_t clock_ns(clockid_t id);
+
+/* ---- clocks ---- */
+
+/* Time in a simulation, and CLOCK_MONOTONIC_RAW of the host that runs; 0: the clocks are real. */
+static uint64_t now_ns, raw_ns;
+
+uint64_t fake_clock_ns(clockid_t id)
+{
+	if (!now_ns)
+		return clock_ns(id);
+	return id == CLOCK_MONOTONIC_RAW ? raw_ns : now_ns;
+}
 
 /* ---- module timely ---- */
 
@@ -50,6 +68,25 @@ void fake_onramp_withdraw_common(struct onramp *onramp)
 {
 	(void)onramp;
 	module.common = false;
+}
+
+/* ---- chrony ---- */
+
+static struct {
+	unsigned int samples;
+	int64_t offset_ns;
+	uint64_t error_ns;
+} chrony;
+
+int fake_refclock_put(struct refclock *refclock, const struct config *config, int64_t offset_ns,
+		      uint64_t error_ns)
+{
+	(void)refclock;
+	(void)config;
+	chrony.samples++;
+	chrony.offset_ns = offset_ns;
+	chrony.error_ns = error_ns;
+	return 1;
 }
 
 /* ---- a NIC ---- */
@@ -111,6 +148,7 @@ static struct clockd *begin(unsigned int peers)
 
 	memset(&module, 0, sizeof(module));
 	memset(&nic, 0, sizeof(nic));
+	memset(&chrony, 0, sizeof(chrony));
 	page = (struct timely_clock_page){ .state = TIMELY_CLOCK_RUNNING, .peer_count = peers };
 	config = (struct config){ .onramp = true, .tcp_timely = true, .pairs = 16, .shm = -1 };
 	daemon = (struct clockd){
@@ -266,4 +304,277 @@ void write_page__drops_the_line_when_a_peer_is_not_settled(void)
 	write_page(daemon, NS_PER_S, NS_PER_S);
 	EXPECT(!page.common_ns);
 	end(daemon);
+}
+
+/* chrony gets the common time, or the reference time if there are references; on a reference
+ * nothing.
+ */
+void give_refclock__follows_the_references(void)
+{
+	struct clockd *daemon = begin(2);
+
+	daemon->own = (struct address){ { 9 } };
+	page.system_offset_ns = 1000;
+	page.bound_ns = 30;
+	give_refclock(daemon);
+	EXPECT(chrony.samples == 1 && chrony.offset_ns == 1000 && chrony.error_ns == 30);
+	page.references = 1;
+	page.reference_offset_ns = -5000;
+	page.reference_bound_ns = 200;
+	give_refclock(daemon);
+	EXPECT(chrony.samples == 1);
+	page.references_used = 1;
+	give_refclock(daemon);
+	EXPECT(chrony.samples == 2 && chrony.offset_ns == -4000 && chrony.error_ns == 230);
+	config.references[0] = daemon->own;
+	config.reference_count = 1;
+	give_refclock(daemon);
+	EXPECT(chrony.samples == 2);
+	end(daemon);
+}
+
+static bool is_listed(const struct address *list, size_t count, const struct address *address)
+{
+	for (size_t i = 0; i < count; i++)
+		if (memcmp(&list[i], address, sizeof(*address)) == 0)
+			return true;
+	return false;
+}
+
+/* With the smallest degree: a reference has all members as peers, and each of them has it. */
+void list_peers__references_are_peers_of_all(void)
+{
+	struct clockd *daemon = begin(0);
+	struct address chosen[TIMELY_CLOCK_PEERS];
+
+	config.degree = 2;
+	for (unsigned int i = 0; i <= TIMELY_CLOCK_PEERS; i++)
+		members_add(&daemon->members, &(struct address){ { 10, [15] = i } });
+	members_sort(&daemon->members);
+	config.references[0] = daemon->members.address[7];
+	config.references[1] = daemon->members.address[20];
+	config.reference_count = 2;
+	for (size_t i = 0; i < daemon->members.count; i++) {
+		size_t count;
+
+		daemon->own = daemon->members.address[i];
+		count = list_peers(daemon, chosen);
+		EXPECT(i == 7 || i == 20 ? count == TIMELY_CLOCK_PEERS : count >= 2 && count <= 4);
+		EXPECT(!is_listed(chosen, count, &daemon->own));
+		EXPECT(i == 7 || is_listed(chosen, count, &config.references[0]));
+		EXPECT(i == 20 || is_listed(chosen, count, &config.references[1]));
+	}
+	/* Names have brought one member more than is possible. */
+	members_add(&daemon->members, &(struct address){ { 11 } });
+	members_sort(&daemon->members);
+	EXPECT(list_peers(daemon, chosen) <= 2);
+	members_free(&daemon->members);
+	end(daemon);
+}
+
+/* ---- hosts with a reference ---- */
+
+#define SIM_HOSTS	4
+#define SIM_REFERENCE	(SIM_HOSTS - 1)
+#define SIM_PAIR_NS	(50 * NS_PER_MS)
+#define SIM_DELAY_NS	10000
+/* Rounds after which hosts agree. */
+#define SIM_SETTLED	100
+
+/* The hosts. @system_ns is a host's system clock, which runs faster by @slew_ppm than the time. */
+static struct {
+	struct clockd daemon;
+	struct config config;
+	struct timely_clock_page page;
+	uint64_t system_ns;
+	int64_t slew_ppm;
+	bool up;
+} sim[SIM_HOSTS];
+
+static struct address sim_address(unsigned int host)
+{
+	return (struct address){ { [10] = 0xff, [11] = 0xff, [12] = 10, [15] = host + 1 } };
+}
+
+/* The probe clock of a host, which drifts by 10 ppm for each host before it. */
+static uint64_t sim_probe(unsigned int host, uint64_t ns)
+{
+	return ns + host * NS_PER_S + ns / 100000 * host;
+}
+
+static struct peer *sim_peer(unsigned int host, unsigned int other)
+{
+	return &sim[host].daemon.peers[other - (other > host)];
+}
+
+static void sim_begin_host(unsigned int host)
+{
+	struct clockd *daemon = &sim[host].daemon;
+
+	sim[host].config = (struct config){
+		.pairs = 16, .shm = -1, .reference_count = 1,
+		.references = { sim_address(SIM_REFERENCE) },
+	};
+	sim[host].page = (struct timely_clock_page){ .state = TIMELY_CLOCK_STARTING };
+	*daemon = (struct clockd){
+		.config = &sim[host].config, .page = &sim[host].page, .group = group_new(),
+		.joined = true, .clock.nic.fd = -1, .wire.fd = -1, .own = sim_address(host),
+	};
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		struct address address = sim_address(i);
+
+		if (i != host)
+			peer_init(&daemon->peers[daemon->peer_count++], &address, i + 1, i + 1);
+	}
+	sim[host].up = true;
+}
+
+static void sim_begin(void)
+{
+	now_ns = 1000 * NS_PER_S;
+	memset(sim, 0, sizeof(sim));
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		sim[i].system_ns = 1700000000 * NS_PER_S + i * NS_PER_MS;
+		sim[i].slew_ppm = i * 7;
+	}
+}
+
+static void sim_end(void)
+{
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		end(&sim[i].daemon);
+		sim[i].daemon = (struct clockd){};
+	}
+	now_ns = 0;
+}
+
+/* A pair of probes from one host to another, of which both know the timestamps. */
+static void sim_pair(unsigned int from, unsigned int to)
+{
+	uint32_t seq = now_ns / SIM_PAIR_NS * 2;
+
+	for (uint32_t probe = 0; probe < 2; probe++) {
+		uint64_t sent_ns = now_ns + probe * SPACING_NS;
+		uint64_t came_ns = sent_ns + SIM_DELAY_NS + now_ns / SIM_PAIR_NS * 7919 % 100;
+
+		estimate_probe(sim_peer(from, to)->estimate, FORWARD, seq + probe,
+			       sim_probe(from, sent_ns), sim_probe(to, came_ns));
+		estimate_probe(sim_peer(to, from)->estimate, BACKWARD, seq + probe,
+			       sim_probe(from, sent_ns), sim_probe(to, came_ns));
+	}
+}
+
+/* The peers have reports of the round before. */
+static void sim_report(unsigned int from, unsigned int to)
+{
+	struct peer *peer = sim_peer(to, from);
+
+	peer->report = sim[from].daemon.report;
+	peer->settled = group_settled(sim[from].daemon.group);
+	peer->report_ns = now_ns;
+	peer->heard_ns = now_ns;
+}
+
+static void sim_round_of(unsigned int host)
+{
+	struct host_clock *clock = &sim[host].daemon.clock;
+
+	raw_ns = sim_probe(host, now_ns);
+	clock->system_raw_ns = raw_ns;
+	clock->system_ns = difference(sim[host].system_ns, raw_ns);
+	clock->system_error_ns = 50;
+	do_round(&sim[host].daemon, now_ns);
+}
+
+static void sim_round(void)
+{
+	for (unsigned int from = 0; from < SIM_HOSTS; from++)
+		for (unsigned int to = 0; to < SIM_HOSTS; to++)
+			if (from != to && sim[from].up && sim[to].up)
+				sim_report(from, to);
+	for (uint64_t at = 0; at < TICK_NS; at += SIM_PAIR_NS, now_ns += SIM_PAIR_NS)
+		for (unsigned int from = 0; from < SIM_HOSTS; from++)
+			for (unsigned int to = 0; to < SIM_HOSTS; to++)
+				if (from != to && sim[from].up && sim[to].up)
+					sim_pair(from, to);
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		sim[i].system_ns += TICK_NS + (int64_t)TICK_NS / 1000000 * sim[i].slew_ppm;
+		if (sim[i].up)
+			sim_round_of(i);
+	}
+}
+
+/* The largest difference between the common times of two hosts, ns. */
+static int64_t sim_spread(void)
+{
+	int64_t low = INT64_MAX, high = INT64_MIN;
+
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		int64_t common = difference(sim[i].page.common_ns, sim[0].page.common_ns);
+
+		if (sim[i].page.state != TIMELY_CLOCK_RUNNING)
+			continue;
+		low = common < low ? common : low;
+		high = common > high ? common : high;
+	}
+	return high - low;
+}
+
+/* The reference time of each host contains the system clock of the reference, and is known to
+ * @bound_ns.
+ */
+static void sim_expect_reference(uint64_t bound_ns)
+{
+	struct timely_clock_time time;
+
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		if (!sim[i].up)
+			continue;
+		EXPECT(!timely_clock_reference_at(&sim[i].page, sim_probe(i, now_ns), 0, &time));
+		EXPECT(time.earliest_ns <= (int64_t)sim[SIM_REFERENCE].system_ns &&
+		       time.latest_ns >= (int64_t)sim[SIM_REFERENCE].system_ns);
+		EXPECT(time.latest_ns - time.time_ns <= (int64_t)bound_ns);
+	}
+}
+
+/* The reference is slewed by 100 ppm up and down, and stepped by an hour and by 0.5 ms: the hosts
+ * agree as before, and the reference time follows. It starts @late rounds after the others.
+ */
+static void sim_follow(unsigned int late)
+{
+	unsigned int changed = 0, begun = late + SIM_SETTLED;
+
+	sim_begin();
+	for (unsigned int i = 0; i < SIM_REFERENCE; i++)
+		sim_begin_host(i);
+	for (unsigned int i = 0; i < begun + 200; i++) {
+		if (i == late)
+			sim_begin_host(SIM_REFERENCE);
+		if (i >= begun && (i - begun) % 40 == 20) {
+			changed = i;
+			sim[SIM_REFERENCE].slew_ppm = (i - begun) % 80 == 20 ? 100 : -100;
+			sim[SIM_REFERENCE].system_ns += (i - begun) / 40 == 3 ? 500000 : 0;
+			sim[SIM_REFERENCE].system_ns += (i - begun) / 40 == 4 ? 3600 * NS_PER_S : 0;
+			if ((i - begun) / 40 == 4)
+				take_events(&sim[SIM_REFERENCE].daemon, CLOCK_STEPPED);
+		}
+		sim_round();
+		EXPECT(i < begun || sim_spread() <= 60);
+		/* Reports are one round old; the rate is that of 2 s, and so are its errors. */
+		if (i >= begun && i >= changed + 3)
+			sim_expect_reference(i >= changed + 20 ? 2000 : 2000000);
+	}
+	for (unsigned int i = 0; i < SIM_HOSTS; i++)
+		EXPECT(!sim[i].daemon.past[TIMELY_CLOCK_EXCLUDED]);
+	sim_end();
+}
+
+void fill_reference__follows_an_unsteady_reference(void)
+{
+	sim_follow(0);
+}
+
+void fill_reference__follows_a_late_reference(void)
+{
+	sim_follow(120);
 }

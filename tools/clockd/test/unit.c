@@ -774,11 +774,37 @@ static void config_read__members(void)
 	config = config_of("member fd00::/126\nmember fd01::5\ndegree 4\nport 5000\nclock eth0\n"
 			   "ntp-shm 2\nchrony /run/chrony.timely.sock\n");
 	EXPECT(config && config->members.count == 5 && config->family == AF_INET6);
-	EXPECT(config && !config->reference && config->shm == 2 && config->degree == 4);
+	EXPECT(config && !config->fixed && config->shm == 2 && config->degree == 4);
 	config_free(config);
 	write_text("list", "# hosts\n10.0.0.1\n\n10.0.0.2 # second\n");
 	config = config_of("members-file %s/list\n", directory);
 	EXPECT(config && config->members.count == 2);
+	config_free(config);
+}
+
+static void config_read__references(void)
+{
+	struct config *config = config_of("member 10.0.0.1-10.0.0.30\nreference 10.0.0.7\n"
+					  "reference 10.0.1.1\nchrony /run/chrony.timely.sock\n");
+	struct address address;
+
+	EXPECT(config && config->reference_count == 2 && !config->fixed);
+	/* A reference is a member. */
+	EXPECT(config && config->members.count == 31);
+	EXPECT(address_parse("10.0.1.1", &address));
+	EXPECT(config && config_has_reference(config, &address));
+	config_free(config);
+	/* A reference has at most 32 peers. */
+	config = config_of("member 10.0.0.1-10.0.0.33\nreference 10.0.0.1\n");
+	EXPECT(config && config->members.count == 33);
+	config_free(config);
+	EXPECT(!config_of("member 10.0.0.1-10.0.0.34\nreference 10.0.0.1\n"));
+	/* The former word is as it was. */
+	config = config_of("member 10.0.0.0/24\nreference yes\n");
+	EXPECT(config && config->fixed && !config->reference_count);
+	config_free(config);
+	config = config_of("member 10.0.0.0/24\nreference no\n");
+	EXPECT(config && !config->fixed);
 	config_free(config);
 }
 
@@ -797,7 +823,13 @@ static void config_read__refuses(void)
 		"own fd00::1\nmember 10.0.0.1", "own 10.0.0.1\nmember fd00::1", "member 0.0.0.0",
 		"member 239.1.1.1", "member 255.255.255.255",
 		"member fe80::1", "member ff02::1", "member ::", "own fe80::1\nmember a",
-		"member 10.0.0.1\nmembers-file /",
+		"member 10.0.0.1\nmembers-file /", "member a\nreference host7",
+		"member a\nreference 10.0.0.1\nreference 10.0.0.1", "member a\nreference 224.0.0.1",
+		"member a\nreference 10.0.0.1\nreference fd00::1",
+		"member a\nreference yes\nreference 10.0.0.1",
+		"member a\nreference 10.0.0.1\nreference 10.0.0.2\nreference 10.0.0.3\n"
+		"reference 10.0.0.4\nreference 10.0.0.5\nreference 10.0.0.6\n"
+		"reference 10.0.0.7\nreference 10.0.0.8\nreference 10.0.0.9",
 	};
 
 	for (size_t i = 0; i < ARRAY_LENGTH(lines); i++) {
@@ -951,6 +983,58 @@ static void wire_filter__compares_whole_ipv6_addresses(void)
 		EXPECT(received(&wire) == 1);
 	}
 	wire_close(&wire);
+}
+
+/* ---- references ---- */
+
+static struct reference known(int64_t offset_ns, uint64_t bound_ns)
+{
+	return (struct reference){
+		.known = true, .offset_ns = offset_ns, .bound_ns = bound_ns, .rate_ppb = 20,
+	};
+}
+
+static void references_agree__one_is_enough(void)
+{
+	struct reference list[] = { {}, known(-5000, 100), {} }, result;
+
+	EXPECT(references_agree(list, 3, &result) == 1);
+	EXPECT(result.offset_ns == -5000 && result.bound_ns == 100 && result.rate_ppb == 20);
+	list[1].bound_ns = UINT64_MAX;
+	EXPECT(!references_agree(list, 3, &result) && !result.known);
+	EXPECT(!references_agree(list, 0, &result));
+}
+
+/* The result contains the intervals of those that agree. */
+static void references_agree__drops_the_odd_one(void)
+{
+	struct reference list[] = {
+		known(1000, 100), known(3600000000000, 10), known(5000, 200),
+	}, result;
+
+	EXPECT(references_agree(list, 3, &result) == 2);
+	EXPECT(list[0].used && !list[1].used && list[2].used);
+	EXPECT(result.offset_ns - (int64_t)result.bound_ns <= 900);
+	EXPECT(result.offset_ns + (int64_t)result.bound_ns >= 5200);
+	EXPECT(result.bound_ns == 2150);
+}
+
+static void references_agree__needs_a_majority(void)
+{
+	struct reference list[] = {
+		known(0, 100), known(5000000, 100), known(0, 100), known(5000000, 100),
+	}, result;
+
+	EXPECT(!references_agree(list, 2, &result) && !list[0].used && !list[1].used);
+	EXPECT(references_agree(list, 3, &result) == 2 && result.offset_ns == 0);
+	EXPECT(!references_agree(list, 4, &result));
+	/* Bounds that are large enough explain the difference. */
+	list[1].bound_ns = 5000000;
+	EXPECT(references_agree(list, 2, &result) == 2);
+	/* Numbers that a liar may send. */
+	list[0].offset_ns = INT64_MAX / 2;
+	list[1].offset_ns = INT64_MIN / 2;
+	EXPECT(!references_agree(list, 2, &result));
 }
 
 /* ---- names ---- */
@@ -1148,6 +1232,25 @@ static void timely_clock_at__grows_and_expires(void)
 	EXPECT(!timely_clock_at(&page, 500 * NS_PER_S - 1000, 7, &time) && !time.age_ns);
 	page.bound_ns = TIMELY_CLOCK_UNKNOWN_NS;
 	EXPECT(timely_clock_at(&page, 5000, 7, &time) == -ENODATA);
+}
+
+static void timely_clock_reference_at__adds_to_the_common_time(void)
+{
+	struct timely_clock_page page = {
+		.raw_ns = 5000, .common_ns = 1700000000000000000ULL, .rate_ppb = 1000,
+		.bound_ns = 100, .growth_ppb = 50, .suspended_ns = 7, .references = 2,
+		.reference_offset_ns = -7000, .reference_rate_ppb = -20000,
+		.reference_bound_ns = 300, .reference_growth_ppb = 1000,
+	};
+	struct timely_clock_time time;
+
+	EXPECT(timely_clock_reference_at(&page, 5000, 7, &time) == -ENODATA);
+	page.references_used = 1;
+	EXPECT(!timely_clock_reference_at(&page, 5000 + NS_PER_S, 7, &time));
+	EXPECT(time.time_ns == 1700000001000001000LL - 7000 - 20000);
+	EXPECT(time.latest_ns - time.time_ns == 150 + 300 + 1000);
+	EXPECT(time.time_ns - time.earliest_ns == 150 + 300 + 1000);
+	EXPECT(timely_clock_reference_at(&page, 5000, 7 + NS_PER_S, &time) == -ESTALE);
 }
 
 /* Number of readings of CLOCK_BOOTTIME after which this program is interrupted for 15 ms. */
@@ -1381,11 +1484,15 @@ int main(int argc, char **argv)
 	RUN(host_clock_from_system__follows_slewing);
 	RUN(host_clock_tick__notices_a_suspension);
 	RUN(config_read__members);
+	RUN(config_read__references);
 	RUN(config_read__refuses);
 	RUN(config_read__survives_any_file);
 	RUN(address_interface__is_the_device_without_the_label);
 	RUN(wire_filter__accepts_messages_of_peers);
 	RUN(wire_filter__compares_whole_ipv6_addresses);
+	RUN(references_agree__one_is_enough);
+	RUN(references_agree__drops_the_odd_one);
+	RUN(references_agree__needs_a_majority);
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__moves_names_beside_doubtful_ones);
 	RUN(resolver_read__ignores_addresses_of_this_host_only);
@@ -1393,6 +1500,7 @@ int main(int argc, char **argv)
 	RUN(refclock_put__chrony);
 	RUN(refclock_put__ntpd);
 	RUN(timely_clock_at__grows_and_expires);
+	RUN(timely_clock_reference_at__adds_to_the_common_time);
 	RUN(timely_clock_now__survives_an_interruption);
 	RUN(timely_clock_read__waits_for_the_daemon);
 	RUN(page_open__replaces_the_page_of_another_version);
@@ -1406,6 +1514,10 @@ int main(int argc, char **argv)
 	RUN(send_pairs__goes_on_without_timestamps);
 	RUN(write_page__continues_the_line_of_before);
 	RUN(write_page__drops_the_line_when_a_peer_is_not_settled);
+	RUN(give_refclock__follows_the_references);
+	RUN(list_peers__references_are_peers_of_all);
+	RUN(fill_reference__follows_an_unsteady_reference);
+	RUN(fill_reference__follows_a_late_reference);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -26,5 +26,9 @@ void send_pairs__a_nic_timestamps_one_probe_at_a_time(void);
 void send_pairs__goes_on_without_timestamps(void);
 void write_page__continues_the_line_of_before(void);
 void write_page__drops_the_line_when_a_peer_is_not_settled(void);
+void give_refclock__follows_the_references(void);
+void list_peers__references_are_peers_of_all(void);
+void fill_reference__follows_an_unsteady_reference(void);
+void fill_reference__follows_a_late_reference(void);
 
 #endif /* CLOCKD_UNIT_H */

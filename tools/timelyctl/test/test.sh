@@ -568,10 +568,15 @@ clock() {
 	"$work/fake_page" "$work/page"
 	on_page 0 '^10.0.0.1: timely-clockd is running, probes are timestamped by eth0, 2 peers of 30 members$' clock
 	on_page 0 '^common time 2023-11-14T22:13:2.*Z, known to [0-9]* (us|ms|s); the system clock differs by \+1500 ns$' clock
+	on_page 0 '^reference time 2023-.*, known to .*; the system clock differs by -1998 us; 1 of 2 references are used$' clock
 	on_page 0 '^10.0.0.2 *good *hardware *-2500 ns *900 ns *-20000 *35 ns *\+12 ns *30 *8 *2$' clock show
 	on_page 0 '^fd00::9 *silent *kernel *- *- *0 *- *- *0 *0 *0$' clock show
 	on_page 0 '^bad_tag *12 *packets ignored: wrong tag' clock
 	on_page 0 '^earliest *2023-11-14T22:13:[0-9.]*Z$' clock now
+	on_page 0 '^reference earliest *2023-11-14T22:13:[0-9.]*Z$' clock now
+	page_json 'n["reference_time_ns"] == n["time_ns"] + 2000000' now
+	page_json 'n["reference_latest_ns"] - n["latest_ns"] == 2000000 + 700' now
+	page_json 'n["references"] == 2 and n["reference_offset_ns"] == 2000000'
 	page_json 'n["peers"][0]["offset_ns"] == 123456789012 and n["peers"][0]["half_width_ns"] == 500'
 	page_json 'n["peers"][1]["bound_ns"] is None and "offset_ns" not in n["peers"][1]'
 	page_json 'n["counters"]["bad_tag"] == 12 and n["probe_ns"] == 77 and n["system_offset_ns"] == -1500'
@@ -760,7 +765,8 @@ clock_metrics() {
 metrics_of_clocks() {
 	mkdir -p "$work/root/run/timely-clockd"
 	clock_metrics 0 && says '^timely_clock_running 1$' && says '^timely_clock_bad_tag_total 12$' &&
-		says '^timely_clock_bound_seconds 0.000040000$' && says '^timely_clock_peer_good{peer="10.0.0.2"} 1$'
+		says '^timely_clock_bound_seconds 0.000040000$' && says '^timely_clock_peer_good{peer="10.0.0.2"} 1$' &&
+		says '^timely_clock_references_used 1$' && says '^timely_clock_reference_offset_seconds 0.002000000$'
 	result $? "metrics: timely-clockd"
 	clock_metrics 0 1 && says '^timely_clock_peer_bound_seconds{peer="fd00::9"} 0.000000060$' &&
 		says '^timely_clock_peer_surplus_seconds{peer="10.0.0.2"} 0.000000012$' &&

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the references agree on. Pure: no clock and no network.
+ *
+ * A reference is a host whose system clock is right, because it has a GPS receiver or follows good
+ * time servers. References take part in averaging as all hosts do, and nothing is steered: each
+ * host measures by how much the system clock of each reference differs from the common time. So a
+ * reference whose clock is slewed, stepped or wrong does not disturb how well hosts agree.
+ *
+ * The system clocks of two references differ by what their time servers are wrong. Two references
+ * agree if their intervals are not further apart than REFERENCE_APART_NS. Those are used that agree
+ * with the reference which most of the known ones agree with, if these are more than half.
+ */
+#include "reference.h"
+
+/* Difference of two right system clocks, beyond the errors of its measurement, ns: more than NTP
+ * has in a data centre.
+ */
+#define REFERENCE_APART_NS	1000000
+/* Largest bound of a reference that is known, ns. */
+#define REFERENCE_BOUND_NS	1000000000
+
+static bool agree(const struct reference *a, const struct reference *b)
+{
+	uint64_t apart_ns = a->offset_ns > b->offset_ns ?
+			    (uint64_t)a->offset_ns - b->offset_ns :
+			    (uint64_t)b->offset_ns - a->offset_ns;
+
+	return apart_ns <= a->bound_ns + b->bound_ns + REFERENCE_APART_NS;
+}
+
+static unsigned int count_agreeing(const struct reference *references, size_t count, size_t with)
+{
+	unsigned int agreeing = 0;
+
+	for (size_t i = 0; i < count; i++)
+		agreeing += references[i].known && agree(&references[i], &references[with]);
+	return agreeing;
+}
+
+/* The smallest interval that contains those of all references that are used. */
+static void unite(const struct reference *references, size_t count, struct reference *result)
+{
+	int64_t low_ns = INT64_MAX, high_ns = INT64_MIN, rates = 0;
+	int used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct reference *reference = &references[i];
+
+		if (!reference->used)
+			continue;
+		if (reference->offset_ns - (int64_t)reference->bound_ns < low_ns)
+			low_ns = reference->offset_ns - (int64_t)reference->bound_ns;
+		if (reference->offset_ns + (int64_t)reference->bound_ns > high_ns)
+			high_ns = reference->offset_ns + (int64_t)reference->bound_ns;
+		if (reference->growth_ppb > result->growth_ppb)
+			result->growth_ppb = reference->growth_ppb;
+		rates += reference->rate_ppb;
+		used++;
+	}
+	result->offset_ns = low_ns + (high_ns - low_ns) / 2;
+	result->bound_ns = (high_ns - low_ns + 1) / 2;
+	result->rate_ppb = rates / used;
+}
+
+/**
+ * references_agree() - find what most references agree on
+ * @references: the references; @used is set
+ * @count: number of references
+ * @result: set to an offset whose interval contains those of all references that are used
+ *
+ * Return: number of references that are used; 0: @result is not known.
+ */
+unsigned int references_agree(struct reference *references, size_t count, struct reference *result)
+{
+	unsigned int known = 0, most = 0;
+	size_t best = 0;
+
+	*result = (struct reference){};
+	for (size_t i = 0; i < count; i++) {
+		unsigned int agreeing;
+
+		references[i].used = false;
+		references[i].known &= references[i].bound_ns <= REFERENCE_BOUND_NS;
+		if (!references[i].known)
+			continue;
+		known++;
+		agreeing = count_agreeing(references, count, i);
+		if (agreeing > most) {
+			most = agreeing;
+			best = i;
+		}
+	}
+	if (most * 2 <= known)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		references[i].used = references[i].known &&
+				     agree(&references[i], &references[best]);
+	unite(references, count, result);
+	result->known = true;
+	return most;
+}
