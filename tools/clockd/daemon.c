@@ -32,10 +32,16 @@
  * second comes, short enough that other packets seldom come between. Timers add some 50 us.
  */
 #define SPACING_NS		20000
-/* Longest wait for the NIC's timestamp of a probe before the next one is sent, ns. Many NICs
- * timestamp one sent packet at a time (igb, ixgbe; igc four), and send others without a timestamp
- * until the driver has read it, which takes an interrupt and often a work item. With 32 peers whose
- * probes get no timestamps, a turn takes 15 ms: packets of 35 ms come meanwhile, fewer than BATCH.
+/* Many NICs timestamp one sent packet at a time (igb, ixgbe; igc four), and send others without a
+ * timestamp until the driver has read it, which takes an interrupt and often a work item. If more
+ * than one of STAMP_SHARE probes, of at least STAMP_PROBES, gets no timestamp but others do, each
+ * probe waits for the timestamp of the one before. On other NICs that would only move the probes of
+ * a pair apart by the time that the first one waits for the link, and so spoil pairs.
+ */
+#define STAMP_PROBES		128
+#define STAMP_SHARE		8
+/* Longest wait for a timestamp, ns. With 32 peers whose probes get none any more, a turn takes
+ * 15 ms: packets of 35 ms come meanwhile, fewer than BATCH.
  */
 #define STAMP_WAIT_NS		200000
 /* Longest interval between pairs to a peer that does not answer, ns. */
@@ -96,6 +102,9 @@
  * @unsteady_ns: error of the system clock until the next round, because of a change of its rate or
  *	an unnoticed step, ns
  * @untimed_told: the log has that sent probes get no timestamps
+ * @in_turn: the NIC has no room for the timestamps of several probes
+ * @probes: probes sent since the timestamps were counted last
+ * @stamped: timestamps of sent probes since then
  * @full_batches: number of full batches in a row
  * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
  * @references_apart: bit n: reference n is known and contradicts most of the others; TELL_NONE: no
@@ -142,6 +151,9 @@ struct clockd {
 	int64_t system_rate_q32;
 	uint64_t unsteady_ns;
 	bool untimed_told;
+	bool in_turn;
+	unsigned int probes;
+	unsigned int stamped;
 	unsigned int full_batches;
 	uint64_t flood_told_ns;
 	unsigned int references_apart;
@@ -208,6 +220,8 @@ static void start_session(struct clockd *daemon)
 	daemon->system_rate_q32 = 0;
 	daemon->report = (struct report){};
 	memset(daemon->wire.cookie, 0, sizeof(daemon->wire.cookie));
+	daemon->probes = 0;
+	daemon->stamped = 0;
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		peer_restart(&daemon->peers[i], random_number());
 }
@@ -247,6 +261,7 @@ static void join(struct clockd *daemon)
 	}
 	daemon->joined = true;
 	daemon->lost_told = false;
+	daemon->in_turn = false;
 	start_session(daemon);
 }
 
@@ -494,11 +509,13 @@ static bool send_probe(struct clockd *daemon, size_t index)
 		if (message.received[i].ns)
 			message.received[i].ns += daemon->config->test_lie_ns;
 	message_encode(wire, &message, &daemon->own, &peer->address, &daemon->config->keys[0]);
-	if (!wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
-		       (uint64_t)(index + 1) << 32 | message.seq))
-		return true;
-	peer->counters[TIMELY_CLOCK_NOT_SENT]++;
-	return false;
+	if (wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
+		      (uint64_t)(index + 1) << 32 | message.seq)) {
+		peer->counters[TIMELY_CLOCK_NOT_SENT]++;
+		return false;
+	}
+	daemon->probes++;
+	return true;
 }
 
 /* Choose when the next pair is due. */
@@ -521,11 +538,31 @@ static void take_sent(struct clockd *daemon)
 	for (int i = 0; i < BATCH && wire_sent(&daemon->wire, &cookie, &ns) > 0; i++) {
 		size_t index = (cookie >> 32) - 1;
 
+		daemon->stamped += ns != 0;
 		if (ns && !host_clock_is_nic(&daemon->clock))
 			ns = host_clock_from_system(&daemon->clock, ns);
 		if (index < daemon->peer_count && ns && ns < TIME_MAX_NS)
 			peer_sent(&daemon->peers[index], (uint32_t)cookie, ns);
 	}
+}
+
+/* Notice a NIC that has no room for the timestamps of several probes. All timestamps of the last
+ * turn have been read.
+ */
+static void count_timestamps(struct clockd *daemon)
+{
+	unsigned int missing = daemon->probes - daemon->stamped;
+
+	if (daemon->probes < STAMP_PROBES)
+		return;
+	if (host_clock_is_nic(&daemon->clock) && !daemon->in_turn && daemon->stamped &&
+	    daemon->stamped < daemon->probes && missing * STAMP_SHARE > daemon->probes) {
+		daemon->in_turn = true;
+		tell_info("%s timestamps only %u of %u probes: each now waits for the timestamp of the one before",
+			  daemon->clock.nic.name, daemon->stamped, daemon->probes);
+	}
+	daemon->probes = 0;
+	daemon->stamped = 0;
 }
 
 static void pause_pair(void)
@@ -585,7 +622,7 @@ static void send_pairs(struct clockd *daemon)
 			due[count++] = i;
 	if (!count)
 		return;
-	if (host_clock_is_nic(&daemon->clock))
+	if (daemon->in_turn)
 		send_in_turn(daemon, due, count);
 	else
 		send_together(daemon, due, count);
@@ -648,6 +685,7 @@ static void take_packets(struct clockd *daemon)
 	host_clock_refresh(&daemon->clock);
 	/* Timestamps of sent probes first: received records may be about them. */
 	take_sent(daemon);
+	count_timestamps(daemon);
 	while (count < BATCH && wire_receive(&daemon->wire, &arrival) > 0) {
 		take_packet(daemon, &arrival, now_ns);
 		count++;

@@ -91,15 +91,17 @@ int fake_refclock_put(struct refclock *refclock, const struct config *config, in
 
 /* ---- a NIC ---- */
 
-/* It timestamps one packet at a time: the next one that is sent before this timestamp was read gets
- * none. A timestamp takes a while. @broken: there are none.
+/* It has @room for the timestamps of so many packets: the next one that is sent before a timestamp
+ * was read gets none. A timestamp takes a while.
  */
 static struct {
-	bool broken;
-	uint64_t cookie;
+	unsigned int room;
+	uint64_t cookies[2 * TIMELY_CLOCK_PEERS];
+	unsigned int held;
 	bool ready;
 	unsigned int sent;
 	unsigned int stamps;
+	unsigned int waits;
 	uint64_t waited_ns;
 } nic;
 
@@ -111,27 +113,27 @@ int fake_wire_send(struct wire *wire, const struct address *to, const uint8_t *m
 	(void)message;
 	(void)bytes;
 	nic.sent++;
-	if (!nic.cookie)
-		nic.cookie = cookie;
+	if (nic.held < nic.room)
+		nic.cookies[nic.held++] = cookie;
 	return 0;
 }
 
 void fake_wire_wait_sent(const struct wire *wire, uint64_t ns)
 {
 	(void)wire;
+	nic.waits++;
 	nic.waited_ns = ns > nic.waited_ns ? ns : nic.waited_ns;
-	nic.ready = !nic.broken;
+	nic.ready = true;
 }
 
 int fake_wire_sent(struct wire *wire, uint64_t *cookie, uint64_t *ns)
 {
 	(void)wire;
-	if (!nic.ready || !nic.cookie)
+	if (!nic.ready || !nic.held)
 		return 0;
-	*cookie = nic.cookie;
+	*cookie = nic.cookies[--nic.held];
 	*ns = 1000;
-	nic.cookie = 0;
-	nic.ready = false;
+	nic.ready = nic.held;
 	nic.stamps++;
 	return 1;
 }
@@ -220,31 +222,68 @@ void update_rate__a_step_keeps_the_rate(void)
 	end(daemon);
 }
 
-void send_pairs__a_nic_timestamps_one_probe_at_a_time(void)
+/* A turn in which all peers get a pair, and the beginning of the next one. Returns the number of
+ * timestamps.
+ */
+static unsigned int turn(struct clockd *daemon)
+{
+	unsigned int before = nic.stamps;
+
+	for (size_t i = 0; i < daemon->peer_count; i++)
+		daemon->peers[i].due_ns = 0;
+	nic.ready = false;
+	send_pairs(daemon);
+	nic.ready = true;
+	take_packets(daemon);
+	return nic.stamps - before;
+}
+
+/* A daemon whose NIC has this room. */
+static struct clockd *begin_with_nic(unsigned int room)
 {
 	struct clockd *daemon = begin(TIMELY_CLOCK_PEERS);
 
 	daemon->clock.nic.fd = 0;
-	send_pairs(daemon);
-	/* The last timestamp is read in the next turn. */
-	fake_wire_wait_sent(&daemon->wire, 0);
-	take_sent(daemon);
-	EXPECT(nic.sent == 2 * TIMELY_CLOCK_PEERS && nic.stamps == nic.sent);
-	for (size_t i = 0; i < daemon->peer_count; i++)
-		EXPECT(daemon->peers[i].sent[0].own_ns && daemon->peers[i].sent[1].own_ns);
+	nic.room = room;
+	return daemon;
+}
+
+/* After some probes the daemon notices that few get a timestamp. */
+void send_pairs__a_nic_timestamps_one_probe_at_a_time(void)
+{
+	struct clockd *daemon = begin_with_nic(1);
+
+	EXPECT(turn(daemon) == 1 && turn(daemon) == 1);
+	EXPECT(daemon->in_turn && !nic.waits);
+	for (int i = 0; i < 8; i++)
+		EXPECT(turn(daemon) == 2 * TIMELY_CLOCK_PEERS);
+	EXPECT(nic.waits && nic.waited_ns <= STAMP_WAIT_NS);
 	end(daemon);
 }
 
-/* Each probe costs one wait, which has a limit. */
+/* On a NIC with enough room probes do not wait, nor on one that gives no timestamps. */
+void send_pairs__waits_for_no_other_nic(void)
+{
+	static const unsigned int rooms[] = { 0, 2 * TIMELY_CLOCK_PEERS };
+
+	for (size_t r = 0; r < ARRAY_LENGTH(rooms); r++) {
+		struct clockd *daemon = begin_with_nic(rooms[r]);
+
+		for (int i = 0; i < 8; i++)
+			EXPECT(turn(daemon) == rooms[r]);
+		EXPECT(!nic.waits && !daemon->in_turn);
+		end(daemon);
+	}
+}
+
+/* A NIC stops to timestamp: each wait has a limit, and all probes are sent. */
 void send_pairs__goes_on_without_timestamps(void)
 {
-	struct clockd *daemon = begin(TIMELY_CLOCK_PEERS);
+	struct clockd *daemon = begin_with_nic(0);
 
-	daemon->clock.nic.fd = 0;
-	nic.broken = true;
-	send_pairs(daemon);
-	EXPECT(nic.sent == 2 * TIMELY_CLOCK_PEERS && !nic.stamps);
-	EXPECT(nic.waited_ns && nic.waited_ns <= 200000);
+	daemon->in_turn = true;
+	EXPECT(turn(daemon) == 0 && nic.sent == 2 * TIMELY_CLOCK_PEERS);
+	EXPECT(nic.waits && nic.waited_ns <= STAMP_WAIT_NS);
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		EXPECT(daemon->peers[i].due_ns);
 	end(daemon);

@@ -1511,6 +1511,7 @@ int main(int argc, char **argv)
 	RUN(take_events__a_suspension_withdraws_offsets);
 	RUN(update_rate__a_step_keeps_the_rate);
 	RUN(send_pairs__a_nic_timestamps_one_probe_at_a_time);
+	RUN(send_pairs__waits_for_no_other_nic);
 	RUN(send_pairs__goes_on_without_timestamps);
 	RUN(write_page__continues_the_line_of_before);
 	RUN(write_page__drops_the_line_when_a_peer_is_not_settled);
