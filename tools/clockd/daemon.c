@@ -484,6 +484,7 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 	refclock_open(&daemon->refclock, config);
 	/* The degree may be another one, and the references. */
 	daemon->members.count = 0;
+	daemon->references_apart = 0;
 	daemon->references_told = 0;
 	daemon->references_told_ns = 0;
 	daemon->lost_told = false;

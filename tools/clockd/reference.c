@@ -38,15 +38,44 @@ static unsigned int count_agreeing(const struct reference *references, size_t co
 	return agreeing;
 }
 
-/* The smallest interval that contains those of all references that are used. */
+/* The largest bound that counts. A reference that states a large error, as while its clock is
+ * corrected, agrees with anybody, so such references count only if there is no better one.
+ */
+static uint64_t most_bound(const struct reference *references, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (references[i].known && references[i].bound_ns <= REFERENCE_APART_NS)
+			return REFERENCE_APART_NS;
+	return REFERENCE_BOUND_NS;
+}
+
+/* Of the @used references that are used the one with the middle offset. */
+static const struct reference *middle(const struct reference *references, size_t count, int used)
+{
+	for (size_t i = 0; i < count; i++) {
+		int below = 0;
+
+		for (size_t j = 0; j < count; j++)
+			below += references[j].used &&
+				 (references[j].offset_ns < references[i].offset_ns ||
+				  (references[j].offset_ns == references[i].offset_ns && j < i));
+		if (references[i].used && below == used / 2)
+			return &references[i];
+	}
+	return NULL;
+}
+
+/* An interval that contains those of all references that are used: around the middle offset if
+ * there are three or more, so that no single one moves the result; otherwise the smallest one.
+ */
 static void unite(const struct reference *references, size_t count, struct reference *result)
 {
 	int64_t low_ns = INT64_MAX, high_ns = INT64_MIN, rates = 0;
+	const struct reference *reference;
 	int used = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct reference *reference = &references[i];
-
+		reference = &references[i];
 		if (!reference->used)
 			continue;
 		if (reference->offset_ns - (int64_t)reference->bound_ns < low_ns)
@@ -61,11 +90,18 @@ static void unite(const struct reference *references, size_t count, struct refer
 	result->offset_ns = low_ns + (high_ns - low_ns) / 2;
 	result->bound_ns = (high_ns - low_ns + 1) / 2;
 	result->rate_ppb = rates / used;
+	if (used < 3)
+		return;
+	reference = middle(references, count, used);
+	result->offset_ns = reference->offset_ns;
+	result->rate_ppb = reference->rate_ppb;
+	result->bound_ns = high_ns - reference->offset_ns > reference->offset_ns - low_ns ?
+			   high_ns - reference->offset_ns : reference->offset_ns - low_ns;
 }
 
 /**
  * references_agree() - find what most references agree on
- * @references: the references; @used is set
+ * @references: the references; @used is set, and @known is cleared if the bound is too large
  * @count: number of references
  * @result: set to an offset whose interval contains those of all references that are used
  *
@@ -73,15 +109,18 @@ static void unite(const struct reference *references, size_t count, struct refer
  */
 unsigned int references_agree(struct reference *references, size_t count, struct reference *result)
 {
+	uint64_t most_ns = most_bound(references, count);
 	unsigned int known = 0, most = 0;
 	size_t best = 0;
 
 	*result = (struct reference){};
 	for (size_t i = 0; i < count; i++) {
+		references[i].used = false;
+		references[i].known &= references[i].bound_ns <= most_ns;
+	}
+	for (size_t i = 0; i < count; i++) {
 		unsigned int agreeing;
 
-		references[i].used = false;
-		references[i].known &= references[i].bound_ns <= REFERENCE_BOUND_NS;
 		if (!references[i].known)
 			continue;
 		known++;

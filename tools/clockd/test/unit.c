@@ -1019,6 +1019,22 @@ static void references_agree__drops_the_odd_one(void)
 	EXPECT(result.bound_ns == 2150);
 }
 
+/* A reference that states a large error agrees with anybody, but moves nobody. */
+static void references_agree__one_does_not_move_the_others(void)
+{
+	struct reference list[] = {
+		known(0, 1000), known(900000000, 900000000), known(2000, 1000),
+	}, result;
+
+	EXPECT(references_agree(list, 3, &result) == 2 && !list[1].used);
+	EXPECT(result.offset_ns == 1000 && result.bound_ns == 2000);
+	list[1] = known(900000, 1000);
+	EXPECT(references_agree(list, 3, &result) == 3);
+	EXPECT(result.offset_ns == 2000 && result.bound_ns == 899000);
+	list[1] = known(900000000, 900000000);
+	EXPECT(references_agree(list, 2, &result) == 1 && result.offset_ns == 0);
+}
+
 static void references_agree__needs_a_majority(void)
 {
 	struct reference list[] = {
@@ -1029,6 +1045,7 @@ static void references_agree__needs_a_majority(void)
 	EXPECT(references_agree(list, 3, &result) == 2 && result.offset_ns == 0);
 	EXPECT(!references_agree(list, 4, &result));
 	/* Bounds that are large enough explain the difference. */
+	list[0].bound_ns = 2000000;
 	list[1].bound_ns = 5000000;
 	EXPECT(references_agree(list, 2, &result) == 2);
 	/* Numbers that a liar may send. */
@@ -1492,6 +1509,7 @@ int main(int argc, char **argv)
 	RUN(wire_filter__compares_whole_ipv6_addresses);
 	RUN(references_agree__one_is_enough);
 	RUN(references_agree__drops_the_odd_one);
+	RUN(references_agree__one_does_not_move_the_others);
 	RUN(references_agree__needs_a_majority);
 	RUN(resolver_read__keeps_names_without_an_answer);
 	RUN(resolver_read__moves_names_beside_doubtful_ones);
