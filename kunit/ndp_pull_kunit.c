@@ -187,6 +187,20 @@ static void next__short_messages_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pulls[2], 7);
 	KUNIT_EXPECT_EQ(test, pulls[3], 1);
 
+	/* Pulls of a higher priority do not use up a turn of the long message. */
+	timely_ndp_pull_set(&bed->q, &bed->flows[1], 0);
+	timely_ndp_pull_set(&bed->q, &bed->flows[3], 0);
+	for (i = 0; i < 64; i++) {
+		timely_ndp_pull_move(&bed->q, &bed->flows[1], 6, 0);
+		timely_ndp_pull_set(&bed->q, &bed->flows[1], i % 8 == 0);
+		pulls[next(bed, timely_ndp_pull_due_ns(&bed->q))]++;
+	}
+	KUNIT_EXPECT_EQ(test, pulls[1], 28 + 8);
+	KUNIT_EXPECT_EQ(test, pulls[2], 7 + 7);
+	timely_ndp_pull_move(&bed->q, &bed->flows[1], 0, 0);
+	timely_ndp_pull_set(&bed->q, &bed->flows[1], 1000);
+	timely_ndp_pull_set(&bed->q, &bed->flows[3], 1000);
+
 	/* The only stream of a priority gets all pulls, whatever its age. */
 	timely_ndp_pull_move(&bed->q, &bed->flows[3], 1, 3);
 	count_pulls(bed, pulls);

@@ -956,7 +956,7 @@ faults_of_ndp_pull() {
 	a priority may be any number|s/min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1)/priority \& 15/
 	an age may be any number|s/min_t(u8, age, TIMELY_NDP_AGES - 1)/age \& 7/
 	messages grow old late|s/fls64(bytes >> PULL_AGE_SHIFT) + 2/fls64(bytes >> PULL_AGE_SHIFT) + 1/
-	long messages starve|s/ \&\& ++q->turns\[age\] % PULL_TURNS)/)/
+	long messages starve|s/ \&\& ++q->turns\[priority\]\[age\] % PULL_TURNS)/)/
 	long messages get half of the pulls|s/% PULL_TURNS)/% 2)/
 	a queued stream changes its priority in place|s/bool queued = flow->prev;/bool queued = false;/
 	pulls are not counted|s/q->pulls++;//

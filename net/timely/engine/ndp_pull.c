@@ -10,8 +10,9 @@
  * Among streams of the same priority those whose message has a lower age get seven of eight pulls.
  * The age grows with the bytes of the message that have arrived. The paper's queue is fair. That
  * makes a message wait for its share of the link until it has arrived, however short it is; most
- * messages are short, and long ones lose little by waiting for them. The eighth pull keeps long
- * messages from being starved.
+ * messages are short, and long ones lose little by waiting for them. The eighth pull goes to the
+ * next age by the same rule, and keeps long messages from being starved: the oldest get one of 512
+ * while messages of all ages wait.
  *
  * The queue does not list pulls but streams, with the number of pulls that each wants. So its
  * memory does not depend on the number of packets, and to remove a stream's pulls takes no search.
@@ -181,9 +182,9 @@ void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns
 EXPORT_SYMBOL_GPL(timely_ndp_pull_leave_room);
 
 /* The stream of a priority that gets the next pull; NULL if there is none. */
-static struct timely_ndp_pull_flow *pull_choose(struct timely_ndp_pull *q,
-						struct timely_ndp_pull_flow *const *heads)
+static struct timely_ndp_pull_flow *pull_choose(struct timely_ndp_pull *q, int priority)
 {
+	struct timely_ndp_pull_flow *const *heads = q->heads[priority];
 	struct timely_ndp_pull_flow *flow = NULL;
 	u32 age;
 
@@ -191,7 +192,7 @@ static struct timely_ndp_pull_flow *pull_choose(struct timely_ndp_pull *q,
 		if (!heads[age])
 			continue;
 		flow = heads[age];
-		if (age < TIMELY_NDP_AGES - 1 && ++q->turns[age] % PULL_TURNS)
+		if (age < TIMELY_NDP_AGES - 1 && ++q->turns[priority][age] % PULL_TURNS)
 			break;
 	}
 	return flow;
@@ -214,7 +215,7 @@ struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64
 	if (!q->flows || now_ns < q->next_ns)
 		return NULL;
 	for (priority = TIMELY_NDP_PRIORITIES - 1; !flow; priority--)
-		flow = pull_choose(q, q->heads[priority]);
+		flow = pull_choose(q, priority);
 	q->heads[flow->priority][flow->age] = flow->next;
 	if (!--flow->wanted)
 		pull_unlink(q, flow);

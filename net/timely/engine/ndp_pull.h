@@ -57,7 +57,7 @@ struct timely_ndp_pull_flow {
  * @rest_q24: part of a ns that @next_ns leaves out, Q24
  * @flows: number of streams in the queue
  * @pulls: pulls since the start
- * @turns: for each age but the highest, how often a stream of this age could get a pull
+ * @turns: for each priority and each age but the highest, how often a stream could get a pull
  */
 struct timely_ndp_pull {
 	struct timely_wheel_node node;
@@ -69,7 +69,7 @@ struct timely_ndp_pull {
 	u64 byte_q24;
 	u32 rest_q24;
 	u64 pulls;
-	u32 turns[TIMELY_NDP_AGES - 1];
+	u32 turns[TIMELY_NDP_PRIORITIES][TIMELY_NDP_AGES - 1];
 };
 
 int timely_ndp_pull_init(struct timely_ndp_pull *q, u32 rate_kbps, u32 slack_ns);
