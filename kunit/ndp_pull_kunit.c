@@ -242,6 +242,28 @@ static void leave_room__for_other_packets(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, next(bed, 2001 * NS), 0);
 }
 
+/* The time of a packet that was shorter than its pull: at most the slack is made up for. */
+static void give_back__what_a_short_packet_left(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 5 * NS);
+	u64 due;
+	u32 i;
+
+	timely_ndp_pull_give_back(&bed->q, BYTES);
+	timely_ndp_pull_set(&bed->q, &bed->flows[0], 100);
+	KUNIT_EXPECT_EQ(test, next(bed, 1000 * NS), 0);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, next(bed, 1000 * NS), 0);
+	due = timely_ndp_pull_due_ns(&bed->q);
+	timely_ndp_pull_give_back(&bed->q, BYTES - 100);
+	KUNIT_EXPECT_GE(test, due - timely_ndp_pull_due_ns(&bed->q), NS * 9 / 10 - 1);
+	KUNIT_EXPECT_LE(test, due - timely_ndp_pull_due_ns(&bed->q), NS * 9 / 10);
+	timely_ndp_pull_give_back(&bed->q, U32_MAX);
+	for (i = 0; i < 6; i++)
+		KUNIT_EXPECT_EQ(test, next(bed, 1001 * NS), 0);
+	KUNIT_EXPECT_EQ(test, next(bed, 1001 * NS), -1);
+}
+
 /* More than the link rate arrives: pulls wait for little more than the slack. */
 static void leave_room__of_a_wrong_rate(struct kunit *test)
 {
@@ -287,6 +309,7 @@ static struct kunit_case ndp_pull_cases[] = {
 	KUNIT_CASE(next__makes_up_for_a_late_caller),
 	KUNIT_CASE(leave_room__for_other_packets),
 	KUNIT_CASE(leave_room__of_a_wrong_rate),
+	KUNIT_CASE(give_back__what_a_short_packet_left),
 	KUNIT_CASE(set__0_takes_a_stream_out),
 	{}
 };

@@ -954,6 +954,8 @@ faults_of_ndp_pull() {
 	parts of a ns are lost|s/ + q->rest_q24;/;/
 	long packets overflow|s/min(bytes, PULL_MAX_BYTES)/bytes/
 	a priority may be any number|s/min_t(u8, priority, TIMELY_NDP_PRIORITIES - 1)/priority \& 15/
+	nothing is given back|s/q->next_ns -= min(q->next_ns, wire_ns);//
+	more is given back than there is|s/q->next_ns -= min(q->next_ns, wire_ns);/q->next_ns -= wire_ns;/
 	an age may be any number|s/min_t(u8, age, TIMELY_NDP_AGES - 1)/age \& 7/
 	messages grow old late|s/fls64(bytes >> PULL_AGE_SHIFT) + 2/fls64(bytes >> PULL_AGE_SHIFT) + 1/
 	long messages starve|s/ \&\& ++q->turns\[priority\]\[age\] % PULL_TURNS)/)/

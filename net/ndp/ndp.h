@@ -161,6 +161,8 @@ struct ndp_timer {
  *	them again, by number modulo NDP_AGAIN
  * @again_first: number of the first length in @again that was not pulled
  * @again_end: number behind the last length in @again
+ * @trimmed: a bit for each number modulo 64: a packet with this number has arrived trimmed
+ * @guessed: pulls for packets of unknown length, less those whose packets have arrived
  * @unit: packets that the connection's next pull asks for
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer
@@ -218,6 +220,8 @@ struct ndp_sock {
 	u16 again[NDP_AGAIN];
 	u8 again_first;
 	u8 again_end;
+	u64 trimmed;
+	u32 guessed;
 	u8 unit;
 	struct timely_ndp_header answer;
 	u8 unanswered;
@@ -544,7 +548,8 @@ int ndp_pull_register(void (*granted)(struct sock *sk, u32 packets));
 void ndp_pull_unregister(void);
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);
-void ndp_pull_again(struct ndp_sock *ndp, u32 payload);
+void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload);
+void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header);
 void ndp_pull_done(struct ndp_sock *ndp, u32 packets);
 void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns);
 void ndp_pull_want(struct sock *sk, u32 wanted);

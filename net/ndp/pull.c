@@ -311,15 +311,43 @@ void ndp_pull_detach(struct sock *sk)
 /**
  * ndp_pull_again() - a packet arrived trimmed, and a pull will ask for the packet again
  * @ndp: the connection, under the connection's lock
+ * @seq: number of the packet
  * @payload: bytes of data that the packet had
  *
  * The peer sends trimmed packets again before others, in the order of the NACKs, except for the
  * first missing one. So a pull for a short one need not wait as long as for a full one.
  */
-void ndp_pull_again(struct ndp_sock *ndp, u32 payload)
+void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload)
 {
+	ndp->trimmed |= BIT_ULL(seq % 64);
 	if ((u8)(ndp->again_end - ndp->again_first) < NDP_AGAIN)
 		ndp->again[ndp->again_end++ % NDP_AGAIN] = payload;
+}
+
+/**
+ * ndp_pull_arrived() - a new packet has arrived
+ * @ndp: the connection, under the connection's lock
+ * @header: header of the packet
+ *
+ * If a switch returned the packet to the peer, no header has told its length, and the pull for it was
+ * for a full packet. If it is shorter the pull queue gets the difference back, at most once for each
+ * such pull.
+ */
+void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header)
+{
+	bool told = ndp->trimmed & BIT_ULL(header->seq % 64);
+	struct ndp_queue *q = ndp->queue;
+
+	ndp->trimmed &= ~BIT_ULL(header->seq % 64);
+	if (told || !ndp->guessed)
+		return;
+	ndp->guessed--;
+	if (!(header->flags & TIMELY_NDP_RTX) || header->length >= ndp->peer_payload ||
+	    !q || !READ_ONCE(q->pull.flows))
+		return;
+	spin_lock_bh(&q->lock);
+	timely_ndp_pull_give_back(&q->pull, ndp->peer_payload - header->length);
+	spin_unlock_bh(&q->lock);
 }
 
 /**
@@ -331,7 +359,10 @@ void ndp_pull_done(struct ndp_sock *ndp, u32 packets)
 {
 	u8 lengths = ndp->again_end - ndp->again_first;
 
-	ndp->again_first += min_t(u32, lengths, packets);
+	u32 told = min_t(u32, lengths, packets);
+
+	ndp->again_first += told;
+	ndp->guessed += packets - told;
 }
 
 /* Bytes on the wire that a packet has beside the header of NDP and the payload. */

@@ -181,6 +181,22 @@ void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns
 }
 EXPORT_SYMBOL_GPL(timely_ndp_pull_leave_room);
 
+/**
+ * timely_ndp_pull_give_back() - a packet has arrived that was shorter than its pull took it for
+ * @q: the queue
+ * @bytes: the difference
+ *
+ * The link was idle for the time of these bytes, so the next pulls may be earlier by this time, but
+ * not by more than @slack_ns.
+ */
+void timely_ndp_pull_give_back(struct timely_ndp_pull *q, u32 bytes)
+{
+	u64 wire_ns = q->byte_q24 * min(bytes, PULL_MAX_BYTES) >> 24;
+
+	q->next_ns -= min(q->next_ns, wire_ns);
+}
+EXPORT_SYMBOL_GPL(timely_ndp_pull_give_back);
+
 /* The stream of a priority that gets the next pull; NULL if there is none. */
 static struct timely_ndp_pull_flow *pull_choose(struct timely_ndp_pull *q, int priority)
 {

@@ -78,6 +78,7 @@ void timely_ndp_pull_set(struct timely_ndp_pull *q, struct timely_ndp_pull_flow 
 u8 timely_ndp_pull_age(u64 bytes);
 void timely_ndp_pull_move(struct timely_ndp_pull *q, struct timely_ndp_pull_flow *flow, u8 priority,
 			  u8 age);
+void timely_ndp_pull_give_back(struct timely_ndp_pull *q, u32 bytes);
 void timely_ndp_pull_leave_room(struct timely_ndp_pull *q, u32 bytes, u64 now_ns);
 struct timely_ndp_pull_flow *timely_ndp_pull_next(struct timely_ndp_pull *q, u64 now_ns);
 
