@@ -31,8 +31,8 @@
 	X(refill_delay, REFILL_DELAY, 32, 0, 4294967295, 40000, "us", \
 	  "idle time after which a flow has its quantum again") \
 	X(orphan_mask, ORPHAN_MASK, 32, 0, 4294967295, 1023, "mask", \
-	  "mask of the hash that groups packets into flows which have no socket, or an unconnected " \
-	  "one without SO_MAX_PACING_RATE") \
+	  "mask of the hash that groups packets into flows which have no socket, or an " \
+	  "unconnected one without SO_MAX_PACING_RATE") \
 	X(low_rate_threshold, LOW_RATE_THRESHOLD, 32, 0, 4294967295, 68750, "bytes/s", \
 	  "below this rate each packet is paced, with any quantum") \
 	X(ce_threshold, CE_THRESHOLD, 32, 0, 4294967295, 4294967295, "us", \

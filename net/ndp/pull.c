@@ -329,9 +329,9 @@ void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload)
  * @ndp: the connection, under the connection's lock
  * @header: header of the packet
  *
- * If a switch returned the packet to the peer, no header has told its length, and the pull for it was
- * for a full packet. If it is shorter the pull queue gets the difference back, at most once for each
- * such pull.
+ * If a switch returned the packet to the peer, no header has told its length, and the pull for it
+ * was for a full packet. If it is shorter the pull queue gets the difference back, at most once for
+ * each such pull.
  */
 void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header)
 {
