@@ -1870,35 +1870,6 @@ static void find_entry__old_rtts_do_not_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, first_rtt_ns(test, 6, 0, ~0U), U64_MAX);
 }
 
-/* OR-ACKs about packets that came through a macvlan go to the namespace of their socket. */
-static void find_entry__no_onramp_for_other_namespaces(struct kunit *test)
-{
-	struct net *net = kunit_kzalloc(test, sizeof(*net), GFP_KERNEL);
-	struct sock *sk = bench_tcp(0), *unconnected = bench_udp(1);
-	struct packet p = { .sk = unconnected, .hash = 1, .udp = true };
-
-	KUNIT_ASSERT_NOT_NULL(test, net);
-	bench.q->config.onramp = 1;
-	dev_net_set(bench.dev, net);
-	give_kilo(test, sk, 0);
-	KUNIT_EXPECT_EQ(test, bench_take(), 1);
-	KUNIT_ASSERT_NOT_NULL(test, bench_flow(sk));
-	KUNIT_EXPECT_NULL(test, bench_flow(sk)->entry);
-	KUNIT_EXPECT_TRUE(test, bench_flow(sk)->foreign);
-	/* A socket of the device's namespace gets the memory, and the flow. */
-	dev_net_set(bench.dev, &init_net);
-	sk->sk_hash++;
-	give_kilo(test, sk, 1);
-	KUNIT_EXPECT_EQ(test, bench_take(), 2);
-	KUNIT_EXPECT_NOT_NULL(test, bench_flow(sk)->entry);
-	/* Packets of an unconnected socket go to any destination. */
-	unconnected->sk_state = TCP_CLOSE;
-	bench_give(test, &p);
-	KUNIT_EXPECT_EQ(test, bench_take(), 3);
-	KUNIT_ASSERT_NOT_NULL(test, bench_flow(unconnected));
-	KUNIT_EXPECT_NULL(test, bench_flow(unconnected)->entry);
-}
-
 /* Two successive sockets with the same addresses are one flow for On-Ramp. */
 static void queues__two_sockets_share_an_entry(struct kunit *test)
 {
@@ -3392,7 +3363,6 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(queues__an_empty_one_is_not_notified),
 	KUNIT_CASE(queues__two_sockets_share_an_entry),
 	KUNIT_CASE(find_entry__old_rtts_do_not_count),
-	KUNIT_CASE(find_entry__no_onramp_for_other_namespaces),
 	KUNIT_CASE(pause__stops_the_flow),
 	KUNIT_CASE(pause__counts_waits),
 	KUNIT_CASE(pause__ipv6_with_options),

@@ -104,11 +104,7 @@ static u64 tq_min_rtt_ns(const struct sk_buff *skb)
 }
 
 /* Add On-Ramp's state to the flow's entry, or make an entry with this state, and let this qdisc
- * apply the pauses. Packets of other namespaces come through devices like macvlan. OR-ACKs about
- * these packets go to those namespaces, where only a qdisc of the same namespace receives them.
- *
- * Return: false if the socket's network namespace is not the device's, there is no memory, or a
- * budget is used up.
+ * apply the pauses. Return: false if there is no memory, or a budget is used up.
  */
 static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
 			    const struct sk_buff *skb)
@@ -116,8 +112,6 @@ static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
 	u64 now = timely_clock_ns();
 	struct timely_tuple tuple;
 
-	if (!net_eq(sock_net(skb->sk), dev_net(skb->dev)))
-		return false;
 	tq_tuple(skb, &tuple);
 	if (!f->entry)
 		f->entry = timely_onramp_flow(&tuple, skb->sk);
@@ -141,8 +135,8 @@ static bool tq_onramp_entry(struct tq_sched *q, struct tq_flow *f,
  * @onramp: On-Ramp needs an entry, because On-Ramp is on and @skb has data
  *
  * The qdisc makes the flow for the SYN. The congestion control makes the entry later, when the
- * connection is established. If a packet with data finds no entry, or gets no On-Ramp state,
- * tq_flow.last_lookup prevents another search in the same jiffy.
+ * connection is established. If a packet with data finds no entry, or there is no memory for
+ * On-Ramp's state, tq_flow.last_lookup prevents another search in the same jiffy.
  */
 void tq_find_entry(struct tq_sched *q, struct tq_flow *f, const struct sk_buff *skb,
 		   bool wanted, bool onramp)
