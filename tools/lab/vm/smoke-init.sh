@@ -232,11 +232,15 @@ ndp_unloaded() {
 # far COMMAND...: run a command in the other namespace
 far() { nsenter -t "$far" -n "$@"; }
 
+in_other_namespace() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/$$/ns/net)" ]; }
+
 # Create the namespace, the veth and its addresses.
 far_up() {
 	insmod /veth.ko && ip link add near type veth || return 1
 	unshare -n sleep 1000 &
 	far=$!
+	# Until unshare has run, the process is in this namespace.
+	soon in_other_namespace "$far" || return 1
 	# The kernel chose the name of the other end.
 	peer=$(ip link | sed -n 's/^.*: \(veth[0-9]*\)@near:.*/\1/p')
 	ip link set "$peer" netns "$far" && far ip link set "$peer" name far &&
