@@ -358,7 +358,6 @@ void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *head
 void ndp_pull_done(struct ndp_sock *ndp, u32 packets)
 {
 	u8 lengths = ndp->again_end - ndp->again_first;
-
 	u32 told = min_t(u32, lengths, packets);
 
 	ndp->again_first += told;
