@@ -33,6 +33,7 @@ static const struct check {
 	{ "rto-min", .host = check_rto_min },
 	{ "clock", .host = check_clock },
 	{ "clock-daemon", .host = check_clock_daemon },
+	{ "clock-references", .host = check_clock_references },
 	{ "default-qdisc", .host = check_default_qdisc },
 	{ "rejected-rtts", .host = check_rejected_rtts },
 	{ "late-rtts", .host = check_late_rtts },

@@ -262,6 +262,7 @@ void check_preset(struct host *host);
 void check_rto_min(struct host *host);
 void check_clock(struct host *host);
 void check_clock_daemon(struct host *host);
+void check_clock_references(struct host *host);
 bool has_common_time(const struct host *host);
 void check_default_qdisc(struct host *host);
 void check_rejected_rtts(struct host *host);

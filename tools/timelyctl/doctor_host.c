@@ -344,6 +344,21 @@ void check_clock_daemon(struct host *host)
 	remedy_info(host, "systemctl status timely-clockd there and here; timelyctl clock");
 }
 
+/* References that contradict the others or do not answer are not used. */
+void check_clock_references(struct host *host)
+{
+	const struct timely_clock_page *page = &host->clock;
+
+	if (!has_common_time(host) || page->references_used >= page->references)
+		return;
+	if (page->references_used)
+		found_warn(host, "timely-clockd uses only %u of the %u references of its configuration: the others do not answer, or contradict these",
+			   page->references_used, page->references);
+	else
+		found_warn(host, "timely-clockd does not know the reference time: its references do not answer, or contradict each other");
+	remedy_info(host, "journalctl -u timely-clockd names the references; see whether their system clocks are synchronised (chronyc tracking there)");
+}
+
 /* Queues get the default qdisc whenever mq is set up, or their number changes. */
 void check_default_qdisc(struct host *host)
 {

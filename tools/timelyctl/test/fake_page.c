@@ -2,11 +2,11 @@
 /*
  * Writes a clock page as timely-clockd does, for tests of `timelyctl clock`:
  *
- *	fake_page FILE [AGE [STATE [DAEMON]]]
+ *	fake_page FILE [AGE [STATE [DAEMON [REFERENCES]]]]
  *
  * The page is of this moment, or AGE seconds old. One peer is good, the other one is silent, or has
  * the state STATE, a number. A peer that is learning has a bound, and no surplus. DAEMON is the
- * daemon's state, by default running.
+ * daemon's state, by default running. REFERENCES of two references are used, by default one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +66,8 @@ int main(int argc, char **argv)
 		page.peers[1].bound_ns = 60;
 	if (argc > 4)
 		page.state = atoi(argv[4]);
+	if (argc > 5)
+		page.references_used = atoi(argv[5]);
 	page.raw_ns = now_ns(CLOCK_MONOTONIC_RAW) - age_ns;
 	page.suspended_ns = now_ns(CLOCK_BOOTTIME) - now_ns(CLOCK_MONOTONIC);
 	return fwrite(&page, sizeof(page), 1, file) != 1 || fclose(file);

@@ -1153,10 +1153,18 @@ doctors() {
 	for state in "0 1 0" "0 0 4 clock-daemon" "0 3 4 clock-daemon" "60 1 4 clock clock-daemon"; do
 		# shellcheck disable=SC2086 # words
 		set -- $state
-		"$work/fake_page" "$work/root/run/timely-clockd/clock" "$1" "$2"
+		"$work/fake_page" "$work/root/run/timely-clockd/clock" "$1" "$2" 1 2
 		shift 2
 		doctor "rx=1" "" "$@"
 	done
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 0 1 1 1
+	doctor "rx=1" "" 4 clock-references
+	says 'uses only 1 of the 2 references'
+	result $? "doctor: a reference that is not used"
+	"$work/fake_page" "$work/root/run/timely-clockd/clock" 0 1 1 0
+	doctor "rx=1" "" 4 clock-references
+	says 'does not know the reference time'
+	result $? "doctor: no reference is used"
 	# A daemon that has not joined writes nothing.
 	"$work/fake_page" "$work/root/run/timely-clockd/clock" 0 1 0
 	doctor "rx=1" "" 4 clock
