@@ -52,7 +52,7 @@
 /* How long a connection without a program waits for the peer to take data or to end its stream: one
  * minute since the program has closed the socket, or since data has arrived at the peer.
  */
-#define NDP_ORPHAN_NS		(60 * NSEC_PER_SEC)
+#define NDP_ORPHAN_NS		(60ULL * NSEC_PER_SEC)
 
 /* A keepalive is repeated this many times within the timeout of the peer. */
 #define NDP_KEEPALIVE_PROBES	8
