@@ -320,11 +320,13 @@ build_debian() {
 }
 
 # Build the modules for another architecture or for a kernel of tools/lab/vm. A 32-bit kernel exports no
-# helpers for 64-bit division: a module that calls one compiles but cannot be loaded.
+# helpers for 64-bit division: a module that calls one compiles but cannot be loaded. Warnings are errors:
+# an expression of type long may overflow only there.
 build_cross() {
 	kernel=$(tools/lab/vm/kernel.sh "$1") || return 1
 	# shellcheck disable=SC2046 # arguments of make
-	built=$(tools/lab/modules.sh "$kernel" $(cat "$kernel/.timely-make") KBUILD_MODPOST_WARN=1) || return 1
+	built=$(tools/lab/modules.sh "$kernel" $(cat "$kernel/.timely-make") KBUILD_MODPOST_WARN=1 \
+		KCFLAGS=-Werror) || return 1
 	find "$built" -name '*.ko' -exec nm {} + >"$logs/$job.symbols" || return 1
 	! grep -E 'U __(u?div|u?mod|u?divmod)[sd]i' "$logs/$job.symbols"
 }
