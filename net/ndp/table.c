@@ -111,8 +111,25 @@ static bool ndp_port_free(const struct sock *sk, u16 port, bool listens)
 	return true;
 }
 
-/* Finds a free port of the namespace's range of local ports, at random; 0: none found. */
-static u16 ndp_port_choose(const struct sock *sk)
+/* Binds a socket to a port if the port is free. The lock is held for one list of the table. */
+static bool ndp_port_take(struct sock *sk, u16 port)
+{
+	bool taken;
+
+	spin_lock_bh(&ndp_table_lock);
+	taken = ndp_port_free(sk, port, false);
+	if (taken) {
+		inet_sk(sk)->inet_num = port;
+		hash_add_rcu(ndp_bound, &ndp_sk(sk)->bound, ndp_port_hash(sock_net(sk), port));
+	}
+	spin_unlock_bh(&ndp_table_lock);
+	return taken;
+}
+
+/* Binds a socket to a free port of the namespace's range of local ports, chosen at random. May
+ * sleep. Return: false if none was found.
+ */
+static bool ndp_port_choose(struct sock *sk)
 {
 	int low, high, tries;
 	u32 count, start;
@@ -123,11 +140,11 @@ static u16 ndp_port_choose(const struct sock *sk)
 	for (tries = 0; tries < min_t(u32, count, 4096); tries++) {
 		u16 port = low + (start + tries) % count;
 
-		if (!inet_is_local_reserved_port(sock_net(sk), port) &&
-		    ndp_port_free(sk, port, false))
-			return port;
+		if (!inet_is_local_reserved_port(sock_net(sk), port) && ndp_port_take(sk, port))
+			return true;
+		cond_resched();
 	}
-	return 0;
+	return false;
 }
 
 /**
@@ -141,27 +158,12 @@ static u16 ndp_port_choose(const struct sock *sk)
  */
 int ndp_get_port(struct sock *sk, unsigned short port)
 {
-	struct ndp_sock *ndp = ndp_sk(sk);
-	int err = 0;
-
 	/* A reader that has reached the socket's entry of its former port would follow the entry to
 	 * another chain, and miss the rest of its own. Such sockets are rare: connect() failed.
 	 */
-	if (READ_ONCE(ndp->unbound))
+	if (READ_ONCE(ndp_sk(sk)->unbound))
 		synchronize_rcu();
-	spin_lock_bh(&ndp_table_lock);
-	if (!port)
-		port = ndp_port_choose(sk);
-	else if (!ndp_port_free(sk, port, false))
-		port = 0;
-	if (!port) {
-		err = -EADDRINUSE;
-	} else {
-		inet_sk(sk)->inet_num = port;
-		hash_add_rcu(ndp_bound, &ndp->bound, ndp_port_hash(sock_net(sk), port));
-	}
-	spin_unlock_bh(&ndp_table_lock);
-	return err;
+	return (port ? ndp_port_take(sk, port) : ndp_port_choose(sk)) ? 0 : -EADDRINUSE;
 }
 
 /**

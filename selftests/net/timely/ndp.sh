@@ -598,7 +598,8 @@ dead_peer() {
 	expect idle -eq 1
 }
 
-# Ports: one listener for each address and port; a connection's port is free when it has closed.
+# Ports: one listener for each address and port; a connection's port is free when it has closed. A socket without a
+# port gets one of the namespace's range, as long as one is free.
 ports() {
 	ndp <<-'EOF'
 		listener = listen()
@@ -613,13 +614,20 @@ ports() {
 		bound.connect((V4, PORT))
 		result(number=bound.getsockname() == ("10.7.1.2", 7777))
 	EOF
-	for what in same one both other reopened number; do
+	for what in same one both other reopened number all none freed; do
 		expect $what -eq 1
 	done
 }
 
 # Sockets with SO_REUSEADDR share a port, but not without end: each bind() looks at all of them.
 many_sockets_of_a_port() {
+		def local_ports(new):
+		    path = "/proc/sys/net/ipv4/ip_local_port_range"
+		    with open(path) as file:
+		        usual = file.read()
+		    with open(path, "w") as file:
+		        file.write(new)
+		    return usual
 	ndp <<-'EOF'
 		import resource
 		resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
@@ -631,6 +639,17 @@ many_sockets_of_a_port() {
 		bound = [bind() for _ in range(1024)]
 		result(full=error(bind) == errno.EADDRINUSE, other=error(bind, 6001) == 0)
 		listener = listen()
+		with inside("h1"):
+		    usual = local_ports("40000 40003")
+		chosen = [ndp_socket("h1") for _ in range(4)]
+		for sock in chosen:
+		    sock.bind(("", 0))
+		result(all=sorted(sock.getsockname()[1] for sock in chosen) == list(range(40000, 40004)),
+		       none=error(ndp_socket("h1").bind, ("", 0)) == errno.EADDRINUSE)
+		chosen.pop(2).close()
+		result(freed=connect().getsockname()[1] in range(40000, 40004))
+		with inside("h1"):
+		    local_ports(usual)
 		bound[0].connect((V4, PORT))
 		bound[0].send(b"x")
 		result(used=accept(listener).getpeername() == ("10.7.1.2", 6000))
