@@ -162,7 +162,8 @@ struct ndp_timer {
  * @again_first: number of the first length in @again that was not pulled
  * @again_end: number behind the last length in @again
  * @trimmed: a bit for each number modulo 64: a packet with this number has arrived trimmed
- * @guessed: pulls for packets of unknown length, less those whose packets have arrived
+ * @guessed: bytes on the wire that pulls for packets of unknown length were for, less those of the
+ *	packets that have arrived
  * @unit: packets that the connection's next pull asks for
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer

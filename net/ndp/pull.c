@@ -324,29 +324,60 @@ void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload)
 		ndp->again[ndp->again_end++ % NDP_AGAIN] = payload;
 }
 
+/* Bytes on the wire that a packet has beside the header of NDP and the payload. */
+static u32 ndp_under_bytes(const struct ndp_sock *ndp)
+{
+	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
+
+	return sizeof(struct udphdr) + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) +
+	       NDP_FRAME_BYTES;
+}
+
+/* Bytes on the wire of a packet with so much payload, under the connection's lock, with a queue. A
+ * header may say any length, but no frame is longer than the MTU of the interface. Otherwise a peer
+ * whose headers say that packets had 64 KB would keep other connections from being pulled, or, with
+ * short packets afterwards, be given back more time than its pulls have taken.
+ */
+static u32 ndp_frame_bytes(const struct ndp_sock *ndp, u32 payload)
+{
+	return min(payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp),
+		   READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);
+}
+
+/* Bytes on the wire of the packet that is pulled after @ahead others. */
+static u32 ndp_wire_bytes(const struct ndp_sock *ndp, u32 ahead)
+{
+	bool again = (u8)(ndp->again_end - ndp->again_first) > ahead;
+
+	return ndp_frame_bytes(ndp, again ? ndp->again[(ndp->again_first + ahead) % NDP_AGAIN] :
+					    ndp->peer_payload);
+}
+
 /**
  * ndp_pull_arrived() - a new packet has arrived
  * @ndp: the connection, under the connection's lock
  * @header: header of the packet
  *
  * If a switch returned the packet to the peer, no header has told its length, and the pull for it
- * was for a full packet. If it is shorter the pull queue gets the difference back, at most once for
- * each such pull.
+ * was for a full packet. If it is shorter the pull queue gets the difference back, but all packets
+ * together never more than such pulls have taken.
  */
 void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header)
 {
 	bool told = ndp->trimmed & BIT_ULL(header->seq % 64);
 	struct ndp_queue *q = ndp->queue;
+	u32 taken, bytes;
 
 	ndp->trimmed &= ~BIT_ULL(header->seq % 64);
-	if (told || !ndp->guessed)
+	if (told || !ndp->guessed || !q)
 		return;
-	ndp->guessed--;
-	if (!(header->flags & TIMELY_NDP_RTX) || header->length >= ndp->peer_payload ||
-	    !q || !READ_ONCE(q->pull.flows))
+	taken = min(ndp_frame_bytes(ndp, ndp->peer_payload), ndp->guessed);
+	bytes = ndp_frame_bytes(ndp, header->length);
+	ndp->guessed -= taken;
+	if (!(header->flags & TIMELY_NDP_RTX) || bytes >= taken || !READ_ONCE(q->pull.flows))
 		return;
 	spin_lock_bh(&q->lock);
-	timely_ndp_pull_give_back(&q->pull, ndp->peer_payload - header->length);
+	timely_ndp_pull_give_back(&q->pull, taken - bytes);
 	spin_unlock_bh(&q->lock);
 }
 
@@ -359,32 +390,15 @@ void ndp_pull_done(struct ndp_sock *ndp, u32 packets)
 {
 	u8 lengths = ndp->again_end - ndp->again_first;
 	u32 told = min_t(u32, lengths, packets);
+	u32 full;
 
 	ndp->again_first += told;
-	ndp->guessed += packets - told;
-}
-
-/* Bytes on the wire that a packet has beside the header of NDP and the payload. */
-static u32 ndp_under_bytes(const struct ndp_sock *ndp)
-{
-	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
-
-	return sizeof(struct udphdr) + (v4 ? sizeof(struct iphdr) : sizeof(struct ipv6hdr)) +
-	       NDP_FRAME_BYTES;
-}
-
-/* Bytes on the wire of the packet that is pulled after @ahead others. A header may say any length,
- * but no frame is longer than the MTU of the interface. Otherwise a peer whose trimmed packets say
- * that they had 64 KB would keep other connections from being pulled.
- */
-static u32 ndp_wire_bytes(const struct ndp_sock *ndp, u32 ahead)
-{
-	bool again = (u8)(ndp->again_end - ndp->again_first) > ahead;
-	u32 payload = again ? ndp->again[(ndp->again_first + ahead) % NDP_AGAIN] :
-			      ndp->peer_payload;
-
-	return min(payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp),
-		   READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);
+	/* The timer of a queue may grant a pull to a connection that has just left the queue. */
+	if (!ndp->queue)
+		return;
+	full = ndp_frame_bytes(ndp, ndp->peer_payload);
+	/* No more packets than the span can be on their way. Lost ones never arrive. */
+	ndp->guessed = min(ndp->guessed + (packets - told) * full, NDP_SPAN * full);
 }
 
 /* Sets how many packets the next pull of a connection asks for, and their bytes. */

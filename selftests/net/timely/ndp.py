@@ -27,7 +27,9 @@ INFO = "=8I12Q"
 INFO_NAMES = ("state flags payload rtt_us unacked credits room pull_kbps sent nacked returned lost "
 	      "timeouts pulled received repeated trimmed damaged no_room pulls").split()
 ANSWERED, GRACEFUL = 1, 2
-SYN, INITIATOR = 1, 0x10
+SYN, RTX, INITIATOR = 1, 8, 0x10
+SUM_OF_X = 0x1c3627cf		# timely_ndp_sum() of the payload "x"
+PR_SET_TIMERSLACK = 29
 V4, V6, MAPPED = "10.7.2.2", "fd07:2::2", "::ffff:10.7.2.2"
 PORT = 5000
 
@@ -159,10 +161,10 @@ def jhash2(words, start):
 	return (c ^ b) - rotate(b, 24) & 0xffffffff
 
 
-def trimmed_packet(source, target, number, credits, length):
-	"""A first packet to PORT, without its payload: number, credits used, length before trimming."""
-	start = struct.pack("!HBBHHHHQIIIIHBB", 0x4e44, 1, 1, SYN | INITIATOR, length, 1, PORT, 1,
-			    number, credits, 0, 0, 0, 0, 0)
+def forged_packet(source, target, number, credits, length, conn=1, flags=0, sum=0):
+	"""The header of a first packet to PORT: number, credits used, length of its payload."""
+	start = struct.pack("!HBBHHHHQIIIIHBB", 0x4e44, 1, 1, SYN | INITIATOR | flags, length, 1, PORT,
+			    conn, number, credits, 0, sum, 0, 0, 0)
 	ends = [struct.unpack("!I", socket.inet_aton(address))[0] for address in (source, target)]
 	words = [ends[0] ^ ends[1], 0, 0, 0, *struct.unpack("!10I", start), 0, 0, 0]
 	return start + struct.pack("!IQ", jhash2(words, socket.AF_INET), 0)

@@ -752,7 +752,7 @@ length_beyond_the_mtu() {
 		with inside("mid"):
 		    forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 		for number, length in (0, 1000), (1, 65000):
-		    forger.sendto(trimmed_packet("10.7.2.1", V4, number, 256, length), (V4, 20307))
+		    forger.sendto(forged_packet("10.7.2.1", V4, number, 256, length), (V4, 20307))
 		same, us = move([Flow(client, server, data(1000000))])
 		forged = accept(listener)
 		result(same=same, us=us, trimmed=info(forged)["trimmed"], pulls=info(forged)["pulls"])
@@ -783,6 +783,42 @@ many_ended_connections() {
 		        server.close()
 		    for client in clients:
 		        assert wait(client) and client.recv(1) == b""
+# Headers that say 64 KB, and short packets of the same connection afterwards: each gives back at most the 1.2 us that
+# a pull of it has taken, not 52 us. So 512 pulls of two other connections stay paced.
+short_packets_give_back_little() {
+	ndp <<-'EOF'
+		libc.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+		sysctl("h2", "proof_s", 0)
+		listener = listen()
+		with inside("mid"):
+		    forger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+		def forge(conn, number, length, payload=b"", **others):
+		    header = forged_packet("10.7.2.1", V4, number, 256, length, conn, **others)
+		    forger.sendto(header + payload, (V4, 20307))
+		for number, length in (0, 1000), (1, 65000):
+		    forge(11, number, length)
+		time.sleep(0.002)
+		first = accept(listener)
+		guessed = info(first)["pulls"]
+		for conn in 12, 13:
+		    forge(conn, 0, 1000)
+		began = time.monotonic()
+		for number in range(2, 42):
+		    forge(11, number, 1, b"x", flags=RTX, sum=SUM_OF_X)
+		    time.sleep(0.000005)
+		us = (time.monotonic() - began) * 1e6
+		others = [accept(listener) for _ in range(2)]
+		result(guessed=guessed, us=us, received=info(first)["received"], pulls=sum(info(other)["pulls"] for other in others))
+		sysctl("h2", "proof_s", 60)
+	EOF
+	expect guessed -ge 250
+	expect received -ge 39
+	expect us -le 300
+	# A pull takes 0.894 us. The short packets give back 40 x 1.135 us; the timer makes up for 10 us.
+	expect pulls -ge $((us * 1000 / 894 - 20)) "the pulls have waited"
+	expect pulls -le $(((us + 46 + 10) * 1000 / 894 + 2))
+}
+
 		        client.close()
 		result(ms=(time.monotonic() - began) * 1000, ended=stat("h2")["completed"] - before["completed"],
 		       cookies=stat("h2")["challenged"] - before["challenged"])
@@ -876,4 +912,4 @@ run_cases not_without_the_module refuses carries_streams same_host needs_no_hand
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
 	non_blocking fills_packets short_first reader_stops resets lost_reset reset_after_data data_during_close slow_reader_of_a_closed_socket \
 	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
-	proof_of_the_address length_beyond_the_mtu many_ended_connections full_queue device_removed namespace_deleted unload_under_load
+	proof_of_the_address length_beyond_the_mtu short_packets_give_back_little many_ended_connections full_queue device_removed namespace_deleted unload_under_load
