@@ -170,9 +170,10 @@ int ndp_sendmsg(struct sock *sk, struct msghdr *msg, size_t len)
 		err = ndp_send_connect(sk, msg);
 	timeo = sock_sndtimeo(sk, msg->msg_flags & MSG_DONTWAIT);
 	sk_clear_bit(SOCKWQ_ASYNC_NOSPACE, sk);
-	while (!err && msg_data_left(msg)) {
+	while (!err) {
+		/* A call without data fails, too, where a call with data would. */
 		err = ndp_send_error(sk);
-		if (err)
+		if (err || !msg_data_left(msg))
 			break;
 		err = ndp_stream_memory_free(sk, 0) ? ndp_send(sk, msg) : -EAGAIN;
 		if (err > 0) {

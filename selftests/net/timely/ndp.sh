@@ -391,6 +391,25 @@ reader_stops() {
 	expect same -eq 1
 }
 
+# A call that sends no bytes fails where one that sends some would.
+sends_nothing() {
+	ndp <<-'EOF'
+		client, server = pair()
+		result(unconnected=error(ndp_socket("h1").send, b"") == errno.ENOTCONN,
+		       connected=client.send(b"") == 0 and not wait(server, seconds=0.01))
+		client.shutdown(socket.SHUT_WR)
+		result(ended=error(client.send, b"") == errno.EPIPE)
+		client, server = pair()
+		client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+		client.close()
+		result(told=wait(server), reset=error(server.send, b"") == errno.ECONNRESET,
+		       closed=error(server.send, b"") == errno.EPIPE)
+	EOF
+	for what in unconnected connected ended reset closed; do
+		expect $what -eq 1
+	done
+}
+
 # The RESET is lost. The next packet that a peer sends which only receives is answered by another one.
 lost_reset() {
 	ndp <<-'EOF'
@@ -910,6 +929,6 @@ unload_under_load() {
 
 run_cases not_without_the_module refuses carries_streams same_host needs_no_handshake polls_for_enough \
 	polls_without_memory server_speaks_first opens_without_data refused_connection half_close \
-	non_blocking fills_packets short_first reader_stops resets lost_reset reset_after_data data_during_close slow_reader_of_a_closed_socket \
+	non_blocking fills_packets short_first reader_stops resets sends_nothing lost_reset reset_after_data data_during_close slow_reader_of_a_closed_socket \
 	listener_disconnected listens_again dead_peer ports many_sockets_of_a_port many_connections \
 	proof_of_the_address length_beyond_the_mtu short_packets_give_back_little many_ended_connections full_queue device_removed namespace_deleted unload_under_load
