@@ -316,6 +316,25 @@ static void room__is_told_to_a_stalled_sender(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bed->r.limit, 2 + SPAN);
 }
 
+/* The application reads while an answer waits. Pulls are owed, so no other packet tells of it. */
+static void grant__tells_of_the_room(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 4);
+	struct timely_ndp_header other;
+	u32 seq;
+
+	for (seq = 0; seq < 4; seq++)
+		arrive(bed, seq, seq + 1, 0, TIMELY_NDP_PAYLOAD_WHOLE);
+	KUNIT_EXPECT_EQ(test, bed->answer.limit, 4);
+	KUNIT_EXPECT_FALSE(test, timely_ndp_receiver_room(&bed->r, 8, &other));
+	timely_ndp_receiver_grant(&bed->r, 4, &bed->answer);
+	KUNIT_EXPECT_EQ(test, bed->answer.type, TIMELY_NDP_ACK);
+	KUNIT_EXPECT_EQ(test, bed->answer.credits, 4);
+	KUNIT_EXPECT_EQ(test, bed->answer.limit, 8);
+	/* The sender has room now. */
+	KUNIT_EXPECT_FALSE(test, timely_ndp_receiver_room(&bed->r, 9, &other));
+}
+
 static void probe__repeats_what_was_granted(struct kunit *test)
 {
 	struct timely_ndp_header header = { .type = TIMELY_NDP_PROBE, .credits = 7 };
@@ -392,6 +411,7 @@ static struct kunit_case ndp_receiver_cases[] = {
 	KUNIT_CASE(wanted__not_what_is_on_its_way),
 	KUNIT_CASE(wanted__stops_without_room),
 	KUNIT_CASE(room__is_told_to_a_stalled_sender),
+	KUNIT_CASE(grant__tells_of_the_room),
 	KUNIT_CASE(probe__repeats_what_was_granted),
 	KUNIT_CASE(past__until_its_time),
 	KUNIT_CASE(past__says_when_it_forgets),

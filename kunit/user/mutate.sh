@@ -928,6 +928,8 @@ faults_of_ndp_receiver() {
 	packets ahead are pulled again|s/missing = end - r->cum - r->ahead,/missing = end - r->cum,/
 	pulls on their way are sent again|s/on_way = r->granted - r->seen;/on_way = 0;/
 	more is granted than owed|s/pulls = min(pulls, receiver_owed(r));//
+	an answer that waits does not tell of the room|/^void timely_ndp_receiver_grant/,/^}/s/answer->limit = r->limit;//
+	room is told though an answer has told of it|/^void timely_ndp_receiver_grant/,/^}/s/r->told = r->limit;//
 	a past connection is found after its time|s/entry->conn == conn \&\& now_ns < entry->until_ns;/entry->conn == conn;/
 	any past connection is found|s/entry->conn == conn \&\& now_ns < entry->until_ns;/now_ns < entry->until_ns;/
 	the first place is given up|s/if (set\[i\].until_ns < entry->until_ns)/if (0)/

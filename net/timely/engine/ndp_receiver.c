@@ -305,6 +305,11 @@ void timely_ndp_receiver_grant(struct timely_ndp_receiver *r, u32 pulls,
 	r->stats.pulls += pulls;
 	answer->credits = r->granted;
 	answer->owed = min_t(u32, receiver_owed(r), U16_MAX);
+	/* The application may have read since the answer was made. Where pulls are owed,
+	 * timely_ndp_receiver_room() relies on them to tell the sender.
+	 */
+	answer->limit = r->limit;
+	r->told = r->limit;
 }
 EXPORT_SYMBOL_GPL(timely_ndp_receiver_grant);
 
