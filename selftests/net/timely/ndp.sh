@@ -621,6 +621,13 @@ dead_peer() {
 # port gets one of the namespace's range, as long as one is free.
 ports() {
 	ndp <<-'EOF'
+		def local_ports(new):
+		    path = "/proc/sys/net/ipv4/ip_local_port_range"
+		    with open(path) as file:
+		        usual = file.read()
+		    with open(path, "w") as file:
+		        file.write(new)
+		    return usual
 		listener = listen()
 		again = lambda address: error(lambda: listen(address=address))
 		result(same=again("") == errno.EADDRINUSE, one=again(V4) == errno.EADDRINUSE,
@@ -632,32 +639,6 @@ ports() {
 		bound.bind(("", 7777))
 		bound.connect((V4, PORT))
 		result(number=bound.getsockname() == ("10.7.1.2", 7777))
-	EOF
-	for what in same one both other reopened number all none freed; do
-		expect $what -eq 1
-	done
-}
-
-# Sockets with SO_REUSEADDR share a port, but not without end: each bind() looks at all of them.
-many_sockets_of_a_port() {
-		def local_ports(new):
-		    path = "/proc/sys/net/ipv4/ip_local_port_range"
-		    with open(path) as file:
-		        usual = file.read()
-		    with open(path, "w") as file:
-		        file.write(new)
-		    return usual
-	ndp <<-'EOF'
-		import resource
-		resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
-		def bind(port=6000):
-		    sock = ndp_socket("h1")
-		    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-		    sock.bind(("", port))
-		    return sock
-		bound = [bind() for _ in range(1024)]
-		result(full=error(bind) == errno.EADDRINUSE, other=error(bind, 6001) == 0)
-		listener = listen()
 		with inside("h1"):
 		    usual = local_ports("40000 40003")
 		chosen = [ndp_socket("h1") for _ in range(4)]
@@ -669,6 +650,25 @@ many_sockets_of_a_port() {
 		result(freed=connect().getsockname()[1] in range(40000, 40004))
 		with inside("h1"):
 		    local_ports(usual)
+	EOF
+	for what in same one both other reopened number all none freed; do
+		expect $what -eq 1
+	done
+}
+
+# Sockets with SO_REUSEADDR share a port, but not without end: each bind() looks at all of them.
+many_sockets_of_a_port() {
+	ndp <<-'EOF'
+		import resource
+		resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
+		def bind(port=6000):
+		    sock = ndp_socket("h1")
+		    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+		    sock.bind(("", port))
+		    return sock
+		bound = [bind() for _ in range(1024)]
+		result(full=error(bind) == errno.EADDRINUSE, other=error(bind, 6001) == 0)
+		listener = listen()
 		bound[0].connect((V4, PORT))
 		bound[0].send(b"x")
 		result(used=accept(listener).getpeername() == ("10.7.1.2", 6000))
@@ -783,25 +783,6 @@ length_beyond_the_mtu() {
 	expect us -le 1600 "1 MB takes 860 us, 256 packets take 310 us"
 }
 
-# 3000 connections of a proved address end within the half second in which they are remembered. No new connection
-# needs a cookie.
-many_ended_connections() {
-	ndp <<-'EOF'
-		listener = listen()
-		proof = pair(listener=listener)
-		before, began = stat("h2"), time.monotonic()
-		for _ in range(30):
-		    clients = [connect() for _ in range(100)]
-		    for client in clients:
-		        client.send(b"x")
-		        client.shutdown(socket.SHUT_WR)
-		    for client in clients:
-		        server = accept(listener)
-		        server.shutdown(socket.SHUT_WR)
-		        assert wait(server) and server.recv(10) == b"x"
-		        server.close()
-		    for client in clients:
-		        assert wait(client) and client.recv(1) == b""
 # Headers that say 64 KB, and short packets of the same connection afterwards: each gives back at most the 1.2 us that
 # a pull of it has taken, not 52 us. So 512 pulls of two other connections stay paced.
 short_packets_give_back_little() {
@@ -838,6 +819,25 @@ short_packets_give_back_little() {
 	expect pulls -le $(((us + 46 + 10) * 1000 / 894 + 2))
 }
 
+# 3000 connections of a proved address end within the half second in which they are remembered. No new connection
+# needs a cookie.
+many_ended_connections() {
+	ndp <<-'EOF'
+		listener = listen()
+		proof = pair(listener=listener)
+		before, began = stat("h2"), time.monotonic()
+		for _ in range(30):
+		    clients = [connect() for _ in range(100)]
+		    for client in clients:
+		        client.send(b"x")
+		        client.shutdown(socket.SHUT_WR)
+		    for client in clients:
+		        server = accept(listener)
+		        server.shutdown(socket.SHUT_WR)
+		        assert wait(server) and server.recv(10) == b"x"
+		        server.close()
+		    for client in clients:
+		        assert wait(client) and client.recv(1) == b""
 		        client.close()
 		result(ms=(time.monotonic() - began) * 1000, ended=stat("h2")["completed"] - before["completed"],
 		       cookies=stat("h2")["challenged"] - before["challenged"])
