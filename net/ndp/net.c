@@ -34,7 +34,7 @@
  */
 #define NDP_PAST	32768
 
-/* A initial window of 30 packets, as the paper's. */
+/* An initial window of 30 packets, as the paper's. */
 #define NDP_WINDOW	TIMELY_NDP_WINDOW
 
 static ushort port = NDP_PORT;

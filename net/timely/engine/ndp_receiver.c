@@ -2,8 +2,8 @@
 /*
  * The receiver of an NDP stream (SIGCOMM'17, section 3.2), and the record of past connections.
  *
- * Any packet may arrive first. Each DATA packet is answered at once: an ACK if its payload has
- * arrived, now or before, otherwise a NACK.
+ * Any packet may arrive first. Each DATA packet has an answer: an ACK if its payload has arrived,
+ * now or before, otherwise a NACK. The caller may leave out an ACK if a later answer says the same.
  *
  * Credits. DATA packets carry the number of credits that their sender has used, answers the number
  * that this receiver has granted (the pull counter). The difference is owed. Owed credits are

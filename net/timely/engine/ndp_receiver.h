@@ -7,8 +7,9 @@
  * Use, with the caller's lock of the connection:
  *
  *	timely_ndp_receiver_init()
- *	timely_ndp_receiver_data()	for each DATA packet, whole or trimmed; send the answer at
- *	once timely_ndp_receiver_probe()	for each PROBE; send the answer at once
+ *	timely_ndp_receiver_data()	for each DATA packet, whole or trimmed; send the answer, see
+ *					below
+ *	timely_ndp_receiver_probe()	for each PROBE; send the answer at once
  *	timely_ndp_receiver_room()	after the application has read
  *	timely_ndp_receiver_pull()	when the stream's turn in the pull queue comes (ndp_pull.h)
  *	timely_ndp_receiver_grant()	instead, when it comes before an answer has been sent
@@ -16,6 +17,10 @@
  * After each of these calls, pass timely_ndp_receiver_wanted() to
  * timely_ndp_pull_set(). The caller stores the payload of a packet with the verdict
  * TIMELY_NDP_RECEIVED under the packet's number, and delivers packets before @cum in order.
+ *
+ * An answer to a DATA packet is sent at once, except for an ACK that need not be sent, because a
+ * later answer will say that all packets up to this one have arrived. Such an ACK may wait for that
+ * answer, or for a pull to go with.
  *
  * Answers have no @conn, @sport, @dport and @key, and no flag TIMELY_NDP_INITIATOR: the caller
  * fills them in.

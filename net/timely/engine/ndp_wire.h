@@ -19,16 +19,16 @@
  *	20	4	DATA: packet number; ACK, NACK: number of the answered packet
  *	24	4	DATA, PROBE: credits used; ACK, NACK, PULL: credits granted
  *	28	4	DATA, PROBE: credits granted, as far as the sender knows; ACK, NACK, PULL:
- *	first
- *			packet number that has not arrived
+ *			first packet number that has not arrived
  *	32	4	DATA: checksum of the payload; ACK, NACK, PULL: first packet number without
- *	room 36	2	DATA: path; ACK, NACK: path of the answered packet
+ *			room
+ *	36	2	DATA: path; ACK, NACK: path of the answered packet
  *	38	1	DATA: transmission; ACK, NACK: transmission of the answered packet
  *	39	1	number of the key, 0 for none
  *	40	4	checksum of the header
  *	44	8	tag
  *	52	8	cookie, only with the flag TIMELY_NDP_COOKIED and in packets of the type
- *	COOKIE
+ *			COOKIE
  *
  * Fields that a type does not use are 0. Payload follows in DATA packets only.
  *
