@@ -904,8 +904,8 @@ faults_of_ndp_receiver() {
 	a packet is not marked|s/\*receiver_word(r, seq) |= BIT_ULL(seq % 64);//
 	marks are not removed|s/\*receiver_word(r, r->cum) \&= ~BIT_ULL(r->cum % 64);//
 	packets ahead are not counted down|s/^		r->ahead--;//
-	what is owed is granted though packets are missing|s/if (!r->last || r->cum != r->high)/if (!r->last)/
-	what is owed is granted though more packets come|s/if (!r->last || r->cum != r->high)/if (r->cum != r->high)/
+	what is owed is granted though packets are missing|s/if (!timely_ndp_receiver_idle(r))/if (!r->last)/
+	what is owed is granted though more packets come|s/if (!timely_ndp_receiver_idle(r))/if (r->cum != r->high)/
 	what is owed is never granted at the end|s/^	r->granted = r->used;//
 	answers do not say what is owed|s/answer->owed = min_t(u32, receiver_owed(r), U16_MAX);//
 	answers have no limit|s/answer->limit = r->limit;//
