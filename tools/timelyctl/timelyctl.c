@@ -69,7 +69,7 @@ static int show_help(FILE *to)
 	      "             all: of all network namespaces\n"
 	      "top          sum up the connections by destination (root); prefix: by\n"
 	      "             prefixes of this length\n"
-	      "watch        as flows, again and again until a key is pressed (root)\n"
+	      "watch        as flows, again and again until q is pressed (root)\n"
 	      "record       write the connections to a new CSV file at each interval, until the duration\n"
 	      "             is over or Ctrl-C is pressed (root); timely-plot draws the file\n"
 	      "ndp          list the sockets of NDP, most retransmissions first, and the pull queues;\n"
