@@ -55,7 +55,7 @@ static int show_help(FILE *to)
 	      "       timelyctl trial { confirm | revert }\n"
 	      "       timelyctl [ -j ] trial [ status ]\n"
 	      "       timelyctl [ -j ] doctor [ IFACE ]\n"
-	      "       timelyctl { help | --version }\n"
+	      "       timelyctl { help | -h | --help | -V | --version }\n"
 	      "\n"
 	      "nic show     show whether RTTs end with a NIC's hardware timestamps, and if not, why\n"
 	      "nic enable   make a NIC timestamp all packets that it receives (root)\n"
