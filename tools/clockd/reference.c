@@ -10,8 +10,8 @@
  * The system clocks of two references differ by what their time servers are wrong. Two references
  * agree if their intervals are not further apart than REFERENCE_APART_NS. Those are used that agree
  * with the reference which most of the known ones agree with, if these are more than half. A
- * reference with a bound above REFERENCE_APART_NS counts only if all known ones have such bounds. Of
- * three or more that are used the middle offset is the result.
+ * reference with a bound above REFERENCE_APART_NS counts only if all known ones have such bounds.
+ * Of three or more that are used the middle offset is the result.
  */
 #include "reference.h"
 
