@@ -530,5 +530,5 @@ finish() {
 }
 
 run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets reports_ndp_sockets \
-	away_and_back parameters_changed_between trial_ends trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused \
-	reload_keeps_away reload_would_lose_settings removed finish
+	away_and_back parameters_changed_between trial_ends trial_stays setup_and_teardown_wait killed_half_way \
+	changed_between reload_under_traffic reload_refused reload_keeps_away reload_would_lose_settings removed finish
