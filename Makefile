@@ -176,7 +176,7 @@ help:
 	@echo 'Test a change:'
 	@echo '  lint             style of C, shell and Python, kernel-doc, spelling, licences'
 	@echo '  check-fast       lint, one build, engines, KUnit, a smoke test: minutes'
-	@echo '  check            the tests that CI runs: 45 minutes; CHECKS="kunit figures" runs'
+	@echo '  check            the tests that CI runs: almost an hour; CHECKS="kunit figures" runs'
 	@echo '                   only these jobs'
 	@echo '  check-full       all kernels, sanitizers and figures, long fuzzing: hours'
 	@echo '  soak             random actions on the modules in two guests with two CPUs; HOURS=1'

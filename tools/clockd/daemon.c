@@ -69,6 +69,20 @@
 #define WAKE_NS			(20 * NS_PER_MS)
 
 /**
+ * struct unused_references - references that are not used for one reason
+ * @now: bit n: reference n
+ * @since_ns: since when @now is as it is
+ * @told: @now as the log has it
+ * @told_ns: when the log got it; 0: never
+ */
+struct unused_references {
+	unsigned int now;
+	uint64_t since_ns;
+	unsigned int told;
+	uint64_t told_ns;
+};
+
+/**
  * struct clockd - the daemon
  * @path: path of the configuration
  * @config: the configuration
@@ -107,11 +121,9 @@
  * @stamped: timestamps of sent probes since then
  * @full_batches: number of full batches in a row
  * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
- * @references_apart: bit n: reference n is known and contradicts most of the others; TELL_NONE: no
- *	majority agrees
- * @references_since_ns: since when @references_apart is as it is
- * @references_told: @references_apart as the log has it
- * @references_told_ns: when the log got it; 0: never
+ * @apart: references that are known and contradict most of the others; TELL_NONE: no majority
+ *	agrees
+ * @inexact: references whose bounds are too large to count
  * @failed: the daemon ends because of an error
  *
  * Times without another remark are CLOCK_MONOTONIC.
@@ -156,10 +168,8 @@ struct clockd {
 	unsigned int stamped;
 	unsigned int full_batches;
 	uint64_t flood_told_ns;
-	unsigned int references_apart;
-	uint64_t references_since_ns;
-	unsigned int references_told;
-	uint64_t references_told_ns;
+	struct unused_references apart;
+	struct unused_references inexact;
 	bool failed;
 };
 
@@ -484,9 +494,8 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 	refclock_open(&daemon->refclock, config);
 	/* The degree may be another one, and the references. */
 	daemon->members.count = 0;
-	daemon->references_apart = 0;
-	daemon->references_told = 0;
-	daemon->references_told_ns = 0;
+	daemon->apart = (struct unused_references){};
+	daemon->inexact = (struct unused_references){};
 	daemon->lost_told = false;
 	daemon->resolve_ns = 0;
 	members_due(daemon, now_ns);
@@ -959,12 +968,12 @@ static bool fill_line(struct timely_clock_page *page, struct clockd *daemon)
  * measured in two seconds.
  */
 #define REFERENCE_GROWTH_PPB	1000
-/* Value of @references_apart: no majority agrees. */
+/* Value of @apart.now: no majority agrees. */
 #define TELL_NONE		(1U << REFERENCES_MAX)
-/* How long references must contradict each other before the log shows that, ns: after a start they
- * become known one after another.
+/* How long references must be unused before the log shows that, ns: after a start they become known
+ * one after another.
  */
-#define REFERENCES_APART_NS	(5 * NS_PER_S)
+#define REFERENCES_UNUSED_NS	(5 * NS_PER_S)
 
 /* A reference's system clock minus the common time at @probe_ns, from its last report. @offset: its
  * probe clock minus the own one. The own system clock does not matter.
@@ -1010,13 +1019,20 @@ static struct reference read_reference(struct clockd *daemon, size_t index, uint
 	return read_report(daemon, peer->round.report, &offset, probe_ns);
 }
 
+static void note_unused(struct unused_references *unused, unsigned int now, uint64_t now_ns)
+{
+	if (now != unused->now)
+		unused->since_ns = now_ns;
+	unused->now = now;
+}
+
 /* The reference time at @page->raw_ns, if the common time is known. */
 static void fill_reference(struct timely_clock_page *page, struct clockd *daemon, uint64_t now_ns)
 {
 	struct reading map = host_clock_map(&daemon->clock, page->raw_ns);
 	struct reference references[REFERENCES_MAX], result;
 	size_t count = daemon->config->reference_count;
-	unsigned int apart = 0;
+	unsigned int apart = 0, inexact = 0;
 
 	page->references = count;
 	page->references_used = 0;
@@ -1025,39 +1041,52 @@ static void fill_reference(struct timely_clock_page *page, struct clockd *daemon
 	for (size_t i = 0; i < count; i++)
 		references[i] = read_reference(daemon, i, page->raw_ns + map.offset_ns, now_ns);
 	page->references_used = references_agree(references, count, &result);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (references[i].known && !references[i].used)
 			apart |= 1U << i;
+		if (references[i].inexact)
+			inexact |= 1U << i;
+	}
 	if (apart && !page->references_used)
 		apart = TELL_NONE;
-	if (apart != daemon->references_apart)
-		daemon->references_since_ns = now_ns;
-	daemon->references_apart = apart;
+	note_unused(&daemon->apart, apart, now_ns);
+	note_unused(&daemon->inexact, inexact, now_ns);
 	page->reference_offset_ns = result.offset_ns;
 	page->reference_rate_ppb = result.rate_ppb;
 	page->reference_bound_ns = result.bound_ns;
 	page->reference_growth_ppb = result.growth_ppb;
 }
 
-/* Log which references are not used, when that has changed, at most every ten minutes. */
+/* Whether the log shall have @unused: when that has changed, at most every ten minutes. */
+static bool may_tell_unused(struct unused_references *unused, uint64_t now_ns)
+{
+	if (unused->now == unused->told || now_ns - unused->since_ns < REFERENCES_UNUSED_NS ||
+	    (unused->told_ns && now_ns - unused->told_ns < TELL_NS))
+		return false;
+	if (unused->now)
+		unused->told_ns = now_ns;
+	unused->told = unused->now;
+	return true;
+}
+
+/* Log which references are not used. Those that do not answer are in the log as peers. */
 static void announce_references(struct clockd *daemon, uint64_t now_ns)
 {
-	unsigned int apart = daemon->references_apart;
+	bool apart = may_tell_unused(&daemon->apart, now_ns);
+	bool inexact = may_tell_unused(&daemon->inexact, now_ns);
 	char text[ADDRESS_TEXT];
 
-	if (apart == daemon->references_told ||
-	    now_ns - daemon->references_since_ns < REFERENCES_APART_NS ||
-	    (daemon->references_told_ns && now_ns - daemon->references_told_ns < TELL_NS))
-		return;
-	if (apart)
-		daemon->references_told_ns = now_ns;
-	daemon->references_told = apart;
-	if (apart == TELL_NONE)
+	if (apart && daemon->apart.now == TELL_NONE)
 		tell_warn("the references contradict each other, and no majority agrees: there is no reference time; compare their system clocks");
-	for (size_t i = 0; i < daemon->config->reference_count; i++)
-		if (apart & 1U << i)
+	for (size_t i = 0; i < daemon->config->reference_count; i++) {
+		address_text(text, &daemon->config->references[i]);
+		if (apart && daemon->apart.now & 1U << i)
 			tell_warn("reference %s contradicts the other references and is not used: compare its system clock with theirs",
-				  address_text(text, &daemon->config->references[i]));
+				  text);
+		if (inexact && daemon->inexact.now & 1U << i)
+			tell_warn("reference %s is not used, because its error is above 1 ms and another reference is more exact: see chronyc tracking there",
+				  text);
+	}
 }
 
 static void fill_counters(struct timely_clock_page *page, const struct clockd *daemon)

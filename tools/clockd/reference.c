@@ -9,7 +9,9 @@
  *
  * The system clocks of two references differ by what their time servers are wrong. Two references
  * agree if their intervals are not further apart than REFERENCE_APART_NS. Those are used that agree
- * with the reference which most of the known ones agree with, if these are more than half.
+ * with the reference which most of the known ones agree with, if these are more than half. A
+ * reference with a bound above REFERENCE_APART_NS counts only if all known ones have such bounds.
+ * Of three or more that are used the middle offset is the result.
  */
 #include "reference.h"
 
@@ -101,7 +103,7 @@ static void unite(const struct reference *references, size_t count, struct refer
 
 /**
  * references_agree() - find what most references agree on
- * @references: the references; @used is set, and @known is cleared if the bound is too large
+ * @references: the references; @used and @inexact are set, and @known is cleared if @inexact
  * @count: number of references
  * @result: set to an offset whose interval contains those of all references that are used
  *
@@ -116,7 +118,8 @@ unsigned int references_agree(struct reference *references, size_t count, struct
 	*result = (struct reference){};
 	for (size_t i = 0; i < count; i++) {
 		references[i].used = false;
-		references[i].known &= references[i].bound_ns <= most_ns;
+		references[i].inexact = references[i].known && references[i].bound_ns > most_ns;
+		references[i].known &= !references[i].inexact;
 	}
 	for (size_t i = 0; i < count; i++) {
 		unsigned int agreeing;

@@ -20,6 +20,7 @@
  * @bound_ns: error of @offset_ns, ns
  * @growth_ppb: growth of @bound_ns, ppb
  * @used: out: it agrees with most of the others
+ * @inexact: out: its bound is too large to count
  */
 struct reference {
 	bool known;
@@ -28,6 +29,7 @@ struct reference {
 	uint64_t bound_ns;
 	uint64_t growth_ppb;
 	bool used;
+	bool inexact;
 };
 
 unsigned int references_agree(struct reference *references, size_t count, struct reference *result);

@@ -85,7 +85,7 @@ static void print_usage(FILE *f)
 {
 	fputs("Usage: ... trim [ limit PACKETS ] [ header_limit BYTES | auto ]\n"
 	      "\t[ size BYTES ] [ dscp DSCP ]\n"
-	      "\t[ trimmable DSCP-LIST | any ] [ control DSCP-LIST | none ]\n"
+	      "\t[ trimmable DSCP-LIST | any | none ] [ control DSCP-LIST | none ]\n"
 	      "\t[ ratio PACKETS ] [ victim { random | arrival | tail } ]\n"
 	      "\t[ [no]return ]\n"
 	      "Manual: man tc-trim\n", f);

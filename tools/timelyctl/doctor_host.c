@@ -352,7 +352,7 @@ void check_clock_references(struct host *host)
 	if (!has_common_time(host) || page->references_used >= page->references)
 		return;
 	if (page->references_used)
-		found_warn(host, "timely-clockd uses only %u of the %u references of its configuration: the others do not answer, or contradict these",
+		found_warn(host, "timely-clockd uses only %u of the %u references of its configuration: the others do not answer, contradict these, or are not exact enough",
 			   page->references_used, page->references);
 	else
 		found_warn(host, "timely-clockd does not know the reference time: its references do not answer, or contradict each other");

@@ -185,6 +185,24 @@ reports_sockets() {
 	EOF
 }
 
+# NDP sockets, which ss does not list, keep the module ndp in use, also one that is not connected.
+reports_ndp_sockets() {
+	look() {
+		run 1 status
+		says "NDP sockets use the module ndp"
+		says_not "socket: "
+		run 1 unload
+		says "NDP sockets use the module ndp"
+		says "cannot be unloaded yet"
+		is_loaded ndp || fail "the module ndp was unloaded"
+	}
+	run 0 status
+	with_connections <<-EOF
+		lone = inside("h1", lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 259))
+		look()
+	EOF
+}
+
 # Between away and back nothing uses the modules, so that they can be unloaded.
 away_and_back() {
 	run 0 unload
@@ -511,6 +529,6 @@ finish() {
 	cat "$work/default_qdisc" >$sysctls/core/default_qdisc
 }
 
-run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets away_and_back parameters_changed_between trial_ends \
-	trial_stays setup_and_teardown_wait killed_half_way changed_between reload_under_traffic reload_refused \
-	reload_keeps_away reload_would_lose_settings removed finish
+run_cases unsupported_kernel install_modules another_one_runs configure reports_sockets reports_ndp_sockets \
+	away_and_back parameters_changed_between trial_ends trial_stays setup_and_teardown_wait killed_half_way \
+	changed_between reload_under_traffic reload_refused reload_keeps_away reload_would_lose_settings removed finish

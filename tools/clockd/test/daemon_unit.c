@@ -420,13 +420,16 @@ void list_peers__references_are_peers_of_all(void)
 /* Rounds after which hosts agree. */
 #define SIM_SETTLED	100
 
-/* The hosts. @system_ns is a host's system clock, which runs faster by @slew_ppm than the time. */
+/* The hosts. @system_ns is a host's system clock, which runs faster by @slew_ppm than the time, and
+ * is read with an error of @error_ns.
+ */
 static struct {
 	struct clockd daemon;
 	struct config config;
 	struct timely_clock_page page;
 	uint64_t system_ns;
 	int64_t slew_ppm;
+	uint32_t error_ns;
 	bool up;
 } sim[SIM_HOSTS];
 
@@ -475,6 +478,7 @@ static void sim_begin(void)
 	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
 		sim[i].system_ns = 1700000000 * NS_PER_S + i * NS_PER_MS;
 		sim[i].slew_ppm = i * 7;
+		sim[i].error_ns = 50;
 	}
 }
 
@@ -521,7 +525,7 @@ static void sim_round_of(unsigned int host)
 	raw_ns = sim_probe(host, now_ns);
 	clock->system_raw_ns = raw_ns;
 	clock->system_ns = difference(sim[host].system_ns, raw_ns);
-	clock->system_error_ns = 50;
+	clock->system_error_ns = sim[host].error_ns;
 	do_round(&sim[host].daemon, now_ns);
 }
 
@@ -616,4 +620,50 @@ void fill_reference__follows_an_unsteady_reference(void)
 void fill_reference__follows_a_late_reference(void)
 {
 	sim_follow(120);
+}
+
+static void sim_rounds(unsigned int rounds)
+{
+	while (rounds--)
+		sim_round();
+}
+
+/* The masks of references that the log of each host has. */
+static void sim_expect_told(unsigned int apart, unsigned int inexact)
+{
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		EXPECT(sim[i].daemon.apart.told == apart);
+		EXPECT(sim[i].daemon.inexact.told == inexact);
+	}
+}
+
+/* Of three references one gets a large error, then another one is stepped: the log has each fault
+ * after it has lasted for five seconds.
+ */
+void announce_references__names_those_that_are_not_used(void)
+{
+	sim_begin();
+	for (unsigned int i = 0; i < SIM_HOSTS; i++) {
+		sim_begin_host(i);
+		sim[i].slew_ppm = 0;
+		sim[i].system_ns = 1700000000 * NS_PER_S;
+		sim[i].config.reference_count = 3;
+		for (unsigned int r = 0; r < 3; r++)
+			sim[i].config.references[r] = sim_address(r + 1);
+	}
+	sim_rounds(SIM_SETTLED);
+	sim_expect_told(0, 0);
+	EXPECT(sim[0].page.references_used == 3);
+	sim[3].error_ns = 2000000;
+	sim_rounds(15);
+	sim_expect_told(0, 0);
+	EXPECT(sim[0].page.references_used == 2);
+	sim[2].system_ns += NS_PER_S;
+	take_events(&sim[2].daemon, CLOCK_STEPPED);
+	sim_rounds(10);
+	sim_expect_told(0, 1 << 2);
+	sim_rounds(20);
+	sim_expect_told(1 << REFERENCES_MAX, 1 << 2);
+	EXPECT(!sim[0].page.references_used);
+	sim_end();
 }

@@ -1027,6 +1027,7 @@ static void references_agree__one_does_not_move_the_others(void)
 	}, result;
 
 	EXPECT(references_agree(list, 3, &result) == 2 && !list[1].used);
+	EXPECT(!list[0].inexact && list[1].inexact && !list[1].known);
 	EXPECT(result.offset_ns == 1000 && result.bound_ns == 2000);
 	list[1] = known(900000, 1000);
 	EXPECT(references_agree(list, 3, &result) == 3);
@@ -1537,6 +1538,7 @@ int main(int argc, char **argv)
 	RUN(list_peers__references_are_peers_of_all);
 	RUN(fill_reference__follows_an_unsteady_reference);
 	RUN(fill_reference__follows_a_late_reference);
+	RUN(announce_references__names_those_that_are_not_used);
 	printf("1..%u\n", number);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

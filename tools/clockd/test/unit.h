@@ -31,5 +31,6 @@ void give_refclock__follows_the_references(void);
 void list_peers__references_are_peers_of_all(void);
 void fill_reference__follows_an_unsteady_reference(void);
 void fill_reference__follows_a_late_reference(void);
+void announce_references__names_those_that_are_not_used(void);
 
 #endif /* CLOCKD_UNIT_H */
