@@ -584,6 +584,8 @@ static void timely_within_segment(const struct timely_sock *ts, struct timely_ac
  */
 static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 {
+	/* Negative if the qdisc sent the segment before the scheduled time, and its ACK is here. */
+	s64 age_ns = ack->now_ns - ack->scheduled_ns;
 	struct timely_departure departure;
 
 	switch (timely_flow_departure(ts->flow, &ts->departure, ts->rtt.seq, ack->end_seq,
@@ -598,9 +600,8 @@ static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 		 * are overwritten before their ACKs arrive, and no RTT shows the growth. So
 		 * departures are kept for twice an upper bound of the RTT instead.
 		 */
-		if (ack->now_ns - ack->scheduled_ns > READ_ONCE(ts->flow->keep_ns))
-			timely_flow_keep(ts->flow, min_t(u64, ack->now_ns - ack->scheduled_ns,
-							 U32_MAX));
+		if (age_ns > READ_ONCE(ts->flow->keep_ns))
+			timely_flow_keep(ts->flow, min_t(s64, age_ns, U32_MAX));
 		break;
 	case TIMELY_DEPARTURE_UNKNOWN:
 		break;
