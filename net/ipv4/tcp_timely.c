@@ -854,8 +854,15 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 
 /* TCP calls this once per window with a loss or an ECN echo. Losses decrease the rate if they
  * exceed the tolerated share. If nothing is lost, TCP calls this for an ECN echo, which always
- * decreases the rate. A packet that is lost during a recovery, but sent after it began, is charged
- * in that recovery and starts the next one: that is no ECN echo, although tp->lost has not grown.
+ * decreases the rate. There are other calls for which tp->lost has not grown:
+ *
+ * - A packet that is lost during a recovery, but sent after it began, is charged in that recovery
+ *   and starts the next one.
+ * - A tail loss probe has repaired the loss of the last packet, which TCP has never marked as lost.
+ * - The qdisc has dropped a packet in this host.
+ *
+ * The last two are charged as one packet. If the connection uses ECN, they cannot be told from an
+ * ECN echo, and are taken for one.
  *
  * Return: the present window, because timely_set_cwnd() computes the window from the rate.
  */
@@ -864,6 +871,7 @@ static u32 timely_ssthresh(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct timely_cfg *cfg;
+	bool echo;
 
 	if (unlikely(!timely_has_begun(ts)))
 		goto out;
@@ -872,7 +880,12 @@ static u32 timely_ssthresh(struct sock *sk)
 	if (ts->flow)
 		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
-	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost))
+	echo = !ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost);
+	if (ts->flow && echo && !tcp_ecn_mode_any(tp)) {
+		ts->flow->path.loss.lost--;
+		echo = false;
+	}
+	if (echo)
 		timely_cut(sk, cfg, TIMELY_CUT_ECN);
 	else if (!timely_losses_are_free(sk, cfg))
 		timely_cut(sk, cfg, TIMELY_CUT_LOSS);

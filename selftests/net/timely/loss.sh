@@ -139,6 +139,34 @@ an_ecn_echo_halves_once() {
 	done
 }
 
+# tail_losses: messages of one packet, of which one is lost, each half a second. Only a tail loss
+# probe repairs the loss, and TCP reacts to it at the first ACK of the next message. Sets after_rate.
+tail_losses() {
+	traffic <<-EOF
+		0	counters old ns=h1
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely rate=16 every=0.5
+		0.45	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us loss 100%
+		0.55	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us
+		0.95	info before flow=a
+		1.2	info after flow=a
+		1.2	counters new ns=h1
+		1.2	end
+	EOF
+	probes=$((new_TCPLossProbeRecovery - old_TCPLossProbeRecovery))
+	expect probes -eq 1
+	expect_near before_rate 400000 1
+}
+
+# The loss counts as one packet, although TCP does not count it. It is no ECN echo.
+a_tail_loss_is_free() {
+	new_loss_parameters loss_free_ppm=20000
+	tail_losses
+	expect_near after_rate 400000 1
+	new_loss_parameters
+	tail_losses
+	expect_near after_rate 200000 1
+}
+
 # Reordered packets look lost and halve the rate. When TCP undoes its reduction, so does the rate.
 reordering_is_undone() {
 	new_loss_parameters
@@ -239,6 +267,6 @@ comes_through_corruption() {
 
 run_cases hosts a_loss_halves_once a_loss_takes_loss_beta few_losses_are_free \
 	a_small_share_is_free successive_recoveries_are_free many_losses_halve_once \
-	an_ecn_echo_halves_once reordering_is_undone losses_are_repaired_at_once \
+	an_ecn_echo_halves_once a_tail_loss_is_free reordering_is_undone losses_are_repaired_at_once \
 	comes_through_a_perfect_wire comes_through_loss comes_through_reordering \
 	comes_through_duplication comes_through_corruption
