@@ -739,8 +739,13 @@ static bool timely_losses_are_free(const struct sock *sk, const struct timely_cf
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return cfg->loss_share_q16 && ts->flow &&
-	       timely_loss_is_free(&ts->flow->path.loss, cfg->loss_share_q16, tp->lost,
+	if (!ts->flow)
+		return false;
+	if (!cfg->loss_share_q16) {
+		ts->flow->path.loss.lost = tp->lost;
+		return false;
+	}
+	return timely_loss_is_free(&ts->flow->path.loss, cfg->loss_share_q16, tp->lost,
 				   tp->delivered);
 }
 
@@ -760,14 +765,15 @@ static void timely_cut(struct sock *sk, const struct timely_cfg *cfg, u8 reason)
 
 /* In recovery, TCP may detect further losses of the window after it has called timely_ssthresh().
  * Decrease the rate if these losses exceed the tolerated share and the rate has not been decreased
- * for this window.
+ * for this window. Losses of a window with a decrease are charged, too: later they would hide an
+ * ECN echo.
  */
 static void timely_count_losses(struct sock *sk, const struct timely_cfg *cfg)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	if (!ts->cut && ts->flow && ts->flow->path.loss.lost != tcp_sk(sk)->lost &&
-	    !timely_losses_are_free(sk, cfg))
+	if (ts->flow && ts->flow->path.loss.lost != tcp_sk(sk)->lost &&
+	    !timely_losses_are_free(sk, cfg) && !ts->cut)
 		timely_cut(sk, cfg, TIMELY_CUT_LOSS);
 }
 
