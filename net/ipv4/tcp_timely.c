@@ -952,8 +952,10 @@ static void timely_tx_start(struct sock *sk)
  * within the tolerated share: the path may have changed. With the target-delay rule, the rate then
  * is below the first rate: connections that lost their first packets together time out together.
  *
- * TCP calls timely_ssthresh() before this function, which may have decreased the rate for the
- * losses that TCP assumes. Then the timeout only counts as a further cause.
+ * TCP calls timely_ssthresh() before this function, which has decreased the rate if the packets in
+ * flight, which TCP takes for lost, exceed the tolerated share. Then the timeout only counts as a
+ * further cause. If the rate fell to the first rate here, too, a connection that was alone on a
+ * link of 1 Gb/s would send 8 % less in the 0.6 s after an outage of 140 ms.
  */
 static void timely_timeout(struct sock *sk)
 {
