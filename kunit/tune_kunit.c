@@ -231,6 +231,20 @@ static void tune__allows_for_ack_aggregation(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, aggregated.ack_aggregation_ns, 1000000);
 }
 
+/* A segment of 64 KB takes 9.3 s at 60 kbit/s, more than 32 bits of nanoseconds. Expected: 65536
+ * bytes with the headers of packets are 69609 bytes, so 9281200000 ns, x 7 (the square root of 60,
+ * rounded down) / 2000.
+ */
+static void tune__times_may_exceed_32_bits(struct kunit *test)
+{
+	struct timely_params params = defaults();
+
+	params.segment_bytes = 65536;
+	params.link_rate_kbps = 60;
+	timely_tune(&params, &(struct timely_path){ .base_rtt_ns = 20000, .mss = MSS });
+	KUNIT_EXPECT_EQ(test, params.rtt_ref_1g_ns, 32484200);
+}
+
 static void tune__has_even_segments_of_5_us(struct kunit *test)
 {
 	static const struct {
@@ -377,6 +391,7 @@ static struct kunit_case timely_tune_cases[] = {
 	KUNIT_CASE(tune__is_gentler_where_rates_lag),
 	KUNIT_CASE(tune__allows_for_the_slack_of_fq),
 	KUNIT_CASE(tune__allows_for_ack_aggregation),
+	KUNIT_CASE(tune__times_may_exceed_32_bits),
 	KUNIT_CASE(tune__has_even_segments_of_5_us),
 	KUNIT_CASE(tune__slow_flows_have_short_segments),
 	KUNIT_CASE(tune__grows_with_the_path),

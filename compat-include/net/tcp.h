@@ -52,4 +52,12 @@
 #define CWND_EVENTS(name)	.cwnd_event = name
 #endif
 
+/* Whether the connection uses ECN. Kernels with AccECN have this function, and no TCP_ECN_OK. */
+#ifdef TCP_ECN_OK
+static inline bool tcp_ecn_mode_any(const struct tcp_sock *tp)
+{
+	return tp->ecn_flags & TCP_ECN_OK;
+}
+#endif
+
 #endif /* _TIMELY_COMPAT_NET_TCP_H */

@@ -584,6 +584,8 @@ static void timely_within_segment(const struct timely_sock *ts, struct timely_ac
  */
 static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 {
+	/* Negative if the qdisc sent the segment before the scheduled time, and its ACK is here. */
+	s64 age_ns = ack->now_ns - ack->scheduled_ns;
 	struct timely_departure departure;
 
 	switch (timely_flow_departure(ts->flow, &ts->departure, ts->rtt.seq, ack->end_seq,
@@ -598,9 +600,8 @@ static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 		 * are overwritten before their ACKs arrive, and no RTT shows the growth. So
 		 * departures are kept for twice an upper bound of the RTT instead.
 		 */
-		if (ack->now_ns - ack->scheduled_ns > READ_ONCE(ts->flow->keep_ns))
-			timely_flow_keep(ts->flow, min_t(u64, ack->now_ns - ack->scheduled_ns,
-							 U32_MAX));
+		if (age_ns > READ_ONCE(ts->flow->keep_ns))
+			timely_flow_keep(ts->flow, min_t(s64, age_ns, U32_MAX));
 		break;
 	case TIMELY_DEPARTURE_UNKNOWN:
 		break;
@@ -738,8 +739,13 @@ static bool timely_losses_are_free(const struct sock *sk, const struct timely_cf
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	return cfg->loss_share_q16 && ts->flow &&
-	       timely_loss_is_free(&ts->flow->path.loss, cfg->loss_share_q16, tp->lost,
+	if (!ts->flow)
+		return false;
+	if (!cfg->loss_share_q16) {
+		ts->flow->path.loss.lost = tp->lost;
+		return false;
+	}
+	return timely_loss_is_free(&ts->flow->path.loss, cfg->loss_share_q16, tp->lost,
 				   tp->delivered);
 }
 
@@ -759,14 +765,15 @@ static void timely_cut(struct sock *sk, const struct timely_cfg *cfg, u8 reason)
 
 /* In recovery, TCP may detect further losses of the window after it has called timely_ssthresh().
  * Decrease the rate if these losses exceed the tolerated share and the rate has not been decreased
- * for this window.
+ * for this window. Losses of a window with a decrease are charged, too: later they would hide an
+ * ECN echo.
  */
 static void timely_count_losses(struct sock *sk, const struct timely_cfg *cfg)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	if (!ts->cut && ts->flow && ts->flow->path.loss.lost != tcp_sk(sk)->lost &&
-	    !timely_losses_are_free(sk, cfg))
+	if (ts->flow && ts->flow->path.loss.lost != tcp_sk(sk)->lost &&
+	    !timely_losses_are_free(sk, cfg) && !ts->cut)
 		timely_cut(sk, cfg, TIMELY_CUT_LOSS);
 }
 
@@ -853,8 +860,15 @@ DEFINE_CONG_CONTROL(timely_cong_control)
 
 /* TCP calls this once per window with a loss or an ECN echo. Losses decrease the rate if they
  * exceed the tolerated share. If nothing is lost, TCP calls this for an ECN echo, which always
- * decreases the rate. A packet that is lost during a recovery, but sent after it began, is charged
- * in that recovery and starts the next one: that is no ECN echo, although tp->lost has not grown.
+ * decreases the rate. There are other calls for which tp->lost has not grown:
+ *
+ * - A packet that is lost during a recovery, but sent after it began, is charged in that recovery
+ *   and starts the next one.
+ * - A tail loss probe has repaired the loss of the last packet, which TCP has never marked as lost.
+ * - The qdisc has dropped a packet in this host.
+ *
+ * The last two are charged as one packet. If the connection uses ECN, they cannot be told from an
+ * ECN echo, and are taken for one.
  *
  * Return: the present window, because timely_set_cwnd() computes the window from the rate.
  */
@@ -863,6 +877,7 @@ static u32 timely_ssthresh(struct sock *sk)
 	struct timely_sock *ts = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct timely_cfg *cfg;
+	bool echo;
 
 	if (unlikely(!timely_has_begun(ts)))
 		goto out;
@@ -871,7 +886,12 @@ static u32 timely_ssthresh(struct sock *sk)
 	if (ts->flow)
 		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
-	if (!ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost))
+	echo = !ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost);
+	if (ts->flow && echo && !tcp_ecn_mode_any(tp)) {
+		ts->flow->path.loss.lost--;
+		echo = false;
+	}
+	if (echo)
 		timely_cut(sk, cfg, TIMELY_CUT_ECN);
 	else if (!timely_losses_are_free(sk, cfg))
 		timely_cut(sk, cfg, TIMELY_CUT_LOSS);
@@ -932,8 +952,10 @@ static void timely_tx_start(struct sock *sk)
  * within the tolerated share: the path may have changed. With the target-delay rule, the rate then
  * is below the first rate: connections that lost their first packets together time out together.
  *
- * TCP calls timely_ssthresh() before this function, which may have decreased the rate for the
- * losses that TCP assumes. Then the timeout only counts as a further cause.
+ * TCP calls timely_ssthresh() before this function, which has decreased the rate if the packets in
+ * flight, which TCP takes for lost, exceed the tolerated share. Then the timeout only counts as a
+ * further cause. If the rate fell to the first rate here, too, a connection that was alone on a
+ * link of 1 Gb/s would send 8 % less in the 0.6 s after an outage of 140 ms.
  */
 static void timely_timeout(struct sock *sk)
 {

@@ -100,7 +100,7 @@ static void tune_one(u32 *value, u64 computed, u32 min, u32 max)
 		 timely_param_descs[TIMELY_P_##field].max)
 
 /* Serialization time of @bytes at a rate of @kbps, ns. */
-static u32 tune_ns(u64 bytes, u32 kbps)
+static u64 tune_ns(u64 bytes, u32 kbps)
 {
 	return div_u64(bytes * 8000000, kbps);
 }
@@ -139,19 +139,19 @@ static u32 tune_segment_packets(const struct timely_params *params, u32 kbps, u3
 static void tune_queue(struct timely_params *params, u32 kbps, u32 mss,
 		       enum timely_rate_lag lag)
 {
-	u32 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
+	u64 packet_ns = tune_ns(mss + TUNE_HEADERS, kbps);
 	u64 wire_bytes = div_u64((u64)params->segment_bytes * (mss + TUNE_HEADERS), mss);
-	u32 segment_ns = tune_ns(wire_bytes, kbps);
+	u64 segment_ns = tune_ns(wire_bytes, kbps);
 	u64 base_ns = params->min_rtt_ns;
 	u32 root = int_sqrt(kbps);	/* 1000 for 1 Gb/s */
 
 	tune(params, rtt_ref_ns,
-	     base_ns + max(TUNE_QUEUE_PACKETS * (u64)packet_ns, (u64)TUNE_QUEUE_NS) +
+	     base_ns + max(TUNE_QUEUE_PACKETS * packet_ns, (u64)TUNE_QUEUE_NS) +
 	     (lag == TIMELY_RATE_LAG_SLACK ? TUNE_SLACK_NS : 0));
 	tune(params, rtt_ref_1g_ns,
-	     div_u64((u64)segment_ns * root * (lag ? TUNE_LAG_QUEUE : 1), 2 * 1000));
+	     div_u64(segment_ns * root * (lag ? TUNE_LAG_QUEUE : 1), 2 * 1000));
 	tune(params, t_high_ns,
-	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * (u64)packet_ns +
+	     max_t(u64, TUNE_HIGH_RTTS * base_ns + TUNE_HIGH_PACKETS * packet_ns +
 		   TUNE_HIGH_ACK_AGGS * (u64)params->ack_aggregation_ns,
 		   params->t_low_ns == TIMELY_AUTO ? 0 : params->t_low_ns));
 	tune(params, t_low_ns, min(params->rtt_ref_ns, params->t_high_ns));
@@ -230,6 +230,6 @@ EXPORT_SYMBOL_GPL(timely_tune);
  */
 u32 timely_first_base_ns(u32 handshake_ns, u32 segment_bytes)
 {
-	return min_t(u64, (u64)handshake_ns + tune_ns(segment_bytes, TUNE_LINK_KBPS), U32_MAX);
+	return min_t(u64, handshake_ns + tune_ns(segment_bytes, TUNE_LINK_KBPS), U32_MAX);
 }
 EXPORT_SYMBOL_GPL(timely_first_base_ns);

@@ -125,18 +125,74 @@ many_losses_halve_once() {
 	expect a_same -eq 1
 }
 
+# ecn_of_hosts NUMBER: the value of the sysctl tcp_ecn; 1: ask for ECN, 2: the kernel's default
+ecn_of_hosts() {
+	for ns in h1 h2; do
+		must ip netns exec $ns sh -c "echo $1 >/proc/sys/net/ipv4/tcp_ecn"
+	done
+}
+
 # An ECN echo halves the rate: loss_free_ppm applies to losses only.
 an_ecn_echo_halves_once() {
 	new_loss_parameters loss_free_ppm=20000
-	for ns in h1 h2; do
-		must ip netns exec $ns sh -c "echo 1 >/proc/sys/net/ipv4/tcp_ecn"
-	done
+	ecn_of_hosts 1
 	one_event loss 100% ecn
+	ecn_of_hosts 2
 	expect after_retrans -eq 0
 	expect_near after_rate 200000 1
-	for ns in h1 h2; do
-		must ip netns exec $ns sh -c "echo 2 >/proc/sys/net/ipv4/tcp_ecn"
-	done
+}
+
+# A large part of a window is lost, and some of the retransmissions. The rate is halved once. 1300
+# packets later, of which 2 % cover the lost retransmissions, an ECN echo halves the rate again.
+an_echo_after_losses_halves_again() {
+	new_loss_parameters loss_free_ppm=20000
+	wire_to_h2 "delay 10us"		# without the option ecn, which a change would keep
+	ecn_of_hosts 1
+	traffic <<-EOF
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely bytes=5000000 verify=1
+		0.02	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us loss 100%
+		0.0206	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us
+		0.0209	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us loss 100%
+		0.0212	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us
+		0.0999	info before flow=a
+		0.1	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us loss 100% ecn
+		0.10012	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us
+		0.14	info after flow=a
+	EOF
+	ecn_of_hosts 2
+	expect before_retrans -ge 15
+	expect_near before_rate 200000 1
+	expect after_retrans -eq "$before_retrans"
+	expect_near after_rate 100000 1
+	expect a_same -eq 1
+}
+
+# tail_losses: messages of one packet, of which one is lost, each half a second. Only a tail loss
+# probe repairs the loss, and TCP reacts to it at the first ACK of the next message. Sets after_rate.
+tail_losses() {
+	traffic <<-EOF
+		0	counters old ns=h1
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely rate=16 every=0.5
+		0.45	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us loss 100%
+		0.55	run tc -n mid qdisc change dev to2 root netem limit 10000 delay 10us
+		0.95	info before flow=a
+		1.2	info after flow=a
+		1.2	counters new ns=h1
+		1.2	end
+	EOF
+	probes=$((new_TCPLossProbeRecovery - old_TCPLossProbeRecovery))
+	expect probes -eq 1
+	expect_near before_rate 400000 1
+}
+
+# The loss counts as one packet, although TCP does not count it. It is no ECN echo.
+a_tail_loss_is_free() {
+	new_loss_parameters loss_free_ppm=20000
+	tail_losses
+	expect_near after_rate 400000 1
+	new_loss_parameters
+	tail_losses
+	expect_near after_rate 200000 1
 }
 
 # Reordered packets look lost and halve the rate. When TCP undoes its reduction, so does the rate.
@@ -239,6 +295,6 @@ comes_through_corruption() {
 
 run_cases hosts a_loss_halves_once a_loss_takes_loss_beta few_losses_are_free \
 	a_small_share_is_free successive_recoveries_are_free many_losses_halve_once \
-	an_ecn_echo_halves_once reordering_is_undone losses_are_repaired_at_once \
-	comes_through_a_perfect_wire comes_through_loss comes_through_reordering \
-	comes_through_duplication comes_through_corruption
+	an_ecn_echo_halves_once an_echo_after_losses_halves_again a_tail_loss_is_free \
+	reordering_is_undone losses_are_repaired_at_once comes_through_a_perfect_wire \
+	comes_through_loss comes_through_reordering comes_through_duplication comes_through_corruption

@@ -143,6 +143,28 @@ ecn_echoes() {
 	if grep -q cause=loss $tracing/trace; then fail "a mark counts as a loss"; fi
 }
 
+# Each loss decreases the rate, as for Swift. TCP counts them as lost; a later mark is no loss.
+marks_after_losses() {
+	must ip netns exec h1 sysctl -qw net.ipv4.timely.loss_free_ppm=0
+	record timely_rate_set
+	with_connection <<-EOF
+		client, server = connect("$h2_v4")
+		send(client, server, 400000)
+		wire("rate 1gbit delay 10us loss 5%")
+		send(client, server, 400000)
+		wire("rate 1gbit delay 10us loss 0%")
+		send(client, server, 400000)
+		open("$tracing/trace_marker", "w").write("marks begin")
+		wire("rate 1gbit delay 10us loss 10% ecn")
+		send(client, server, 400000)
+	EOF
+	must ip netns exec h1 sysctl -qw net.ipv4.timely.loss_free_ppm=20000
+	wire_to_h2 "rate 1gbit delay 10us"
+	cause loss
+	cause ecn
+	if sed '1,/marks begin/d' $tracing/trace | grep -q cause=loss; then fail "a mark counts as a loss"; fi
+}
+
 # The delay rises so much that TCP retransmits data that are not lost; then their ACK arrives.
 undone_timeouts() {
 	record timely_rate_set
@@ -189,4 +211,4 @@ pauses() {
 	unload_timely
 }
 
-run_cases addresses filters losses timeouts ecn_echoes undone_timeouts probes pauses
+run_cases addresses filters losses timeouts ecn_echoes marks_after_losses undone_timeouts probes pauses
