@@ -623,47 +623,6 @@ static void probe__of_the_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timely_ndp_sender_due_ns(&bed->s), TIMELY_NDP_NEVER);
 }
 
-static void fit_window__follows_the_base_rtt(struct kunit *test)
-{
-	struct bed *bed = make_bed(test, 30);
-
-	timely_ndp_sender_fit_window(&bed->s, RTT_NS);
-	KUNIT_EXPECT_EQ(test, bed->s.window, 30);
-	timely_ndp_sender_queue(&bed->s, 30, bed->now_ns);
-	KUNIT_ASSERT_TRUE(test, sends(bed));
-	answer(bed, TIMELY_NDP_ACK, 0, 1, 0);
-	timely_ndp_sender_fit_window(&bed->s, RTT_NS / 20);
-	KUNIT_EXPECT_EQ(test, bed->s.window, 24);
-	timely_ndp_sender_fit_window(&bed->s, RTT_NS);
-	KUNIT_EXPECT_EQ(test, bed->s.window, 16);
-	KUNIT_EXPECT_EQ(test, send_all(bed), 16);
-	timely_ndp_sender_fit_window(&bed->s, 1);
-	KUNIT_EXPECT_EQ(test, bed->s.window, 30);
-	KUNIT_ASSERT_TRUE(test, sends(bed));
-	/* 17 credits are in use. */
-	timely_ndp_sender_fit_window(&bed->s, RTT_NS);
-	KUNIT_EXPECT_EQ(test, bed->s.window, 17);
-	KUNIT_EXPECT_FALSE(test, sends(bed));
-}
-
-/* The period of the base RTT is 10 s: the lowest RTT counts until the end of the next period. */
-static void fit_window__forgets_old_rtts(struct kunit *test)
-{
-	static const u32 windows[] = { 18, 18, 30 };
-	struct bed *bed = make_bed(test, 30);
-	u32 i;
-
-	for (i = 0; i < ARRAY_SIZE(windows); i++) {
-		timely_ndp_sender_queue(&bed->s, 1, bed->now_ns);
-		KUNIT_ASSERT_TRUE(test, sends(bed));
-		bed->now_ns += i ? RTT_NS : 0;
-		answer(bed, TIMELY_NDP_ACK, i, i + 1, 0);
-		timely_ndp_sender_fit_window(&bed->s, RTT_NS / 14);
-		KUNIT_EXPECT_EQ_MSG(test, bed->s.window, windows[i], "period %u", i);
-		bed->now_ns += 10000000000ULL;
-	}
-}
-
 static struct kunit_case ndp_sender_cases[] = {
 	KUNIT_CASE(sender__follows_the_reference),
 	KUNIT_CASE(init__checks_its_parameters),
@@ -688,8 +647,6 @@ static struct kunit_case ndp_sender_cases[] = {
 	KUNIT_CASE(limit__stops_new_packets),
 	KUNIT_CASE(span__bounds_the_packets_in_flight),
 	KUNIT_CASE(probe__of_the_caller),
-	KUNIT_CASE(fit_window__follows_the_base_rtt),
-	KUNIT_CASE(fit_window__forgets_old_rtts),
 	{}
 };
 

@@ -812,14 +812,9 @@ faults_of_ndp_sender() {
 	an answer counts for one packet|s/if (slot->state == TIMELY_NDP_SLOT_SENT) {/if (0) {/
 	the window may be larger than the span|s/ || config->window > span)/)/
 	the span may be any number|s/ || span \& (span - 1))/)/
-	the window has no packets to spare|s/base_ns \/ packet_ns + SENDER_WINDOW_SPARE/base_ns \/ packet_ns/
-	the window may be any number|s/window = min(max(window, SENDER_WINDOW_MIN), s->config.window);/;/
-	a smaller window takes credits in use|s/s->window = max(window, old - min(old, sender_credits(s)));/s->window = window;/
-	the base RTT is kept for one period|s/s->base_before_ns = s->base_rtt_ns ?: rtt_ns;/s->base_before_ns = rtt_ns;/
-	the base RTT is kept for ever|s/ \&\& now_ns - s->base_since_ns < SENDER_BASE_NS//
 	the first limit is the span|s/s->limit = config->window;/s->limit = config->span;/
-	one credit more than the window|s/return s->window + s->granted - s->used;/return s->window + 1 + s->granted - s->used;/
-	credits need not be granted|s/return s->window + s->granted - s->used;/return 1;/
+	one credit more than the window|s/return s->config.window + s->granted - s->used;/return s->config.window + 1 + s->granted - s->used;/
+	credits need not be granted|s/return s->config.window + s->granted - s->used;/return 1;/
 	retransmissions use no credit|s/^			sender_pay(s);$/			;/
 	new packets use no credit|/^	\*seq = s->next++;/,/^}/s/sender_pay(s);//
 	new packets come first|s/if (s->resend_list.count \&\& (s->free || s->pulled)) {/if (s->resend_list.count \&\& !sender_may_send_new(s) \&\& (s->free || s->pulled)) {/

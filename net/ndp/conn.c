@@ -95,7 +95,7 @@ int ndp_conn_prepare(struct sock *sk, gfp_t gfp)
 	struct ndp_sock *ndp = ndp_sk(sk);
 	struct ndp_net *nn = ndp_net(sock_net(sk));
 	struct timely_ndp_sender_config config = {
-		.window = READ_ONCE(nn->window) ?: TIMELY_NDP_WINDOW,
+		.window = READ_ONCE(nn->window),
 		.span = NDP_SPAN,
 		.rto_min_ns = NDP_RTO_NS,
 		.rto_max_ns = NDP_RTO_NS,
@@ -385,7 +385,7 @@ static void ndp_wake(struct sock *sk, const struct ndp_turn *turn)
 /* Whether more packets than the initial window wait to be sent for the first time. */
 static bool ndp_full_window(const struct ndp_sock *ndp)
 {
-	return ndp->sender.end - ndp->sender.next > ndp->sender.window;
+	return ndp->sender.end - ndp->sender.next > ndp->sender.config.window;
 }
 
 static void ndp_end(struct sock *sk, struct ndp_turn *turn)
@@ -892,7 +892,7 @@ static void ndp_fill_info(const struct sock *sk, struct ndp_info *info)
 		      (s->graceful ? NDP_INFO_GRACEFUL : 0);
 	info->rtt_us = s->srtt_ns / NSEC_PER_USEC;
 	info->unacked = s->end - s->una;
-	info->credits = s->window + s->granted - s->used;
+	info->credits = s->config.window + s->granted - s->used;
 	info->room = s->limit - s->una;
 	info->sent = s->stats.sent;
 	info->nacked = s->stats.nacked;
@@ -1149,19 +1149,6 @@ static void ndp_take_cookie(struct sock *sk, const struct ndp_packet *packet,
 		timely_ndp_sender_probe(&ndp->sender, turn->now_ns);
 }
 
-/* When all packets have arrived, the window follows the base RTT, unless the sysctl gives it. */
-static void ndp_fit_window(struct sock *sk)
-{
-	struct ndp_sock *ndp = ndp_sk(sk);
-	u32 packet_ns;
-
-	if (ndp->sender.una != ndp->sender.end || READ_ONCE(ndp_net(sock_net(sk))->window))
-		return;
-	packet_ns = ndp_pull_packet_ns(ndp, ndp_conn_payload(sk));
-	if (packet_ns)
-		timely_ndp_sender_fit_window(&ndp->sender, packet_ns);
-}
-
 static void ndp_take_answer(struct sock *sk, const struct ndp_packet *packet,
 			    struct ndp_turn *turn)
 {
@@ -1174,7 +1161,6 @@ static void ndp_take_answer(struct sock *sk, const struct ndp_packet *packet,
 	if (!timely_ndp_sender_answer(&ndp->sender, &packet->header, turn->now_ns))
 		return;
 	ndp_note_credits(ndp, ndp->sender.granted - granted, gap_ns);
-	ndp_fit_window(sk);
 	ndp_release_sent(sk, turn);
 }
 

@@ -374,8 +374,7 @@ struct ndp_counters {
  * @secret: key of the cookies, chosen at random
  * @table: the sysctls
  * @link_rate_kbps: link rate for interfaces whose rate is not known, kbit/s
- * @window: packets that a sender sends without a pull; 0: TIMELY_NDP_WINDOW at first, and then as
- *	many as the path holds
+ * @window: packets that a sender sends without a pull
  * @time_wait_ms: how long an ended connection is remembered, ms
  * @timeout_ms: how long a peer may not answer, ms
  * @keepalive_ms: idle time after which SO_KEEPALIVE asks the peer, ms
@@ -557,7 +556,6 @@ void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 no
 void ndp_pull_want(struct sock *sk, u32 wanted);
 u32 ndp_pull_due(struct sock *sk, u32 wanted, u64 now_ns);
 u32 ndp_pull_rate_kbps(struct sock *sk);
-u32 ndp_pull_packet_ns(const struct ndp_sock *ndp, u32 payload);
 u32 ndp_pull_ifindex(struct sock *sk);
 int ndp_pull_walk(const struct net *net, struct ndp_place *place,
 		  int (*visit)(const struct ndp_pull_queue *queue, void *arg), void *arg);

@@ -34,6 +34,9 @@
  */
 #define NDP_PAST	32768
 
+/* An initial window of 30 packets, as the paper's. */
+#define NDP_WINDOW	TIMELY_NDP_WINDOW
+
 static ushort port = NDP_PORT;
 module_param(port, ushort, 0444);
 MODULE_PARM_DESC(port, "first of 16 UDP ports of NDP packets, the same on all hosts: packets are sent to this port, and the source port selects the path [1 to 65520]");
@@ -293,7 +296,7 @@ static const unsigned int ndp_kbps_max = U32_MAX;
 /* The data are offsets, to which each namespace adds the address of its struct ndp_net. */
 static const struct ctl_table ndp_sysctls[] = {
 	NDP_SYSCTL(link_rate_kbps, SYSCTL_ONE, &ndp_kbps_max),
-	NDP_SYSCTL(window, SYSCTL_ZERO, &ndp_window_max),
+	NDP_SYSCTL(window, SYSCTL_ONE, &ndp_window_max),
 	NDP_SYSCTL(time_wait_ms, SYSCTL_ONE, &ndp_time_wait_max),
 	NDP_SYSCTL(timeout_ms, SYSCTL_ONE, &ndp_ms_max),
 	NDP_SYSCTL(keepalive_ms, SYSCTL_ONE, &ndp_ms_max),
@@ -338,6 +341,7 @@ static void ndp_sysctl_unregister(struct ndp_net *nn)
 static void ndp_net_defaults(struct ndp_net *nn)
 {
 	nn->link_rate_kbps = 10 * 1000 * 1000;
+	nn->window = NDP_WINDOW;
 	nn->time_wait_ms = 500;
 	nn->timeout_ms = 30 * 1000;
 	nn->keepalive_ms = 60 * 1000;

@@ -102,7 +102,7 @@ static void ndp_show_conn(struct sock *sk, struct ndp_socket *to, struct ndp_pat
 	spin_lock_bh(&ndp->lock);
 	to->ifindex = ndp_pull_ifindex(sk);
 	to->wanted = timely_ndp_receiver_wanted(&ndp->receiver);
-	to->window = ndp->sender.window;
+	to->window = ndp->sender.config.window;
 	to->pull_gap_ns = ndp->credit_ns;
 	for (i = 0; i < NDP_PATHS; i++)
 		ndp_show_path(&paths[i], &ndp->path_memory[i], i, now_ns);

@@ -518,23 +518,6 @@ u32 ndp_pull_rate_kbps(struct sock *sk)
 }
 
 /**
- * ndp_pull_packet_ns() - time that a packet needs on the connection's link
- * @ndp: the connection, under the connection's lock
- * @payload: bytes of data in the packet
- *
- * The link is that of the interface that the packets arrive at.
- *
- * Return: ns, at least 1; 0 if the connection has no queue.
- */
-u32 ndp_pull_packet_ns(const struct ndp_sock *ndp, u32 payload)
-{
-	if (!ndp->queue)
-		return 0;
-	return max_t(u32, div_u64(ndp_frame_bytes(ndp, payload) * 8000000ULL,
-				  READ_ONCE(ndp->queue->pull.rate_kbps)), 1);
-}
-
-/**
  * ndp_pull_ifindex() - interface whose pull queue a connection uses
  * @sk: the socket, under the connection's lock
  *

@@ -16,11 +16,6 @@
  * that trimmed the packet. Two exceptions keep the stream going while no pulls are expected: one
  * packet after a timeout, and a packet that is returned for the first time.
  *
- * Window. More packets in flight than the path holds only add to queues. The paper's window is a
- * constant, 30 packets. Here the caller may let a stream whose base RTT is known have fewer: what
- * the link carries in that time, and SENDER_WINDOW_SPARE packets. It never has more than at first,
- * as the lowest RTT of a stream that has always met queues is too long.
- *
  * Losses are rare where switches trim, and the timeout is then the only sign of a loss: packets may
  * overtake each other, so a gap means nothing. Where packets are lost and none is ever trimmed, the
  * network does not trim (@graceful). There a packet also counts as lost when one that was sent a
@@ -62,11 +57,6 @@
 #define SENDER_MAX_ROOM		65536
 /* Timeouts double at most this many times. */
 #define SENDER_MAX_BACKOFF	16
-/* Packets of a window in addition to those that the path holds: the sender is sometimes late. */
-#define SENDER_WINDOW_SPARE	4
-#define SENDER_WINDOW_MIN	16
-/* The base RTT is the lowest RTT of this time and of as much time before it. */
-#define SENDER_BASE_NS		10000000000ULL
 /* A returned packet waits at most for 2^3 timeouts. */
 #define SENDER_RETURNED_BACKOFF	3
 
@@ -125,7 +115,7 @@ static u32 sender_seq(const struct timely_ndp_sender *s, u16 index)
 
 static u32 sender_credits(const struct timely_ndp_sender *s)
 {
-	return s->window + s->granted - s->used;
+	return s->config.window + s->granted - s->used;
 }
 
 /* Whether the receiver still owes credits, as far as known. */
@@ -175,7 +165,6 @@ int timely_ndp_sender_init(struct timely_ndp_sender *s,
 	s->config = *config;
 	s->slots = slots;
 	s->paths = paths;
-	s->window = config->window;
 	s->limit = config->window;
 	return 0;
 }
@@ -335,40 +324,6 @@ static void sender_rtt(struct timely_ndp_sender *s, u64 rtt)
 	s->srtt_ns = max(s->srtt_ns + ((s32)(rtt_ns - s->srtt_ns) >> SENDER_SRTT_SHIFT), 1U);
 }
 
-/* Keep the lowest RTT of this period, and that of the period before. */
-static void sender_base_rtt(struct timely_ndp_sender *s, u64 rtt, u64 now_ns)
-{
-	u32 rtt_ns = clamp_t(u64, rtt, 1, U32_MAX);
-
-	if (s->base_rtt_ns && now_ns - s->base_since_ns < SENDER_BASE_NS) {
-		s->base_rtt_ns = min(s->base_rtt_ns, rtt_ns);
-		return;
-	}
-	s->base_before_ns = s->base_rtt_ns ?: rtt_ns;
-	s->base_rtt_ns = rtt_ns;
-	s->base_since_ns = now_ns;
-}
-
-/**
- * timely_ndp_sender_fit_window() - let the window follow the base RTT
- * @s: the sender, all of whose packets have arrived
- * @packet_ns: time that the link needs for a full packet, ns, at least 1
- *
- * The base RTT is the lowest RTT of the last 10 to 20 seconds. Without an RTT the window remains.
- * A smaller window takes only credits that have come back.
- */
-void timely_ndp_sender_fit_window(struct timely_ndp_sender *s, u32 packet_ns)
-{
-	u32 base_ns = min(s->base_rtt_ns, s->base_before_ns), old = s->window;
-	u32 window = base_ns / packet_ns + SENDER_WINDOW_SPARE;
-
-	if (!base_ns)
-		return;
-	window = min(max(window, SENDER_WINDOW_MIN), s->config.window);
-	s->window = max(window, old - min(old, sender_credits(s)));
-}
-EXPORT_SYMBOL_GPL(timely_ndp_sender_fit_window);
-
 /* The timeout of a packet without backoff. Where the RTT is long, such as in deep queues without
  * trimming, so is the timeout.
  */
@@ -513,7 +468,6 @@ static bool sender_ack(struct timely_ndp_sender *s, const struct timely_ndp_head
 		return false;
 	if (header->tries == slot->tries) {
 		sender_rtt(s, now_ns - slot->sent_ns);
-		sender_base_rtt(s, now_ns - slot->sent_ns, now_ns);
 		s->newest_acked_ns = max(s->newest_acked_ns, slot->sent_ns);
 		timely_ndp_paths_ack(s->paths, slot->path);
 	} else {

@@ -12,8 +12,6 @@
  *	timely_ndp_sender_returned()	for each DATA packet that a switch has returned
  *	timely_ndp_sender_came_back()	for each that did not reach the peer for another reason
  *	timely_ndp_sender_timeout()	at the time timely_ndp_sender_due_ns()
- *	timely_ndp_sender_fit_window()	when all packets have arrived, if the window is to follow
- *					the base RTT
  *
  * After each of these calls, call timely_ndp_sender_next() until it returns TIMELY_NDP_SEND_NOTHING
  * or the device takes no more packets, and set the timer to timely_ndp_sender_due_ns() again. The
@@ -136,8 +134,7 @@ struct timely_ndp_sender_stats {
  * @end: number of packets that the application has written; packets from @next on are new
  * @limit: first packet number that the receiver has no room for
  * @used: credits used
- * @window: packets that are sent without a pull, at most @config.window
- * @granted: credits granted by the peer; @window + @granted - @used may be used
+ * @granted: credits granted by the peer; @config.window + @granted - @used may be used
  * @promised: credits that the peer has granted or owes
  * @pulled: unused credits that pulls have granted; the rest is left of the initial window
  * @fin: number of the packet that ends the stream, if @finished
@@ -146,9 +143,6 @@ struct timely_ndp_sender_stats {
  * @free: retransmissions that need no credit
  * @srtt_ns: smoothed RTT; 0: none yet
  * @rttvar_ns: smoothed difference of RTTs from @srtt_ns
- * @base_rtt_ns: lowest RTT since @base_since_ns; 0: none yet
- * @base_before_ns: the same of the period before, or else of the first packet
- * @base_since_ns: start of the period
  * @newest_acked_ns: transmission time of the packet sent last among those that have arrived
  * @wait_ns: since when the sender waits for an answer
  * @pull_gap_ns: smoothed time between credits
@@ -173,7 +167,6 @@ struct timely_ndp_sender {
 	u32 end;
 	u32 limit;
 	u32 used;
-	u32 window;
 	u32 granted;
 	u32 promised;
 	u32 pulled;
@@ -183,9 +176,6 @@ struct timely_ndp_sender {
 	u32 free;
 	u32 srtt_ns;
 	u32 rttvar_ns;
-	u32 base_rtt_ns;
-	u32 base_before_ns;
-	u64 base_since_ns;
 	u64 newest_acked_ns;
 	u64 wait_ns;
 	u64 pull_gap_ns;
@@ -228,7 +218,6 @@ void timely_ndp_sender_returned(struct timely_ndp_sender *s,
 				const struct timely_ndp_header *header, u64 now_ns);
 void timely_ndp_sender_timeout(struct timely_ndp_sender *s, u64 now_ns);
 u64 timely_ndp_sender_due_ns(const struct timely_ndp_sender *s);
-void timely_ndp_sender_fit_window(struct timely_ndp_sender *s, u32 packet_ns);
 void timely_ndp_sender_probe(struct timely_ndp_sender *s, u64 now_ns);
 
 /**
