@@ -438,6 +438,8 @@ reload_refused() {
 	install version 8
 	settings >"$work/before"
 	look() {
+		# Nobody reads the messages.
+		"$here/../../../packaging/timely-switch" reload 2>&1 | true
 		run 1 reload
 		says "socket: ESTAB"
 		says "that were loaded before remain in use"
