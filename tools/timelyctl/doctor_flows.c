@@ -14,6 +14,9 @@
 /* A shortest RTT above this, ns, is that of a path across the Internet. */
 #define LONG_RTT_NS 1000000
 
+/* What TCP reports before it has measured an RTT, for example after a SYN cookie: 2^32-1 us. */
+#define NO_RTT_NS (1000ULL * 0xffffffff)
+
 /* A rate below this share of the link rate is near the minimum rate, which is 1/5000 by default. */
 #define LOW_RATE_SHARE 4000
 
@@ -194,7 +197,7 @@ void check_probes_unsynced(struct host *host)
 static bool is_long(const struct host *host, const struct tcp_socket *socket)
 {
 	(void)host;
-	return socket->min_rtt_ns > LONG_RTT_NS;
+	return socket->min_rtt_ns > LONG_RTT_NS && socket->min_rtt_ns != NO_RTT_NS;
 }
 
 void check_long_path(struct host *host)

@@ -354,6 +354,9 @@ void check_clock_references(struct host *host)
 	if (page->references_used)
 		found_warn(host, "timely-clockd uses only %u of the %u references of its configuration: the others do not answer, contradict these, or are not exact enough",
 			   page->references_used, page->references);
+	else if (page->members > TIMELY_CLOCK_PEERS + 1)
+		found_warn(host, "timely-clockd uses no reference: it has %u members, and with references at most %u are possible",
+			   page->members, TIMELY_CLOCK_PEERS + 1);
 	else
 		found_warn(host, "timely-clockd does not know the reference time: its references do not answer, or contradict each other");
 	remedy_info(host, "journalctl -u timely-clockd names the references; see whether their system clocks are synchronised (chronyc tracking there)");

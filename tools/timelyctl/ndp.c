@@ -295,16 +295,16 @@ static const char *queue_name(char *name, const struct ndp_pull_queue *queue)
 {
 	if (!if_indextoname(queue->ifindex, name))
 		snprintf(name, IF_NAMESIZE, "%u", queue->ifindex);
-	return plain(name);
+	return name;
 }
 
 static void print_queue(const struct ndp_pull_queue *queue)
 {
 	char name[IF_NAMESIZE], rate[24];
 
-	tell_info("pull queue of %s: %s, %u connections wait, %llu pulls", queue_name(name, queue),
-		  rate_text(rate, sizeof(rate), queue->kbps), queue->flows,
-		  (unsigned long long)queue->pulls);
+	tell_info("pull queue of %s: %s, %u connections wait, %llu pulls",
+		  plain(queue_name(name, queue)), rate_text(rate, sizeof(rate), queue->kbps),
+		  queue->flows, (unsigned long long)queue->pulls);
 }
 
 static void print_ndp(const struct ndp *ndp)

@@ -1083,6 +1083,7 @@ doctors() {
 	doctor "rx=1" "alike=3 base=30001" 0
 	healthy_files
 	doctor "rx=1" "alike=3 base=2000000 min_rtt=2000" 4 long-path
+	doctor "rx=1" "alike=3 min_rtt=4294967295" 0
 	doctor "rx=1" "alike=3 state=66" 4 minimum-rate
 	says 'because queueing delays'
 	result $? "doctor: minimum-rate without a cause to reduce the rate at once"
