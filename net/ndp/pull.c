@@ -306,6 +306,8 @@ void ndp_pull_detach(struct sock *sk)
 	ndp_queue_put(ndp->queue);
 	ndp->queue = NULL;
 	ndp->elsewhere = 0;
+	/* The time was that of this queue. */
+	ndp->guessed = 0;
 }
 
 /**
