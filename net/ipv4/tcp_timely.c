@@ -867,8 +867,9 @@ DEFINE_CONG_CONTROL(timely_cong_control)
  * - A tail loss probe has repaired the loss of the last packet, which TCP has never marked as lost.
  * - The qdisc has dropped a packet in this host.
  *
- * The last two are charged as one packet. If the connection uses ECN, they cannot be told from an
- * ECN echo, and are taken for one.
+ * The last two are charged as one packet; a dropped packet is charged once more when TCP finds that
+ * it is lost. If the connection uses ECN, they cannot be told from an ECN echo, and are taken for
+ * one.
  *
  * Return: the present window, because timely_set_cwnd() computes the window from the rate.
  */
@@ -887,8 +888,9 @@ static u32 timely_ssthresh(struct sock *sk)
 		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
 	ts->cut = 0;
 	echo = !ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost);
-	if (ts->flow && echo && !tcp_ecn_mode_any(tp)) {
-		ts->flow->path.loss.lost--;
+	if (echo && !tcp_ecn_mode_any(tp)) {
+		if (ts->flow)
+			ts->flow->path.loss.lost--;
 		echo = false;
 	}
 	if (echo)
