@@ -9,6 +9,7 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -731,7 +732,7 @@ static void put_metrics(const struct state *state)
 }
 
 /* Write a new file, then rename it to @path: no reader finds a part. Returns 0 or an errno. */
-static int write_file(const struct state *state, const char *path)
+static int replace_file(const struct state *state, const char *path)
 {
 	struct stat old;
 	char *text;
@@ -763,6 +764,22 @@ static int write_file(const struct state *state, const char *path)
 	if (err)
 		unlink(text);
 	free(text);
+	return err;
+}
+
+/* As replace_file(). Signals that end the program wait, or they would leave the new file behind. */
+static int write_file(const struct state *state, const char *path)
+{
+	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
+	sigset_t signals, before;
+	int err;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
+		sigaddset(&signals, ending[i]);
+	sigprocmask(SIG_BLOCK, &signals, &before);
+	err = replace_file(state, path);
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;
 }
 

@@ -3,12 +3,14 @@
  * Simulated files of /proc and /sys, and a simulated real-time clock, for tests of `timelyctl
  * doctor`.
  *
- * timelyctl is linked with this file and with --wrap=open,--wrap=opendir,--wrap=adjtimex. If the
+ * timelyctl is linked with this file and with --wrap=open, opendir, adjtimex and mkstemp. If the
  * environment variable FAKE_FILES is set, the files are those below the directory that it names,
  * such as $FAKE_FILES/proc/version, and the clock is synchronised unless $FAKE_FILES/unsync exists.
+ * If FAKE_END is set, the program gets SIGTERM as soon as it has made a temporary file.
  */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/timex.h>
@@ -17,6 +19,7 @@
 int __real_open(const char *path, int flags, ...);
 DIR *__real_opendir(const char *path);
 __typeof__(adjtimex) __real_adjtimex;
+__typeof__(mkstemp) __real_mkstemp;
 
 /* Writes the path of the simulated file to @text, and returns it; @path without FAKE_FILES. */
 static const char *simulated(char *text, size_t size, const char *path)
@@ -51,4 +54,13 @@ int __wrap_adjtimex(struct timex *clock)
 		return __real_adjtimex(clock);
 	clock->status = access(simulated(text, sizeof(text), "/unsync"), F_OK) ? 0 : STA_UNSYNC;
 	return 0;
+}
+
+int __wrap_mkstemp(char *path)
+{
+	int fd = __real_mkstemp(path);
+
+	if (getenv("FAKE_END"))
+		raise(SIGTERM);
+	return fd;
 }

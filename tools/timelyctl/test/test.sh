@@ -637,6 +637,7 @@ assert one["1000"]["rtt_ns"] == one["1000"]["queue_ns"] == ""' "$work/r.csv" 2>"
 	cp "$work/two" "$work/r.csv"
 	draws 'len(lines) == 2 and "RTT, us" in texts'
 	plot_refuses
+	: >"$work/output"	# the lines of another command would end the wait below
 	FAKE_FAMILY="connections=3" "$fake" record - interval 50 >"$work/output" 2>"$work/errors" &
 	until [ "$(wc -l <"$work/output")" -gt 6 ]; do sleep .05; done
 	kill -TERM $!
@@ -839,6 +840,10 @@ metrics_file() {
 	result $? "metrics: a file that cannot be written completely is not replaced"
 	cmp -s "$work/before" "$work/dir/file" && [ "$(ls "$work/dir")" = file ] && [ -c /dev/full ]
 	result $? "metrics: after an error the file is as before, and there is no other"
+	rm "$work/dir/file"
+	FAKE_END=1 FAKE_FAMILY=$all "$fake" metrics output "$work/dir/file"
+	[ $? -eq 143 ] && [ "$(ls "$work/dir")" = file ] && cmp -s "$work/before" "$work/dir/file"
+	result $? "metrics: a program that is ended completes the file first"
 }
 
 secret=000102030405060708090a0b0c0d0eFf
@@ -1345,7 +1350,7 @@ make -s -C "$here/.." OUT="$work/real" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
 result $? "timelyctl builds"
 make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_family.c test/fake_files.c" \
 	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom \
-	-Wl,--wrap=open,--wrap=opendir,--wrap=adjtimex \
+	-Wl,--wrap=open,--wrap=opendir,--wrap=adjtimex,--wrap=mkstemp \
 	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
 result $? "timelyctl builds with the simulated kernel, with sanitizers"
