@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of /proc and /sys that have one line.
+ * Files of /proc and /sys that have one line, and signals.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,4 +66,19 @@ int write_line(const char *path, const char *text)
 		err = -errno;
 	close(fd);
 	return err;
+}
+
+/*
+ * Let signals that end or stop the program wait, also those of a terminal or a reader of the output
+ * that has ended. sigprocmask(SIG_SETMASK, before, NULL) lets them come.
+ */
+void hold_signals(sigset_t *before)
+{
+	static const int waiting[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
+		sigaddset(&signals, waiting[i]);
+	sigprocmask(SIG_BLOCK, &signals, before);
 }

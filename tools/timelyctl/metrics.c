@@ -770,14 +770,10 @@ static int replace_file(const struct state *state, const char *path)
 /* As replace_file(). Signals that end the program wait, or they would leave the new file behind. */
 static int write_file(const struct state *state, const char *path)
 {
-	static const int ending[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM };
-	sigset_t signals, before;
+	sigset_t before;
 	int err;
 
-	sigemptyset(&signals);
-	for (size_t i = 0; i < ARRAY_SIZE(ending); i++)
-		sigaddset(&signals, ending[i]);
-	sigprocmask(SIG_BLOCK, &signals, &before);
+	hold_signals(&before);
 	err = replace_file(state, path);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 	return err;

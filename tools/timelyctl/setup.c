@@ -671,20 +671,13 @@ static int tear_down(struct setup *setup)
 
 /* ---- commands ---- */
 
-/*
- * Signals wait until the change is complete, also those of a terminal or a reader of our output
- * that has ended.
- */
+/* Signals wait until the change is complete. */
 static int act_at_once(struct setup *setup, int (*action)(struct setup *))
 {
-	static const int waiting[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGTSTP };
-	sigset_t signals, before;
+	sigset_t before;
 	int status;
 
-	sigemptyset(&signals);
-	for (size_t i = 0; i < ARRAY_SIZE(waiting); i++)
-		sigaddset(&signals, waiting[i]);
-	sigprocmask(SIG_BLOCK, &signals, &before);
+	hold_signals(&before);
 	status = action(setup);
 	fflush(stdout);
 	sigprocmask(SIG_SETMASK, &before, NULL);

@@ -111,8 +111,9 @@ bool prefix_contains(const struct prefix *prefix, const unsigned char *address, 
 const char *rate_text(char *text, size_t size, __u64 kbps);
 const char *time_text(char *text, size_t size, __u64 ns);
 
-/* ---- files.c: files of /proc and /sys ---- */
+/* ---- files.c: files of /proc and /sys, and signals ---- */
 
+void hold_signals(sigset_t *before);
 bool read_line(const char *path, char *text, size_t size);
 bool read_number(const char *path, __s64 *value);
 bool has_word(const char *list, const char *word);
