@@ -153,9 +153,12 @@ static void decode__no_bytes_after_the_end(struct kunit *test)
 	}
 }
 
-/* The trimmed Ethernet frame of 128 bytes has a VLAN tag, IPv6 and UDP before the header. */
+/* The trimmed Ethernet frame of 128 bytes has a VLAN tag, IPv6 and UDP before the header, one of 86
+ * bytes IPv4 and UDP, without a tag.
+ */
 static void decode__fits_into_a_trimmed_packet(struct kunit *test)
 {
+	KUNIT_EXPECT_LE(test, 14 + 20 + 8 + TIMELY_NDP_BYTES + TIMELY_NDP_COOKIE_BYTES, 86);
 	KUNIT_EXPECT_LE(test, 14 + 4 + 40 + 8 + TIMELY_NDP_MAX_BYTES, 128);
 }
 
@@ -214,8 +217,7 @@ static void decode__nothing_impossible(struct kunit *test)
 		{ .type = TIMELY_NDP_DATA, .sport = 1, .dport = 1,
 		  .length = TIMELY_NDP_MAX_PAYLOAD + 1 },
 		{ .type = TIMELY_NDP_DATA, .sport = 1, .dport = 1, .flags = TIMELY_NDP_TRIMMED },
-		{ .type = TIMELY_NDP_DATA, .sport = 1, .dport = 1, .flags = 0x80 },
-		{ .type = TIMELY_NDP_DATA, .sport = 1, .dport = 1, .flags = 0x8000 },
+		{ .type = TIMELY_NDP_DATA, .sport = 1, .dport = 1, .flags = TIMELY_NDP_TAGGED },
 		{ .type = TIMELY_NDP_ACK, .sport = 1, .dport = 1, .flags = TIMELY_NDP_SYN },
 		{ .type = TIMELY_NDP_ACK, .sport = 1, .dport = 1, .flags = TIMELY_NDP_TRIMMED },
 		{ .type = TIMELY_NDP_PULL, .sport = 1, .dport = 1, .flags = TIMELY_NDP_COOKIED },
@@ -235,13 +237,22 @@ static void decode__nothing_impossible(struct kunit *test)
 /* Types and fields that encoding does not write, with the checksum that they would have. */
 static void decode__no_unknown_types_and_fields(struct kunit *test)
 {
-	static const struct { u8 type, at; } faults[] = {
-		{ TIMELY_NDP_PULL, 20 }, { TIMELY_NDP_PULL, 37 }, { TIMELY_NDP_PULL, 38 },
-		{ TIMELY_NDP_PROBE, 6 }, { TIMELY_NDP_PROBE, 20 }, { TIMELY_NDP_PROBE, 35 },
-		{ TIMELY_NDP_RESET, 24 }, { TIMELY_NDP_RESET, 28 }, { TIMELY_NDP_RESET, 7 },
-		{ TIMELY_NDP_COOKIE, 24 }, { TIMELY_NDP_COOKIE, 36 },
-		{ TIMELY_NDP_DATA, 3 }, { TIMELY_NDP_COOKIE, 3 },
-		{ TIMELY_NDP_ACK, 0 }, { TIMELY_NDP_ACK, 1 }, { TIMELY_NDP_ACK, 2 },
+	/* What is at this byte. The version is 2; the types 0 and 8 do not exist. */
+	static const struct { u8 type, at, value; } faults[] = {
+		{ TIMELY_NDP_PULL, 6, 1 }, { TIMELY_NDP_PULL, 7, 1 }, { TIMELY_NDP_PULL, 16, 1 },
+		{ TIMELY_NDP_PULL, 19, 1 }, { TIMELY_NDP_PROBE, 7, 1 }, { TIMELY_NDP_PROBE, 17, 1 },
+		{ TIMELY_NDP_PROBE, 24, 1 }, { TIMELY_NDP_PROBE, 27, 1 },
+		{ TIMELY_NDP_PROBE, 28, 1 }, { TIMELY_NDP_PROBE, 29, 1 },
+		{ TIMELY_NDP_RESET, 6, 1 }, { TIMELY_NDP_RESET, 20, 1 },
+		{ TIMELY_NDP_RESET, 24, 1 }, { TIMELY_NDP_RESET, 29, 1 },
+		{ TIMELY_NDP_RESET, 30, 1 }, { TIMELY_NDP_RESET, 31, 1 },
+		{ TIMELY_NDP_COOKIE, 20, 1 }, { TIMELY_NDP_COOKIE, 31, 1 },
+		{ TIMELY_NDP_DATA, 0, 0x20 }, { TIMELY_NDP_COOKIE, 0, 0x28 },
+		{ TIMELY_NDP_ACK, 0, 0x12 }, { TIMELY_NDP_ACK, 0, 0x32 },
+		/* The number of the key, and the bytes of 0 behind it. */
+		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES, 0 }, { TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 1, 1 },
+		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 2, 1 },
+		{ TIMELY_NDP_DATA, TIMELY_NDP_BYTES + 3, 1 },
 	};
 	struct timely_ndp_header header = { .sport = 1, .dport = 1 };
 	u32 words[4 + TIMELY_NDP_MAX_BYTES / 4];
@@ -250,17 +261,16 @@ static void decode__no_unknown_types_and_fields(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(faults); i++) {
 		header.type = faults[i].type;
-		bytes = timely_ndp_encode(wire, &header, &ipv4, NULL);
-		/* The types 0 and 8 and the version 2 do not exist. */
-		wire[faults[i].at] = faults[i].at == 2 ? 2 : faults[i].at != 3 ? 1 :
-				     header.type == TIMELY_NDP_DATA ? 0 : 8;
+		header.key = faults[i].at >= TIMELY_NDP_BYTES;
+		bytes = timely_ndp_encode(wire, &header, &ipv4, header.key ? &secret : NULL);
+		wire[faults[i].at] = faults[i].value;
 		for (j = 0; j < 4; j++)
 			words[j] = get_unaligned_be32(&ipv4.saddr[j]) ^
 				   get_unaligned_be32(&ipv4.daddr[j]);
 		for (j = 0; j < bytes / 4; j++)
 			words[4 + j] = get_unaligned_be32(wire + 4 * j);
-		words[4 + 10] = 0;
-		put_unaligned_be32(jhash2(words, 4 + bytes / 4, AF_INET), wire + 40);
+		words[4 + 8] = 0;
+		put_unaligned_be32(jhash2(words, 4 + bytes / 4, AF_INET), wire + 32);
 		KUNIT_EXPECT_EQ_MSG(test, timely_ndp_decode(&header, wire, bytes, bytes, &ipv4),
 				    TIMELY_NDP_MALFORMED, "fault %u", i);
 	}
@@ -286,7 +296,7 @@ static void verify__needs_the_right_key(struct kunit *test)
 	}
 }
 
-/* The tag covers the addresses in their order and all of the header but its checksum. */
+/* The tag covers the addresses in their order and all of the header but the checksum and itself. */
 static void verify__no_bit_may_change(struct kunit *test)
 {
 	struct timely_ndp_addresses other = exchanged(ipv4);
@@ -300,7 +310,7 @@ static void verify__no_bit_may_change(struct kunit *test)
 	for (bit = 0; bit < 8 * TIMELY_NDP_MAX_BYTES; bit++) {
 		wire[bit / 8] ^= 1 << bit % 8;
 		KUNIT_EXPECT_EQ_MSG(test, timely_ndp_verify(&header, wire, &ipv4, &secret),
-				    bit / 32 == 10, "bit %u", bit);
+				    bit / 32 == 8, "bit %u", bit);
 		wire[bit / 8] ^= 1 << bit % 8;
 	}
 }
@@ -308,7 +318,7 @@ static void verify__no_bit_may_change(struct kunit *test)
 static void verify__without_a_key(struct kunit *test)
 {
 	struct timely_ndp_header header = {
-		.type = TIMELY_NDP_RESET, .sport = 1, .dport = 1, .key = 7
+		.type = TIMELY_NDP_RESET, .sport = 1, .dport = 1
 	};
 	u8 wire[TIMELY_NDP_MAX_BYTES];
 	u32 bytes = timely_ndp_encode(wire, &header, &ipv4, NULL);

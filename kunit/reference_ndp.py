@@ -22,7 +22,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 M32, M64 = 2**32 - 1, 2**64 - 1
 SEQUENCES, EVENTS = 24, 40
 DATA, ACK, NACK, PULL, PROBE, RESET, COOKIE = range(1, 8)
-SYN, LAST, FIN, RTX, INITIATOR, COOKIED, TRIMMED = (1 << i for i in range(7))
+SYN, LAST, FIN, RTX, INITIATOR, COOKIED, TRIMMED, TAGGED = (1 << i for i in range(8))
 
 
 # ---- hashes ----
@@ -109,17 +109,17 @@ def encode(h, family, saddr, daddr, key):
     answer = kind in (ACK, NACK, PULL)
     numbered = kind in (DATA, ACK, NACK)
     credits = h['credits'] if kind <= PROBE else 0
-    head = struct.pack('>HBBHHHHQ', 0x4e44, 1, kind, h['flags'],
-                       h['owed'] if answer else h['length'] if kind == DATA else 0,
-                       h['sport'], h['dport'], h['conn'])
-    head += struct.pack('>IIII', h['seq'] if numbered else 0, credits,
-                        h['cum'] if answer else h['seen'] if kind in (DATA, PROBE) else 0,
-                        h['limit'] if answer else h['sum'] if kind == DATA else 0)
-    head += struct.pack('>HBB', h['path'] if numbered else 0, h['tries'] if numbered else 0,
-                        h['key'] if key else 0)
+    difference = h['limit'] - h['cum'] if answer else credits - h['seen'] if kind in (DATA, PROBE) else 0
+    head = struct.pack('>BBHHBBQ', 2 << 4 | kind, h['flags'] | (TAGGED if key else 0), h['sport'], h['dport'],
+                       h['path'] if numbered else 0, h['tries'] if numbered else 0, h['conn'])
+    head += struct.pack('>IIIHH', h['seq'] if numbered else 0, credits,
+                        h['cum'] if answer else h['sum'] if kind == DATA else 0,
+                        h['owed'] if answer else h['length'] if kind == DATA else 0, difference & 0xffff)
+    number = struct.pack('>Bxxx', h['key']) if key else b''
     cookie = struct.pack('>Q', h['cookie']) if kind == COOKIE or h['flags'] & COOKIED else b''
-    tag = siphash(struct.pack('>H', family) + saddr + daddr + head + cookie, *key) if key else 0
-    rest = struct.pack('>Q', tag) + cookie
+    signed = struct.pack('>H', family) + saddr + daddr + head + b'\0\0\0\0' + number + bytes(8) + cookie
+    tag = struct.pack('>Q', siphash(signed, *key)) if key else b''
+    rest = number + tag + cookie
     mixed = bytes(a ^ b for a, b in zip(saddr, daddr))
     text = mixed + head + b'\0\0\0\0' + rest
     check = jhash2([word for word, in struct.iter_unpack('>I', text)], family)
@@ -133,14 +133,16 @@ def headers(rng):
     for i in range(42):
         kind = 1 + i % 7
         h = {name: rng.getrandbits(bits) for name, bits in (
-            ('conn', 64), ('cookie', 64), ('seq', 32), ('credits', 32), ('seen', 32), ('cum', 32), ('limit', 32),
-            ('sum', 32), ('owed', 16), ('path', 16), ('tries', 8), ('key', 8))}
-        h.update(type=kind, flags=rng.getrandbits(7) & allowed[kind], length=rng.randrange(65448),
-                 sport=rng.randrange(1, 65536), dport=rng.randrange(1, 65536))
+            ('conn', 64), ('cookie', 64), ('seq', 32), ('credits', 32), ('cum', 32),
+            ('sum', 32), ('owed', 16), ('path', 8), ('tries', 8))}
+        h.update(type=kind, flags=rng.getrandbits(7) & allowed[kind], length=rng.randrange(65452),
+                 sport=rng.randrange(1, 65536), dport=rng.randrange(1, 65536),
+                 seen=h['credits'] - rng.getrandbits(16) & M32, limit=h['cum'] + rng.getrandbits(16) & M32)
         family = 2 if i % 2 else 10
         size = 4 if i % 2 else 16
         saddr, daddr = (rng.randbytes(size) + bytes(16 - size) for _ in range(2))
         key = (rng.getrandbits(64), rng.getrandbits(64)) if i % 3 else None
+        h['key'] = rng.randrange(1, 256) if key else 0
         yield h, family, saddr, daddr, key, encode(h, family, saddr, daddr, key)
 
 

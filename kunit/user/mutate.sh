@@ -763,34 +763,41 @@ faults_of_ndp_wire() {
 	the checksum covers itself|s/words\[NDP_ADDRESS_WORDS + NDP_CHECK_AT \/ 4\] = 0;//
 	any checksum is accepted|s/if (get_unaligned_be32(wire + NDP_CHECK_AT) != .*/if (0)/
 	the family is not in the tag|s/put_unaligned_be16(addresses->family, text);/put_unaligned_be16(0, text);/
-	the destination is not in the tag|s/memcpy(at, addresses->daddr, NDP_ADDRESS_BYTES);/memset(at, 0, NDP_ADDRESS_BYTES);/
-	the cookie is not in the tag|s/memcpy(at, wire + NDP_COOKIE_AT, bytes - NDP_COOKIE_AT);/memset(at, 0, bytes - NDP_COOKIE_AT);/
-	the key's number is not in the tag|s/memcpy(at, wire, NDP_CHECK_AT);/memcpy(at, wire, NDP_CHECK_AT - 1); at[NDP_CHECK_AT - 1] = 0;/
-	any tag is accepted|s/return !difference \&\& (key/return (key/
-	without a key, any number of a key is accepted|s/ \&\& (key || !header->key);/;/
-	the number of the key is written without a key|s/wire\[39\] = key ? header->key : 0;/wire[39] = header->key;/
-	the cookie is not written|s/put_unaligned_be64(header->cookie, wire + NDP_COOKIE_AT);/;/
-	the cookie is not read|s/header->cookie = get_unaligned_be64(wire + NDP_COOKIE_AT);/;/
-	the path is not written|s/put_unaligned_be16(header->path, wire + 36);//
-	the transmission is not read|s/header->tries = wire\[38\];//
-	the credits that were seen are not written|s/put_unaligned_be32(header->seen, wire + 28);/;/
-	the credits that were seen are not read|s/header->seen = get_unaligned_be32(wire + 28);/;/
-	the limit is not read|s/header->limit = get_unaligned_be32(wire + 32);//
-	the credits owed are not read|s/header->owed = get_unaligned_be16(wire + 6);//
-	the sum is not read|s/header->sum = get_unaligned_be32(wire + 32);//
+	the destination is not in the tag|s/memcpy(text + 2 + NDP_ADDRESS_BYTES, addresses->daddr, NDP_ADDRESS_BYTES);/memset(text + 2 + NDP_ADDRESS_BYTES, 0, NDP_ADDRESS_BYTES);/
+	the cookie is not in the tag|s/memcpy(at, wire, bytes);/memcpy(at, wire, bytes); memset(at + NDP_TAG_AT + 8, 0, bytes - NDP_TAG_AT - 8);/
+	the key's number is not in the tag|s/memcpy(at, wire, bytes);/memcpy(at, wire, bytes); at[NDP_KEY_AT] = 0;/
+	the tag covers the checksum|s/put_unaligned_be32(0, at + NDP_CHECK_AT);//
+	the tag covers what is at its place|s/put_unaligned_be64(0, at + NDP_TAG_AT);//
+	any tag is accepted|s/return ndp_tag(wire, timely_ndp_header_bytes(header), addresses, key) ==/return true ||/
+	without a key, a tag is accepted|s/return !key \&\& !header->key;/return !key;/
+	with a key, no tag is accepted, too|s/return !key \&\& !header->key;/return !header->key;/
+	the flag of the tag is not written|s/wire\[1\] |= TIMELY_NDP_TAGGED;//
+	the flag of the tag is passed on|s/header->flags = wire\[1\] \& ~TIMELY_NDP_TAGGED;/header->flags = wire[1];/
+	a tag with the number 0 is accepted|s/ || !wire\[NDP_KEY_AT\])/)/
+	the bytes behind the key's number may have any value|s/rest |= wire\[NDP_KEY_AT + 1\] | wire\[NDP_KEY_AT + 2\] | wire\[NDP_KEY_AT + 3\];/rest |= wire[NDP_KEY_AT + 1];/
+	the cookie is not written|s/put_unaligned_be64(header->cookie, wire + bytes - TIMELY_NDP_COOKIE_BYTES);/;/
+	the cookie is not read|s/found.cookie = get_unaligned_be64(wire + needs - TIMELY_NDP_COOKIE_BYTES);/;/
+	the path is not written|s/wire\[6\] = header->path;//
+	the transmission is not read|s/header->tries = wire\[7\];//
+	the credits that were seen are not written|s/put_unaligned_be16(header->credits - header->seen, wire + 30);/;/
+	the credits that were seen are not read|s/header->seen = header->credits - get_unaligned_be16(wire + 30);/;/
+	the room is not read|s/header->limit = header->cum + get_unaligned_be16(wire + 30);/header->limit = header->cum;/
+	the room is read as a packet number|s/header->limit = header->cum + get/header->limit = get/
+	the credits owed are not read|s/header->owed = get_unaligned_be16(wire + 28);//
+	the sum is not read|s/header->sum = get_unaligned_be32(wire + 24);//
 	a header one byte too short is accepted|s/return bytes >= needs ? needs : 0;/return bytes + 1 >= needs ? needs : 0;/
-	type 0 is accepted|s/header.type < TIMELY_NDP_DATA || //
-	types after the last are accepted|s/ || header.type > TIMELY_NDP_COOKIE)/)/
-	any flags are accepted|s/if (header.flags \& ~ndp_flags\[header.type\])/if (0)/
-	any version is accepted|s/ || wire\[2\] != TIMELY_NDP_VERSION)/)/
-	bytes after the end are accepted|s/total - needs > payload || //
-	payload of any length is accepted|s/payload > TIMELY_NDP_MAX_PAYLOAD || //
+	type 0 is accepted|s/header->type < TIMELY_NDP_DATA || //
+	types after the last are accepted|s/ || header->type > TIMELY_NDP_COOKIE)/)/
+	any flags are accepted|s/if (header->flags \& ~ndp_flags\[header->type\])/if (0)/
+	any version is accepted|s/ || wire\[0\] >> NDP_VERSION_SHIFT != TIMELY_NDP_VERSION)/)/
+	bytes after the end are accepted|s/ || total - needs > found.length ||$/ ||/
+	payload of any length is accepted|s/found.length > TIMELY_NDP_MAX_PAYLOAD || //
 	unused fields may have any value|s/return !rest;/return true;/
-	source port 0 is accepted|s/!get_unaligned_be16(wire + 8) || //
-	destination port 0 is accepted|s/ || !get_unaligned_be16(wire + 10))/)/
-	a trimmed packet counts as whole|s/return total - needs < payload ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;/return TIMELY_NDP_WHOLE;/
-	a packet without one byte counts as whole|s/return total - needs < payload ?/return total - needs + 1 < payload ?/
-	the header is set before the packet is checked|s/^	u32 needs = ndp_outline(wire, min(bytes, total));/	u32 needs = (memset(header, 0, sizeof(*header)), ndp_outline(wire, min(bytes, total)));/
+	source port 0 is accepted|s/!found.sport || //
+	destination port 0 is accepted|s/ || !found.dport)/)/
+	a trimmed packet counts as whole|s/return total - needs < found.length ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;/return TIMELY_NDP_WHOLE;/
+	a packet without one byte counts as whole|s/return total - needs < found.length ?/return total - needs + 1 < found.length ?/
+	the header is set before the packet is checked|s/^	u32 needs = ndp_outline(\&found, wire, min(bytes, total));/	u32 needs = (memset(header, 0, sizeof(*header)), ndp_outline(\&found, wire, min(bytes, total)));/
 	the length is not in the sum|s/u64 mix = sum->bytes;/u64 mix = 0;/
 	the sum does not cover the last block|s/^	ndp_sum_blocks(sum->lanes, sum->rest, 1);$//
 	the sum covers old bytes after the end|s/memset(sum->rest + have, 0, TIMELY_NDP_SUM_BLOCK - have);//
@@ -798,7 +805,7 @@ faults_of_ndp_wire() {
 	a word of a block is not in the sum|s/ndp_sum_step(d, at + 24)/ndp_sum_step(d, at + 16)/
 	only the first of several blocks is in the sum|s/^	part = bytes \/ TIMELY_NDP_SUM_BLOCK;/	part = !!(bytes \/ TIMELY_NDP_SUM_BLOCK);/
 	a piece of the sum starts a new block|s/u32 have = sum->bytes % TIMELY_NDP_SUM_BLOCK, part;/u32 have = 0, part;/
-	a cookie is valid for one period|s/ ||$/;/;/ndp_cookie(header, addresses, secret, period - 1);/d
+	a cookie is valid for one period|s/secret, period) ||$/secret, period);/;/ndp_cookie(header, addresses, secret, period - 1);/d
 	a cookie is for any port|s/put_unaligned_be16(header->sport, at);/put_unaligned_be16(0, at);/
 	a cookie is for any connection|s/put_unaligned_be64(header->conn, at + 4);/put_unaligned_be64(0, at + 4);/
 	a cookie is valid for ever|s/put_unaligned_be64(period, at + 12);/put_unaligned_be64(0, at + 12);/

@@ -24,6 +24,7 @@
 #define SPAN		128
 #define PATHS		8
 #define MAX_PAYLOAD	64
+#define HEADER_BYTES	(TIMELY_NDP_BYTES + TIMELY_NDP_TAG_BYTES)
 #define WIRE_BYTES	(TIMELY_NDP_MAX_BYTES + MAX_PAYLOAD)
 #define EVENTS		8192
 /* A stream that needs longer has stopped for good. Timeouts double up to 100 ms. */
@@ -225,7 +226,7 @@ static void carry(struct flow *f, enum event_kind kind, const u8 *wire, u32 byte
 	if (cut || happens(faults->lost))
 		return;
 	if (is_data(wire) && happens(faults->returned)) {
-		deliver(f, TO_SENDER, wire, TIMELY_NDP_BYTES);
+		deliver(f, TO_SENDER, wire, HEADER_BYTES);
 		return;
 	}
 	if (happens(faults->repeated))
@@ -234,7 +235,7 @@ static void carry(struct flow *f, enum event_kind kind, const u8 *wire, u32 byte
 	if (happens(faults->damaged))
 		changed[below(bytes)] ^= 1 << below(8);
 	if (is_data(wire) && happens(faults->trimmed))
-		bytes = below(4) ? TIMELY_NDP_BYTES + below(bytes - TIMELY_NDP_BYTES + 1) :
+		bytes = below(4) ? HEADER_BYTES + below(bytes - HEADER_BYTES + 1) :
 		       below(bytes);
 	deliver(f, kind, changed, bytes);
 }
@@ -461,7 +462,7 @@ static void data_arrives(struct flow *f, const struct timely_ndp_header *header,
 			 bool cut)
 {
 	enum timely_ndp_payload state = TIMELY_NDP_PAYLOAD_CUT;
-	const u8 *payload = wire + TIMELY_NDP_BYTES;
+	const u8 *payload = wire + HEADER_BYTES;
 	struct timely_ndp_header reply;
 	u32 i;
 
@@ -558,9 +559,9 @@ static void forge(struct flow *f)
 	header.seen = f->s.granted + (below(4) ? below(8) : (u32)roll()) - 4;
 	header.limit = header.cum + (below(4) ? below(200) : (u32)roll());
 	header.owed = (u16)roll();
-	header.flags = (u16)below(256);
+	header.flags = (u8)below(256);
 	header.tries = (u8)below(4);
-	header.path = (u16)below(12);
+	header.path = (u8)below(12);
 	switch (below(4)) {
 	case 0:
 		timely_ndp_sender_answer(&f->s, &header, world.now_ns);

@@ -70,6 +70,12 @@ static u32 random_flags(u8 type)
 	return (u32)roll() & flags[type];
 }
 
+/* The key of the packet; NULL: the packet has no tag. */
+static const struct timely_orack_key *signer(void)
+{
+	return now.header.key ? &now.key : NULL;
+}
+
 static void random_packet(void)
 {
 	struct timely_ndp_header *header = &now.header;
@@ -77,7 +83,10 @@ static void random_packet(void)
 
 	random_bytes(header, sizeof(*header));
 	header->type = (u8)(1 + below(7));
-	header->flags = (u16)random_flags(header->type);
+	header->flags = (u8)random_flags(header->type);
+	header->key = (u8)(below(4) ? 1 + below(255) : 0);
+	header->limit = header->cum + below(65536);
+	header->seen = header->credits - below(65536);
 	header->sport = (u16)(1 + below(65535));
 	header->dport = (u16)(1 + below(65535));
 	header->length = (u16)(header->type == TIMELY_NDP_DATA ? below(MAX_PAYLOAD + 1) : 0);
@@ -86,7 +95,7 @@ static void random_packet(void)
 	random_bytes(now.addresses.saddr, bytes);
 	random_bytes(now.addresses.daddr, bytes);
 	random_bytes(&now.key, sizeof(now.key));
-	now.needs = timely_ndp_encode(now.wire, header, &now.addresses, &now.key);
+	now.needs = timely_ndp_encode(now.wire, header, &now.addresses, signer());
 	random_bytes(now.wire + now.needs, header->length);
 	now.total = now.needs + header->length;
 }
@@ -125,8 +134,11 @@ static void whole(void)
 			got.credits == now.header.credits && got.seen == now.header.seen &&
 			got.length == now.header.length && got.path == now.header.path &&
 			got.tries == now.header.tries);
-	promise(WHOLE, timely_ndp_verify(&got, now.wire, &now.addresses, &now.key));
-	timely_ndp_encode(again, &got, &now.addresses, &now.key);
+	if (got.type >= TIMELY_NDP_ACK && got.type <= TIMELY_NDP_PULL)
+		promise(WHOLE, got.cum == now.header.cum && got.limit == now.header.limit &&
+			got.owed == now.header.owed);
+	promise(WHOLE, timely_ndp_verify(&got, now.wire, &now.addresses, signer()));
+	timely_ndp_encode(again, &got, &now.addresses, signer());
 	promise(AGAIN, !memcmp(again, now.wire, now.needs));
 }
 
@@ -144,7 +156,7 @@ static void trimmed(void)
 		promise(UNTOUCHED, !memcmp(&got, &before, sizeof(got)));
 	} else if (bytes < now.total) {
 		promise(CUT, found == TIMELY_NDP_CUT && got.seq == now.header.seq &&
-			timely_ndp_verify(&got, now.wire, &now.addresses, &now.key));
+			timely_ndp_verify(&got, now.wire, &now.addresses, signer()));
 	}
 }
 
@@ -178,7 +190,7 @@ static void for_another(void)
 	if (!memcmp(other.saddr, other.daddr, sizeof(other.saddr)))
 		return;
 	promise(RETURNED, good(decode(&got, now.wire, now.total, &other)) &&
-		!timely_ndp_verify(&got, now.wire, &other, &now.key));
+		!(signer() && timely_ndp_verify(&got, now.wire, &other, &now.key)));
 	key.words[below(2)] ^= 1ULL << below(64);
 	promise(TAG, !timely_ndp_verify(&got, now.wire, &now.addresses, &key));
 }
@@ -191,24 +203,25 @@ static void anything(void)
 	struct timely_ndp_header got = {};
 
 	random_bytes(wire, sizeof(wire));
-	memcpy(wire, now.wire, 3);
-	wire[3] = (u8)below(9);
-	wire[4] = 0;
-	wire[5] &= below(2) ? 0x3f : 0x10;
-	got.type = wire[3];
-	got.flags = wire[5];
+	got.type = (u8)below(9);
+	got.flags = wire[1] & (below(2) ? 0x3f : 0x10);
+	got.key = below(2) ? wire[TIMELY_NDP_BYTES] : 0;
+	wire[0] = (u8)(TIMELY_NDP_VERSION << 4 | got.type);
+	wire[1] = got.flags | (got.key ? TIMELY_NDP_TAGGED : 0);
+	if (got.key && below(8))
+		memset(wire + TIMELY_NDP_BYTES + 1, 0, 3);
 	needs = timely_ndp_header_bytes(&got);
 	for (i = 0; i < 4; i++)
 		words[i] = get_unaligned_be32(&now.addresses.saddr[i]) ^
 			   get_unaligned_be32(&now.addresses.daddr[i]);
-	put_unaligned_be32(0, wire + 40);
+	put_unaligned_be32(0, wire + 32);
 	for (i = 0; i < needs / 4; i++)
 		words[4 + i] = get_unaligned_be32(wire + 4 * i);
-	put_unaligned_be32(jhash2(words, 4 + needs / 4, now.addresses.family), wire + 40);
+	put_unaligned_be32(jhash2(words, 4 + needs / 4, now.addresses.family), wire + 32);
 	if (!good(decode(&got, wire, needs, &now.addresses)))
 		return;
-	timely_ndp_encode(again, &got, &now.addresses, &now.key);
-	promise(AGAIN, !memcmp(wire, again, 39));
+	timely_ndp_encode(again, &got, &now.addresses, got.key ? &now.key : NULL);
+	promise(AGAIN, !memcmp(wire, again, 32));
 }
 
 static void payload(void)

@@ -603,23 +603,30 @@ void ndp_conn_open(struct sock *sk)
  * ndp_conn_payload() - bytes of data in a full packet
  * @sk: the socket
  *
+ * Packets have room for a cookie until the peer has answered. If keys are added later, packets that
+ * were cut before are sent in fragments, as after a change of the MTU.
+ *
  * Return: what fits the route's MTU beside the headers; for a socket without route, what fits the
  * MTU of Ethernet.
  */
 u32 ndp_conn_payload(struct sock *sk)
 {
-	u32 headers = sizeof(struct ipv6hdr) + sizeof(struct udphdr) + TIMELY_NDP_MAX_BYTES;
+	const struct ndp_sock *ndp = ndp_sk(sk);
+	u32 headers = sizeof(struct ipv6hdr) + sizeof(struct udphdr) +
+		      ndp_output_header_bytes(sock_net(sk));
 	u32 mtu = ETH_DATA_LEN;
 	struct dst_entry *dst;
 
-	if (ndp_sk(sk)->started) {
+	if (ndp->started) {
 		dst = ndp_output_route(sk);
 		if (dst)
 			mtu = dst_mtu(dst);
 		dst_release(dst);
 	}
-	if (ipv6_addr_v4mapped(&ndp_sk(sk)->key.peer))
+	if (ipv6_addr_v4mapped(&ndp->key.peer))
 		headers -= sizeof(struct ipv6hdr) - sizeof(struct iphdr);
+	if (ndp->key.initiator && !READ_ONCE(ndp->sender.answered))
+		headers += TIMELY_NDP_COOKIE_BYTES;
 	return clamp_t(int, mtu - headers, 256, TIMELY_NDP_MAX_PAYLOAD);
 }
 

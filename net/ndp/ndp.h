@@ -542,6 +542,7 @@ void ndp_output_data(struct sock *sk, struct timely_ndp_header *header, struct s
 void ndp_output_send(struct sock *sk, struct sk_buff_head *out);
 void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 		       struct timely_ndp_header *header);
+u32 ndp_output_header_bytes(struct net *net);
 struct dst_entry *ndp_output_route(struct sock *sk);
 
 /* pull.c */

@@ -67,14 +67,33 @@ void ndp_addresses(const struct ndp_key *key, struct timely_ndp_addresses *addre
 	memcpy(addresses->daddr, &key->peer, sizeof(addresses->daddr));
 }
 
-/* The key that signs a packet, under RCU; NULL: the packet has no tag. */
-static const struct timely_orack_key *ndp_sign_key(struct net *net,
-						   struct timely_ndp_header *header)
+/* The key that signs packets, under RCU, and its number; NULL and 0: packets have no tag. */
+static const struct timely_orack_key *ndp_sign_key(struct net *net, u8 *number)
 {
+	const struct timely_orack_key *key;
+
+	*number = 0;
 	if (READ_ONCE(ndp_net(net)->authentication) == NDP_AUTH_OFF)
 		return NULL;
-	header->key = timely_onramp_key_used(net);
-	return timely_onramp_key(net, header->key);
+	*number = timely_onramp_key_used(net);
+	key = timely_onramp_key(net, *number);
+	if (!key)
+		*number = 0;
+	return key;
+}
+
+/**
+ * ndp_output_header_bytes() - bytes of a header without a cookie that this host sends now
+ * @net: network namespace
+ *
+ * Return: TIMELY_NDP_BYTES, and with a key also those of the tag.
+ */
+u32 ndp_output_header_bytes(struct net *net)
+{
+	bool tagged = READ_ONCE(ndp_net(net)->authentication) != NDP_AUTH_OFF &&
+		      timely_onramp_key_used(net);
+
+	return TIMELY_NDP_BYTES + (tagged ? TIMELY_NDP_TAG_BYTES : 0);
 }
 
 /* The path of a packet. An answer to a DATA packet takes the path of that packet, whose next
@@ -98,6 +117,7 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 		     struct sk_buff *skb)
 {
 	struct ndp_net *nn = ndp_net(net);
+	const struct timely_orack_key *signer;
 	struct timely_ndp_addresses addresses;
 	u8 wire[TIMELY_NDP_MAX_BYTES];
 	u32 bytes;
@@ -109,7 +129,8 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 		header->flags |= TIMELY_NDP_INITIATOR;
 	ndp_addresses(key, &addresses);
 	rcu_read_lock();
-	bytes = timely_ndp_encode(wire, header, &addresses, ndp_sign_key(net, header));
+	signer = ndp_sign_key(net, &header->key);
+	bytes = timely_ndp_encode(wire, header, &addresses, signer);
 	rcu_read_unlock();
 	memcpy(skb_push(skb, bytes), wire, bytes);
 	NDP_OUT_CB(skb)->source = ndp_net_port(ndp_path(header));
@@ -346,7 +367,8 @@ void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
-	if (to->skb->len < timely_ndp_header_bytes(header))
+	if (to->skb->len < ndp_output_header_bytes(net) +
+			   (timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0))
 		return;
 	dst = ndp_route(net, udp, key, to->skb->skb_iif);
 	if (!dst)

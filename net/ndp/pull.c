@@ -326,7 +326,7 @@ void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload)
 		ndp->again[ndp->again_end++ % NDP_AGAIN] = payload;
 }
 
-/* Bytes on the wire that a packet has beside the header of NDP and the payload. */
+/* Bytes on the wire that a packet has below the header of NDP. */
 static u32 ndp_under_bytes(const struct ndp_sock *ndp)
 {
 	bool v4 = ipv6_addr_v4mapped(&ndp->key.local);
@@ -342,8 +342,10 @@ static u32 ndp_under_bytes(const struct ndp_sock *ndp)
  */
 static u32 ndp_frame_bytes(const struct ndp_sock *ndp, u32 payload)
 {
-	return min(payload + TIMELY_NDP_BYTES + ndp_under_bytes(ndp),
-		   READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);
+	u32 headers = ndp_output_header_bytes(sock_net(ndp_sock_of(ndp))) +
+		      ndp_under_bytes(ndp);
+
+	return min(payload + headers, READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);
 }
 
 /* Bytes on the wire of the packet that is pulled after @ahead others. */

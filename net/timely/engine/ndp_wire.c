@@ -8,8 +8,8 @@
  * counts only if all of the payload has arrived. A packet with a damaged payload is answered like a
  * trimmed one.
  *
- * Where a key is configured, packets have a tag: SipHash-2-4 over the addresses and the header,
- * without the checksum of the header. So nobody without the key can open, reset or pull. The tag
+ * Where a key is configured, packets have a tag: SipHash-2-4 over the addresses and the header, with
+ * zeros for the checksum of the header and for the tag itself. So nobody without the key can open, reset or pull. The tag
  * covers the payload only through the payload's checksum, which is not keyed. Who can change
  * packets on their way can change payload and not be detected.
  *
@@ -28,9 +28,12 @@
 
 #define NDP_ADDRESS_BYTES	16
 /* Places in the header. */
-#define NDP_CHECK_AT		40
-#define NDP_TAG_AT		44
-#define NDP_COOKIE_AT		TIMELY_NDP_BYTES
+#define NDP_CHECK_AT		32
+#define NDP_KEY_AT		TIMELY_NDP_BYTES
+#define NDP_TAG_AT		(NDP_KEY_AT + 4)
+
+#define NDP_TYPE_MASK		0x0f
+#define NDP_VERSION_SHIFT	4
 
 #define NDP_HEADER_WORDS	(TIMELY_NDP_MAX_BYTES / 4)
 #define NDP_ADDRESS_WORDS	(NDP_ADDRESS_BYTES / 4)
@@ -56,7 +59,8 @@ static const u8 ndp_fields[] = {
 	[TIMELY_NDP_COOKIE] = 0,
 };
 
-static const u16 ndp_flags[] = {
+/* TIMELY_NDP_TAGGED is allowed with each type. */
+static const u8 ndp_flags[] = {
 	[TIMELY_NDP_DATA] = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN | TIMELY_NDP_RTX |
 			    TIMELY_NDP_INITIATOR | TIMELY_NDP_COOKIED,
 	[TIMELY_NDP_ACK] = TIMELY_NDP_INITIATOR,
@@ -86,29 +90,22 @@ static u32 ndp_check(const u8 *wire, u32 bytes, const struct timely_ndp_addresse
 	return jhash2(words, NDP_ADDRESS_WORDS + bytes / 4, addresses->family);
 }
 
-/* The tag of a header; 0 without a key. */
+/* The tag of a header of @bytes. */
 static u64 ndp_tag(const u8 *wire, u32 bytes, const struct timely_ndp_addresses *addresses,
 		   const struct timely_orack_key *key)
 {
-	u8 text[2 + 2 * NDP_ADDRESS_BYTES + NDP_CHECK_AT + TIMELY_NDP_COOKIE_BYTES] __aligned(8);
-	u8 *at = text + 2;
-	siphash_key_t sip;
+	u8 text[2 + 2 * NDP_ADDRESS_BYTES + TIMELY_NDP_MAX_BYTES] __aligned(8);
+	u8 *at = text + 2 + 2 * NDP_ADDRESS_BYTES;
+	siphash_key_t sip = { { key->words[0], key->words[1] } };
 	u64 tag;
 
-	if (!key)
-		return 0;
-	sip.key[0] = key->words[0];
-	sip.key[1] = key->words[1];
 	put_unaligned_be16(addresses->family, text);
-	memcpy(at, addresses->saddr, NDP_ADDRESS_BYTES);
-	at += NDP_ADDRESS_BYTES;
-	memcpy(at, addresses->daddr, NDP_ADDRESS_BYTES);
-	at += NDP_ADDRESS_BYTES;
-	memcpy(at, wire, NDP_CHECK_AT);
-	at += NDP_CHECK_AT;
-	memcpy(at, wire + NDP_COOKIE_AT, bytes - NDP_COOKIE_AT);
-	at += bytes - NDP_COOKIE_AT;
-	tag = siphash(text, at - text, &sip);
+	memcpy(text + 2, addresses->saddr, NDP_ADDRESS_BYTES);
+	memcpy(text + 2 + NDP_ADDRESS_BYTES, addresses->daddr, NDP_ADDRESS_BYTES);
+	memcpy(at, wire, bytes);
+	put_unaligned_be32(0, at + NDP_CHECK_AT);
+	put_unaligned_be64(0, at + NDP_TAG_AT);
+	tag = siphash(text, at + bytes - text, &sip);
 	/* The key must not stay on the stack. */
 	memzero_explicit(&sip, sizeof(sip));
 	return tag;
@@ -120,22 +117,22 @@ static void ndp_encode_fields(u8 *wire, const struct timely_ndp_header *header)
 	u8 has = ndp_fields[header->type];
 
 	if (has & NDP_HAS_SEQ) {
-		put_unaligned_be32(header->seq, wire + 20);
-		put_unaligned_be16(header->path, wire + 36);
-		wire[38] = header->tries;
+		wire[6] = header->path;
+		wire[7] = header->tries;
+		put_unaligned_be32(header->seq, wire + 16);
 	}
 	if (has & NDP_HAS_CREDITS)
-		put_unaligned_be32(header->credits, wire + 24);
+		put_unaligned_be32(header->credits, wire + 20);
 	if (has & NDP_HAS_ROOM) {
-		put_unaligned_be16(header->owed, wire + 6);
-		put_unaligned_be32(header->cum, wire + 28);
-		put_unaligned_be32(header->limit, wire + 32);
+		put_unaligned_be32(header->cum, wire + 24);
+		put_unaligned_be16(header->owed, wire + 28);
+		put_unaligned_be16(header->limit - header->cum, wire + 30);
 	}
 	if (has & NDP_HAS_SEEN)
-		put_unaligned_be32(header->seen, wire + 28);
+		put_unaligned_be16(header->credits - header->seen, wire + 30);
 	if (has & NDP_HAS_PAYLOAD) {
-		put_unaligned_be16(header->length, wire + 6);
-		put_unaligned_be32(header->sum, wire + 32);
+		put_unaligned_be32(header->sum, wire + 24);
+		put_unaligned_be16(header->length, wire + 28);
 	}
 }
 
@@ -144,7 +141,8 @@ static void ndp_encode_fields(u8 *wire, const struct timely_ndp_header *header)
  * @wire: buffer of TIMELY_NDP_MAX_BYTES bytes; the bytes of the header are written
  * @header: the contents, with a valid type; fields that the type does not have are not written
  * @addresses: the IP addresses that the packet will have
- * @key: key with the number @header->key, to make the tag; NULL: the key number and the tag are 0
+ * @key: key with the number @header->key, which is not 0, to make the tag; NULL: the header has no
+ *	tag, and @header->key must be 0
  *
  * Return: timely_ndp_header_bytes(); the payload follows.
  */
@@ -155,81 +153,87 @@ u32 timely_ndp_encode(u8 *wire, const struct timely_ndp_header *header,
 	u32 bytes = timely_ndp_header_bytes(header);
 
 	memset(wire, 0, bytes);
-	put_unaligned_be16(TIMELY_NDP_MAGIC, wire);
-	wire[2] = TIMELY_NDP_VERSION;
-	wire[3] = header->type;
-	put_unaligned_be16(header->flags, wire + 4);
-	put_unaligned_be16(header->sport, wire + 8);
-	put_unaligned_be16(header->dport, wire + 10);
-	put_unaligned_be64(header->conn, wire + 12);
+	wire[0] = TIMELY_NDP_VERSION << NDP_VERSION_SHIFT | header->type;
+	wire[1] = header->flags;
+	put_unaligned_be16(header->sport, wire + 2);
+	put_unaligned_be16(header->dport, wire + 4);
+	put_unaligned_be64(header->conn, wire + 8);
 	ndp_encode_fields(wire, header);
-	wire[39] = key ? header->key : 0;
-	if (bytes > NDP_COOKIE_AT)
-		put_unaligned_be64(header->cookie, wire + NDP_COOKIE_AT);
-	put_unaligned_be64(ndp_tag(wire, bytes, addresses, key), wire + NDP_TAG_AT);
+	if (timely_ndp_has_cookie(header))
+		put_unaligned_be64(header->cookie, wire + bytes - TIMELY_NDP_COOKIE_BYTES);
+	if (key) {
+		wire[1] |= TIMELY_NDP_TAGGED;
+		wire[NDP_KEY_AT] = header->key;
+		put_unaligned_be64(ndp_tag(wire, bytes, addresses, key), wire + NDP_TAG_AT);
+	}
 	put_unaligned_be32(ndp_check(wire, bytes, addresses), wire + NDP_CHECK_AT);
 	return bytes;
 }
 EXPORT_SYMBOL_GPL(timely_ndp_encode);
 
-/* The length of a header that has the constant fields of NDP and a type and flags that fit; 0 if
- * the header has not, or is longer than @bytes.
+/* Read type, flags and the number of the key, which tell the length of the header. Return: the
+ * length; 0 if they are not those of a header, or the header is longer than @bytes.
  */
-static u32 ndp_outline(const u8 *wire, u32 bytes)
+static u32 ndp_outline(struct timely_ndp_header *header, const u8 *wire, u32 bytes)
 {
-	struct timely_ndp_header header;
 	u32 needs;
 
-	if (bytes < TIMELY_NDP_BYTES)
+	if (bytes < TIMELY_NDP_BYTES || wire[0] >> NDP_VERSION_SHIFT != TIMELY_NDP_VERSION)
 		return 0;
-	if (get_unaligned_be16(wire) != TIMELY_NDP_MAGIC || wire[2] != TIMELY_NDP_VERSION)
+	header->type = wire[0] & NDP_TYPE_MASK;
+	header->flags = wire[1] & ~TIMELY_NDP_TAGGED;
+	header->key = 0;
+	if (header->type < TIMELY_NDP_DATA || header->type > TIMELY_NDP_COOKIE)
 		return 0;
-	header.type = wire[3];
-	header.flags = get_unaligned_be16(wire + 4);
-	if (header.type < TIMELY_NDP_DATA || header.type > TIMELY_NDP_COOKIE)
+	if (header->flags & ~ndp_flags[header->type])
 		return 0;
-	if (header.flags & ~ndp_flags[header.type])
-		return 0;
-	needs = timely_ndp_header_bytes(&header);
+	if (wire[1] & TIMELY_NDP_TAGGED) {
+		if (bytes < TIMELY_NDP_BYTES + TIMELY_NDP_TAG_BYTES || !wire[NDP_KEY_AT])
+			return 0;
+		header->key = wire[NDP_KEY_AT];
+	}
+	needs = timely_ndp_header_bytes(header);
 	return bytes >= needs ? needs : 0;
 }
 
-/* Whether the fields that the type does not have are 0. */
-static bool ndp_unused_fields(const u8 *wire)
+/* Whether the fields that the header does not have are 0. */
+static bool ndp_unused_fields(const struct timely_ndp_header *header, const u8 *wire)
 {
-	u8 has = ndp_fields[wire[3]];
+	u8 has = ndp_fields[header->type];
 	u32 rest = 0;
 
 	if (!(has & NDP_HAS_SEQ))
-		rest |= get_unaligned_be32(wire + 20) | get_unaligned_be16(wire + 36) | wire[38];
+		rest |= wire[6] | wire[7] | get_unaligned_be32(wire + 16);
 	if (!(has & NDP_HAS_CREDITS))
-		rest |= get_unaligned_be32(wire + 24);
-	if (!(has & (NDP_HAS_ROOM | NDP_HAS_SEEN)))
-		rest |= get_unaligned_be32(wire + 28);
+		rest |= get_unaligned_be32(wire + 20);
 	if (!(has & (NDP_HAS_ROOM | NDP_HAS_PAYLOAD)))
-		rest |= get_unaligned_be32(wire + 32) | get_unaligned_be16(wire + 6);
+		rest |= get_unaligned_be32(wire + 24) | get_unaligned_be16(wire + 28);
+	if (!(has & (NDP_HAS_ROOM | NDP_HAS_SEEN)))
+		rest |= get_unaligned_be16(wire + 30);
+	if (header->key)
+		rest |= wire[NDP_KEY_AT + 1] | wire[NDP_KEY_AT + 2] | wire[NDP_KEY_AT + 3];
 	return !rest;
 }
 
 static void ndp_decode_fields(struct timely_ndp_header *header, const u8 *wire)
 {
-	u8 has = ndp_fields[wire[3]];
+	u8 has = ndp_fields[header->type];
 
 	/* Fields that the type does not have are 0 on the wire. */
-	header->seq = get_unaligned_be32(wire + 20);
-	header->credits = get_unaligned_be32(wire + 24);
-	header->path = get_unaligned_be16(wire + 36);
-	header->tries = wire[38];
+	header->path = wire[6];
+	header->tries = wire[7];
+	header->seq = get_unaligned_be32(wire + 16);
+	header->credits = get_unaligned_be32(wire + 20);
 	if (has & NDP_HAS_ROOM) {
-		header->owed = get_unaligned_be16(wire + 6);
-		header->cum = get_unaligned_be32(wire + 28);
-		header->limit = get_unaligned_be32(wire + 32);
+		header->cum = get_unaligned_be32(wire + 24);
+		header->owed = get_unaligned_be16(wire + 28);
+		header->limit = header->cum + get_unaligned_be16(wire + 30);
 	}
 	if (has & NDP_HAS_SEEN)
-		header->seen = get_unaligned_be32(wire + 28);
+		header->seen = header->credits - get_unaligned_be16(wire + 30);
 	if (has & NDP_HAS_PAYLOAD) {
-		header->length = get_unaligned_be16(wire + 6);
-		header->sum = get_unaligned_be32(wire + 32);
+		header->sum = get_unaligned_be32(wire + 24);
+		header->length = get_unaligned_be16(wire + 28);
 	}
 }
 
@@ -251,30 +255,26 @@ enum timely_ndp_decoded timely_ndp_decode(struct timely_ndp_header *header, cons
 					  u32 bytes, u32 total,
 					  const struct timely_ndp_addresses *addresses)
 {
-	u32 needs = ndp_outline(wire, min(bytes, total));
-	u32 payload;
+	struct timely_ndp_header found = {};
+	u32 needs = ndp_outline(&found, wire, min(bytes, total));
 
 	if (!needs)
 		return TIMELY_NDP_MALFORMED;
 	if (get_unaligned_be32(wire + NDP_CHECK_AT) != ndp_check(wire, needs, addresses))
 		return TIMELY_NDP_DAMAGED;
-	payload = wire[3] == TIMELY_NDP_DATA ? get_unaligned_be16(wire + 6) : 0;
-	if (payload > TIMELY_NDP_MAX_PAYLOAD || total - needs > payload || !ndp_unused_fields(wire))
+	ndp_decode_fields(&found, wire);
+	if (found.length > TIMELY_NDP_MAX_PAYLOAD || total - needs > found.length ||
+	    !ndp_unused_fields(&found, wire))
 		return TIMELY_NDP_MALFORMED;
-	if (!get_unaligned_be16(wire + 8) || !get_unaligned_be16(wire + 10))
+	found.sport = get_unaligned_be16(wire + 2);
+	found.dport = get_unaligned_be16(wire + 4);
+	if (!found.sport || !found.dport)
 		return TIMELY_NDP_MALFORMED;
-
-	memset(header, 0, sizeof(*header));
-	header->type = wire[3];
-	header->flags = get_unaligned_be16(wire + 4);
-	header->sport = get_unaligned_be16(wire + 8);
-	header->dport = get_unaligned_be16(wire + 10);
-	header->conn = get_unaligned_be64(wire + 12);
-	header->key = wire[39];
-	ndp_decode_fields(header, wire);
-	if (needs > NDP_COOKIE_AT)
-		header->cookie = get_unaligned_be64(wire + NDP_COOKIE_AT);
-	return total - needs < payload ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;
+	found.conn = get_unaligned_be64(wire + 8);
+	if (timely_ndp_has_cookie(&found))
+		found.cookie = get_unaligned_be64(wire + needs - TIMELY_NDP_COOKIE_BYTES);
+	*header = found;
+	return total - needs < found.length ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;
 }
 EXPORT_SYMBOL_GPL(timely_ndp_decode);
 
@@ -288,16 +288,16 @@ EXPORT_SYMBOL_GPL(timely_ndp_decode);
  * The function takes the same time for right and for wrong tags, so that nobody can guess a tag
  * byte by byte.
  *
- * Return: true if the tag is right; without a key, true if the header has key number 0 and tag 0.
+ * Return: true if the tag is right; without a key, true if the header has no tag.
  */
 bool timely_ndp_verify(const struct timely_ndp_header *header, const u8 *wire,
 		       const struct timely_ndp_addresses *addresses,
 		       const struct timely_orack_key *key)
 {
-	u64 difference = ndp_tag(wire, timely_ndp_header_bytes(header), addresses, key) ^
-			 get_unaligned_be64(wire + NDP_TAG_AT);
-
-	return !difference && (key || !header->key);
+	if (!key || !header->key)
+		return !key && !header->key;
+	return ndp_tag(wire, timely_ndp_header_bytes(header), addresses, key) ==
+	       get_unaligned_be64(wire + NDP_TAG_AT);
 }
 EXPORT_SYMBOL_GPL(timely_ndp_verify);
 

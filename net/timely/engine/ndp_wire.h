@@ -5,38 +5,38 @@
  * but no format; this project's format is below.
  *
  * An NDP packet is a UDP packet with a UDP checksum of 0. The payload of UDP starts with a header
- * of 52 bytes, in network byte order:
+ * of 36 to 56 bytes, in network byte order:
  *
  *	offset	bytes	contents
- *	 0	2	magic, 0x4e44
- *	 2	1	version, 1
- *	 3	1	type
- *	 4	2	flags
- *	 6	2	DATA: bytes of payload before trimming; ACK, NACK, PULL: credits owed
- *	 8	2	source port of the socket
- *	10	2	destination port of the socket
- *	12	8	connection
- *	20	4	DATA: packet number; ACK, NACK: number of the answered packet
- *	24	4	DATA, PROBE: credits used; ACK, NACK, PULL: credits granted
- *	28	4	DATA, PROBE: credits granted, as far as the sender knows; ACK, NACK, PULL:
- *			first packet number that has not arrived
- *	32	4	DATA: checksum of the payload; ACK, NACK, PULL: first packet number without
- *			room
- *	36	2	DATA: path; ACK, NACK: path of the answered packet
- *	38	1	DATA: transmission; ACK, NACK: transmission of the answered packet
- *	39	1	number of the key, 0 for none
- *	40	4	checksum of the header
- *	44	8	tag
- *	52	8	cookie, only with the flag TIMELY_NDP_COOKIED and in packets of the type
- *			COOKIE
+ *	 0	1	version, 2, in the upper four bits; type in the lower ones
+ *	 1	1	flags
+ *	 2	2	source port of the socket
+ *	 4	2	destination port of the socket
+ *	 6	1	DATA: path; ACK, NACK: path of the answered packet
+ *	 7	1	DATA: transmission; ACK, NACK: transmission of the answered packet
+ *	 8	8	connection
+ *	16	4	DATA: packet number; ACK, NACK: number of the answered packet
+ *	20	4	DATA, PROBE: credits used; ACK, NACK, PULL: credits granted
+ *	24	4	DATA: checksum of the payload; ACK, NACK, PULL: first packet number that has
+ *			not arrived
+ *	28	2	DATA: bytes of payload before trimming; ACK, NACK, PULL: credits owed
+ *	30	2	DATA, PROBE: credits used that the sender does not know to be granted; ACK,
+ *			NACK, PULL: packets for which there is room from the first that has not
+ *			arrived
+ *	32	4	checksum of the header
+ *
+ * With the flag TIMELY_NDP_TAGGED follow 12 bytes: the number of the key, three bytes of 0, and the
+ * tag with 8 bytes. With the flag TIMELY_NDP_COOKIED, and in packets of the type COOKIE, the cookie
+ * follows with 8 bytes.
  *
  * Fields that a type does not use are 0. Payload follows in DATA packets only.
  *
- * With Ethernet, a VLAN tag, IPv6, UDP and the cookie, the headers have 126 bytes. So a switch that
- * trims frames to 128 bytes leaves the header whole. The checksum of the header covers the IP
- * addresses and the header, with the cookie. Trimming changes neither of them. A switch that
- * returns a packet to its sender exchanges the addresses; the checksum remains right, because it
- * does not depend on the order of the two addresses.
+ * With Ethernet, a VLAN tag, IPv6, UDP, tag and cookie, the headers have 122 bytes. So a switch that
+ * trims frames to 128 bytes leaves the header whole; 86 bytes are enough for IPv4 over Ethernet without
+ * a tag. The checksum of the header covers the IP addresses and the header, with
+ * tag and cookie. Trimming changes neither of them. A switch that returns a packet to its sender
+ * exchanges the addresses; the checksum remains right, because it does not depend on the order of
+ * the two addresses.
  *
  * UDP ports are no part of the format: the source port of UDP selects the path in the network.
  */
@@ -47,11 +47,12 @@
 
 #include "orack.h"
 
-#define TIMELY_NDP_MAGIC	0x4e44
-#define TIMELY_NDP_VERSION	1
-#define TIMELY_NDP_BYTES	52	/* of a header without a cookie */
+#define TIMELY_NDP_VERSION	2
+#define TIMELY_NDP_BYTES	36	/* of a header with neither tag nor cookie */
+#define TIMELY_NDP_TAG_BYTES	12	/* with the number of the key */
 #define TIMELY_NDP_COOKIE_BYTES	8
-#define TIMELY_NDP_MAX_BYTES	(TIMELY_NDP_BYTES + TIMELY_NDP_COOKIE_BYTES)
+#define TIMELY_NDP_MAX_BYTES	(TIMELY_NDP_BYTES + TIMELY_NDP_TAG_BYTES + \
+				 TIMELY_NDP_COOKIE_BYTES)
 
 /* Most bytes of payload in a packet: what a UDP packet over IPv4 can carry beside the header. */
 #define TIMELY_NDP_MAX_PAYLOAD	(65535 - 20 - 8 - TIMELY_NDP_MAX_BYTES)
@@ -84,6 +85,7 @@ enum timely_ndp_type {
 #define TIMELY_NDP_INITIATOR	0x10	/* sent by the side that opened the connection */
 #define TIMELY_NDP_COOKIED	0x20	/* DATA, PROBE: the header has a cookie */
 #define TIMELY_NDP_TRIMMED	0x40	/* NACK: a switch trimmed the packet */
+#define TIMELY_NDP_TAGGED	0x80	/* on the wire only: the header has a tag */
 
 /**
  * struct timely_ndp_header - the contents of a header, in host byte order
@@ -93,15 +95,17 @@ enum timely_ndp_type {
  *	answered packet; otherwise 0
  * @credits: DATA, PROBE: number of credits that the sender has used, with this packet; ACK, NACK,
  *	PULL: number of credits that the receiver has granted (the pull counter); wraps
- * @seen: DATA, PROBE: number of credits granted by the receiver, as far as the sender knows
+ * @seen: DATA, PROBE: number of credits granted by the receiver, as far as the sender knows; at most
+ *	65535 less than @credits
  * @cum: ACK, NACK, PULL: first packet number that has not arrived whole
- * @limit: ACK, NACK, PULL: first packet number that the receiver has no room for
+ * @limit: ACK, NACK, PULL: first packet number that the receiver has no room for, at most 65535
+ *	more than @cum
  * @sum: DATA: timely_ndp_sum() of the payload
  * @length: DATA: bytes of payload before trimming, 0 to TIMELY_NDP_MAX_PAYLOAD
  * @owed: ACK, NACK, PULL: credits that are used and not yet granted again, at most 65535
  * @sport: source port of the socket, 1 to 65535
  * @dport: destination port of the socket, 1 to 65535
- * @flags: TIMELY_NDP_SYN and others
+ * @flags: TIMELY_NDP_SYN and others, without TIMELY_NDP_TAGGED
  * @path: DATA: number of the path; ACK, NACK: path of the answered packet
  * @tries: DATA: number of earlier transmissions, modulo 256; ACK, NACK: of the answered packet
  * @type: enum timely_ndp_type
@@ -123,8 +127,8 @@ struct timely_ndp_header {
 	u16 owed;
 	u16 sport;
 	u16 dport;
-	u16 flags;
-	u16 path;
+	u8 flags;
+	u8 path;
 	u8 tries;
 	u8 type;
 	u8 key;
@@ -167,6 +171,12 @@ bool timely_ndp_verify(const struct timely_ndp_header *header, const u8 *wire,
 		       const struct timely_ndp_addresses *addresses,
 		       const struct timely_orack_key *key);
 
+/* Whether a header has a cookie. */
+static inline bool timely_ndp_has_cookie(const struct timely_ndp_header *header)
+{
+	return header->type == TIMELY_NDP_COOKIE || header->flags & TIMELY_NDP_COOKIED;
+}
+
 /**
  * timely_ndp_header_bytes() - length of a header
  * @header: the header
@@ -175,9 +185,8 @@ bool timely_ndp_verify(const struct timely_ndp_header *header, const u8 *wire,
  */
 static inline u32 timely_ndp_header_bytes(const struct timely_ndp_header *header)
 {
-	bool cookie = header->type == TIMELY_NDP_COOKIE || header->flags & TIMELY_NDP_COOKIED;
-
-	return cookie ? TIMELY_NDP_MAX_BYTES : TIMELY_NDP_BYTES;
+	return TIMELY_NDP_BYTES + (header->key ? TIMELY_NDP_TAG_BYTES : 0) +
+	       (timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0);
 }
 
 /* The checksum of payload works on blocks of four words of 64 bits. */

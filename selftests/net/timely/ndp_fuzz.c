@@ -72,11 +72,11 @@ static void fill(struct timely_ndp_header *header)
 	header->seq = number();
 	header->credits = number();
 	header->cum = number();
-	header->limit = number();
 	header->owed = number();
 	header->path = number();
 	header->tries = number();
 	header->cookie = one_in(2) ? chance() : 0;
+	header->limit = header->cum + below(65536);
 	header->key = one_in(64) ? below(256) : 0;
 }
 
@@ -107,6 +107,7 @@ static void drop_fields(struct timely_ndp_header *header)
 /* Builds a packet. Return: its length. */
 static u32 build(u8 *packet)
 {
+	static const struct timely_orack_key key = { { 1, 2 } };
 	struct timely_ndp_header header;
 	u32 bytes, i;
 	u8 payload[PAYLOAD];
@@ -124,7 +125,8 @@ static u32 build(u8 *packet)
 		header.length = below(PAYLOAD);
 		header.sum = timely_ndp_sum(payload, header.length) + one_in(8);
 	}
-	bytes = timely_ndp_encode(packet, &header, &addresses, NULL);
+	/* Nobody has this key. */
+	bytes = timely_ndp_encode(packet, &header, &addresses, header.key ? &key : NULL);
 	memcpy(packet + bytes, payload, header.length);
 	bytes += header.length;
 	if (one_in(16))

@@ -78,8 +78,8 @@ mtu_of_the_sender_changes() {
 			change("route", "replace", *route)
 			part(last=1)
 		EOF
-		headers=88
-		[ $addr = V4 ] || headers=108
+		headers=64
+		[ $addr = V4 ] || headers=84
 		expect whole -eq $((9000 - headers))
 		expect short -eq $((1500 - headers))
 		expect again -eq $((9000 - headers))
@@ -107,10 +107,10 @@ path_falls() {
 
 mtu_of_the_path_falls() {
 	path_falls V4
-	expect payload -eq 1412
+	expect payload -eq 1436
 	path_is_whole
 	path_falls V6
-	expect payload -eq 1392
+	expect payload -eq 1416
 	path_is_whole
 }
 
@@ -217,7 +217,7 @@ forged() {
 			time.sleep(0.0005)
 			packet = caught()[0]
 			whole = info(fresh)["payload"]
-			for wrong in changed(packet, 15), changed(packet, 47), packet[:at + 20]:
+			for wrong in changed(packet, 15), changed(packet, 35), packet[:at + 20]:
 			    send(wrong)
 			    if not six:
 			        send(wrong, too_big=True)

@@ -423,12 +423,12 @@ static u32 cb_headers(const struct sk_buff *skb)
 	return skb_transport_offset(skb) + sizeof(struct udphdr) + TIMELY_NDP_BYTES;
 }
 
-/* Is this packet of NDP a retransmission? The flags follow magic, version and type. */
+/* Is this packet of NDP a retransmission? The flags follow version and type. */
 static bool cb_ndp_again(const struct sk_buff *skb)
 {
 	const u8 *header = skb_transport_header(skb) + sizeof(struct udphdr);
 
-	return ndp && get_unaligned_be16(header + 4) & TIMELY_NDP_RTX;
+	return ndp && header[1] & TIMELY_NDP_RTX;
 }
 
 static u64 cb_wire_ns(u32 bytes)

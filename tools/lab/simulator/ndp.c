@@ -76,7 +76,7 @@ static struct {
 	[SLACK] = { "slack", 8 },	/* pulls in a row after a pause, packets */
 	[LIMIT] = { "limit", 8 },	/* data packets of a port's queue */
 	[RATIO] = { "ratio", 10 },	/* control packets for each data packet */
-	[TRIM] = { "trim", 128 },	/* bytes of a trimmed Ethernet frame without its checksum */
+	[TRIM] = { "trim", 86 },	/* bytes of a trimmed Ethernet frame without its checksum */
 	[DELAY_NS] = { "delay_ns", 500 },	/* of a link */
 	[KBPS] = { "kbps", 10000000 },	/* rate of each link */
 	[SLOW] = { "slow", 0 },		/* one link to a core switch has a tenth of the rate */
