@@ -1082,6 +1082,7 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	struct timely_ndp_header answer;
 	enum timely_ndp_verdict verdict;
 
+	ndp->peer_tagged = packet->header.key;
 	ndp_note_length(ndp, packet->header.length);
 	WRITE_ONCE(ndp->truesize, max3(ndp->truesize, packet->skb->truesize,
 				       (u32)SKB_TRUESIZE(packet->header.length)));

@@ -157,6 +157,7 @@ struct ndp_timer {
  * @peer_payload: most payload that a packet of the peer had lately, bytes
  * @peer_longest: the same since the last multiple of NDP_RECENT packets
  * @peer_packets: packets of the peer with data
+ * @peer_tagged: the last of them had a tag
  * @again: payload lengths of packets that arrived trimmed, in the order in which the peer sends
  *	them again, by number modulo NDP_AGAIN
  * @again_first: number of the first length in @again that was not pulled
@@ -218,6 +219,7 @@ struct ndp_sock {
 	u32 peer_payload;
 	u32 peer_longest;
 	u32 peer_packets;
+	bool peer_tagged;
 	u16 again[NDP_AGAIN];
 	u8 again_first;
 	u8 again_end;

@@ -112,12 +112,14 @@ static u32 ndp_path(const struct timely_ndp_header *header)
 	}
 }
 
-/* Writes the header in front of the payload, and what the packet needs until it is sent. */
+/* Writes the header in front of the payload, and what the packet needs until it is sent. @sign: with
+ * a tag, if this host has a key.
+ */
 static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_ndp_header *header,
-		     struct sk_buff *skb)
+		     struct sk_buff *skb, bool sign)
 {
+	const struct timely_orack_key *signer = NULL;
 	struct ndp_net *nn = ndp_net(net);
-	const struct timely_orack_key *signer;
 	struct timely_ndp_addresses addresses;
 	u8 wire[TIMELY_NDP_MAX_BYTES];
 	u32 bytes;
@@ -129,7 +131,9 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 		header->flags |= TIMELY_NDP_INITIATOR;
 	ndp_addresses(key, &addresses);
 	rcu_read_lock();
-	signer = ndp_sign_key(net, &header->key);
+	header->key = 0;
+	if (sign)
+		signer = ndp_sign_key(net, &header->key);
 	bytes = timely_ndp_encode(wire, header, &addresses, signer);
 	rcu_read_unlock();
 	memcpy(skb_push(skb, bytes), wire, bytes);
@@ -145,7 +149,7 @@ static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_n
 static void ndp_append(struct sock *sk, struct timely_ndp_header *header, struct sk_buff *skb,
 		       struct sk_buff_head *out)
 {
-	ndp_push(sock_net(sk), &ndp_sk(sk)->key, header, skb);
+	ndp_push(sock_net(sk), &ndp_sk(sk)->key, header, skb, true);
 	skb_set_owner_w(skb, sk);
 	skb->priority = READ_ONCE(sk->sk_priority);
 	skb->mark = READ_ONCE(sk->sk_mark);
@@ -354,21 +358,24 @@ void ndp_output_send(struct sock *sk, struct sk_buff_head *out)
  * @to: the packet
  * @header: type and contents of the answer; the rest is filled in
  *
- * The answer is at most as long as the packet.
+ * The answer is at most as long as the packet. So a packet without a tag that is too short for an
+ * answer with a tag gets one without: it is of a host that has no key yet.
  *
  * Context: softirq, RCU read lock.
  */
 void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 		       struct timely_ndp_header *header)
 {
+	u32 cookie = timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0;
+	bool sign = to->header.key ||
+		    to->skb->len >= TIMELY_NDP_BYTES + TIMELY_NDP_TAG_BYTES + cookie;
 	const struct ndp_key *key = &to->key;
 	bool v6 = !ipv6_addr_v4mapped(&key->local);
 	struct sock *udp = ndp_net(net)->sockets[v6][0]->sk;
 	struct dst_entry *dst;
 	struct sk_buff *skb;
 
-	if (to->skb->len < ndp_output_header_bytes(net) +
-			   (timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0))
+	if (to->skb->len < TIMELY_NDP_BYTES + cookie)
 		return;
 	dst = ndp_route(net, udp, key, to->skb->skb_iif);
 	if (!dst)
@@ -380,6 +387,6 @@ void ndp_output_answer(struct net *net, const struct ndp_packet *to,
 		return;
 	}
 	skb_reserve(skb, NDP_HEADROOM);
-	ndp_push(net, key, header, skb);
+	ndp_push(net, key, header, skb, sign);
 	ndp_xmit(net, udp, key, dst, skb);
 }

@@ -342,7 +342,7 @@ static u32 ndp_under_bytes(const struct ndp_sock *ndp)
  */
 static u32 ndp_frame_bytes(const struct ndp_sock *ndp, u32 payload)
 {
-	u32 headers = ndp_output_header_bytes(sock_net(ndp_sock_of(ndp))) +
+	u32 headers = TIMELY_NDP_BYTES + (ndp->peer_tagged ? TIMELY_NDP_TAG_BYTES : 0) +
 		      ndp_under_bytes(ndp);
 
 	return min(payload + headers, READ_ONCE(ndp->queue->mtu) + NDP_FRAME_BYTES);

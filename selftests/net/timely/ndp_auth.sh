@@ -47,6 +47,40 @@ hosts() {
 	done
 }
 
+# One host signs already, the other one not yet. A packet that is too short for an answer with a tag gets one
+# without: the COOKIE for a few bytes of data, and for no data, and the RESET where nobody listens.
+one_host_signs() {
+	auth 0 1
+	must ip -n h1 address add 10.7.1.9/24 dev eth0
+	must ip -n h1 address add 10.7.1.10/24 dev eth0
+	ndp <<-'EOF'
+		listener = listen()
+		def opens(address, text, port=PORT):
+		    client = ndp_socket("h1")
+		    client.bind((address, 0))
+		    client.connect((V4, port))
+		    if text:
+		        client.send(text)
+		    else:
+		        wait(client, seconds=0)
+		    return client
+		before = stat("h2")["challenged"]
+		clients = [opens("10.7.1.9", b"hello")]
+		result(data=bool(wait(listener, seconds=0.05)))
+		accept(listener)
+		clients.append(opens("10.7.1.10", b""))
+		result(nothing=bool(wait(listener, seconds=0.05)), challenged=stat("h2")["challenged"] - before)
+		nobody = opens("10.7.1.9", b"", PORT + 1)
+		result(refused=wait(nobody, seconds=0.05) & select.POLLERR and error(nobody.recv, 1) == errno.ECONNREFUSED)
+	EOF
+	must ip -n h1 address del 10.7.1.9/24 dev eth0
+	must ip -n h1 address del 10.7.1.10/24 dev eth0
+	expect data -eq 1
+	expect nothing -eq 1
+	expect challenged -ge 2
+	expect refused -eq 1
+}
+
 carries_streams() {
 	auth 2 2
 	for addr in V4 V6 MAPPED; do
@@ -160,4 +194,4 @@ rotation() {
 	within_seconds 1 ndp_idle || fail "connections are left: $memory bytes"
 }
 
-run_cases hosts carries_streams trimmed_and_returned refuses reset_without_tag rotation
+run_cases hosts one_host_signs carries_streams trimmed_and_returned refuses reset_without_tag rotation
