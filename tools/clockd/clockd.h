@@ -246,6 +246,7 @@ uint64_t host_clock_from_system(const struct host_clock *clock, uint64_t real_ns
  * struct wire - the UDP socket
  * @fd: the socket; -1 for none
  * @hardware: timestamps of the NIC are wanted, not those of the kernel
+ * @timed: packets may have a time of sending
  * @port: UDP port
  * @next_id: number that the kernel gives to the next packet
  * @cookie: what wire_send() was told about the last WIRE_TRACKED packets
@@ -253,6 +254,7 @@ uint64_t host_clock_from_system(const struct host_clock *clock, uint64_t real_ns
 struct wire {
 	int fd;
 	bool hardware;
+	bool timed;
 	uint16_t port;
 	uint32_t next_id;
 	uint64_t cookie[WIRE_TRACKED];
@@ -279,9 +281,12 @@ void wire_close(struct wire *wire);
  * before it takes room in the queue. @count 0: queue all packets again.
  */
 int wire_filter(const struct wire *wire, const struct address *peers, size_t count);
-/* @cookie is returned with the timestamp of the packet; 0: none is wanted. */
+/*
+ * @cookie is returned with the timestamp of the packet; 0: none is wanted. @at_ns: when the packet
+ * is to be sent, CLOCK_MONOTONIC; 0: at once.
+ */
 int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
-	      uint64_t cookie);
+	      uint64_t cookie, uint64_t at_ns);
 /* Wait until there is a timestamp of a packet that was sent, at most @ns. */
 void wire_wait_sent(const struct wire *wire, uint64_t ns);
 /* Returns 1 for a packet, 0 if there is none, or a negative errno. */

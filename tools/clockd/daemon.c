@@ -32,6 +32,12 @@
  * second comes, short enough that other packets seldom come between. Timers add some 50 us.
  */
 #define SPACING_NS		20000
+/* Time from the first probe to one peer to that to the next, ns, if the qdisc sends packets at the
+ * times that are given: longer than a probe takes on a link of 1 Gb/s, 2 us. The kernel takes its
+ * timestamp when the driver gets a probe. A probe that waits behind others in the NIC after that
+ * seems to have a longer path.
+ */
+#define APART_NS		10000
 /* Many NICs timestamp one sent packet at a time (igb, ixgbe; igc four), and send others without a
  * timestamp until the driver has read it, which takes an interrupt and often a work item. If more
  * than one of STAMP_SHARE probes, of at least STAMP_PROBES, gets no timestamp but others do, each
@@ -504,8 +510,8 @@ static void reload(struct clockd *daemon, uint64_t now_ns)
 
 /* ---- packets ---- */
 
-/* Returns whether the kernel has taken the probe. */
-static bool send_probe(struct clockd *daemon, size_t index)
+/* Send a probe at @at_ns, or at once if that is 0. Returns whether the kernel has taken it. */
+static bool send_probe(struct clockd *daemon, size_t index, uint64_t at_ns)
 {
 	struct peer *peer = &daemon->peers[index];
 	uint8_t wire[MESSAGE_BYTES];
@@ -520,7 +526,7 @@ static bool send_probe(struct clockd *daemon, size_t index)
 			message.received[i].ns += daemon->config->test_lie_ns;
 	message_encode(wire, &message, &daemon->own, &peer->address, &daemon->config->keys[0]);
 	if (wire_send(&daemon->wire, &peer->address, wire, sizeof(wire),
-		      (uint64_t)(index + 1) << 32 | message.seq)) {
+		      (uint64_t)(index + 1) << 32 | message.seq, at_ns)) {
 		peer->counters[TIMELY_CLOCK_NOT_SENT]++;
 		return false;
 	}
@@ -602,23 +608,38 @@ static void send_in_turn(struct clockd *daemon, const size_t *due, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct peer *peer = &daemon->peers[due[i]];
 
-		if (send_probe(daemon, due[i])) {
+		if (send_probe(daemon, due[i], 0)) {
 			pause_pair();
 			await_timestamp(daemon, peer);
 		}
-		if (send_probe(daemon, due[i]) && i + 1 < count)
+		if (send_probe(daemon, due[i], 0) && i + 1 < count)
 			await_timestamp(daemon, peer);
 	}
 }
 
-/* Send pairs to these peers: all first probes, then all second ones. */
-static void send_together(struct clockd *daemon, const size_t *due, size_t count)
+/* Send a probe to each of these peers, from the peer with the number @first on, after @at_ns. */
+static void send_apart(struct clockd *daemon, const size_t *due, size_t count, size_t first,
+		       uint64_t at_ns)
 {
 	for (size_t i = 0; i < count; i++)
-		send_probe(daemon, due[i]);
+		send_probe(daemon, due[(first + i) % count], at_ns + i * APART_NS);
+}
+
+/* Send pairs to these peers: all first probes, then all second ones. Where the qdisc sends them
+ * without a space between, only the first one does not wait for others, so each peer's turn to be
+ * the first one comes.
+ */
+static void send_together(struct clockd *daemon, const size_t *due, size_t count)
+{
+	uint64_t first_ns = clock_ns(CLOCK_MONOTONIC), second_ns;
+	size_t first = random_number() % count;
+
+	send_apart(daemon, due, count, first, first_ns);
 	pause_pair();
-	for (size_t i = 0; i < count; i++)
-		send_probe(daemon, due[i]);
+	/* If there are many, the last of the first probes are sent meanwhile. */
+	second_ns = clock_ns(CLOCK_MONOTONIC);
+	second_ns += APART_NS - (second_ns - first_ns + APART_NS / 2) % APART_NS;
+	send_apart(daemon, due, count, first, second_ns);
 }
 
 /* Send the pairs that are due. */

@@ -5,12 +5,16 @@
  * The kernel numbers the packets of a socket, and returns this number with the timestamp of a
  * packet that was sent. When a packet could not be sent, the number is not sure any more, and the
  * numbers start again from 0.
+ *
+ * The qdiscs fq and timely send a packet at the time that is given with it (SO_TXTIME). Others send
+ * it at once.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <linux/errqueue.h>
@@ -55,6 +59,7 @@ static int wire_set_up(struct wire *wire, const struct address *own, const struc
 {
 	struct sockaddr_storage address;
 	socklen_t bytes = address_to(own, wire->port, &address);
+	struct sock_txtime txtime = { .clockid = CLOCK_MONOTONIC };
 
 	if (wire->hardware && setsockopt(wire->fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
 					 strlen(nic->name) + 1))
@@ -66,6 +71,8 @@ static int wire_set_up(struct wire *wire, const struct address *own, const struc
 		set_option(wire->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(wire->fd, (struct sockaddr *)&address, bytes))
 		return -errno;
+	/* Linux before 4.19 has no such times. */
+	wire->timed = !setsockopt(wire->fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime));
 	return wire_start_ids(wire);
 }
 
@@ -147,15 +154,31 @@ int wire_filter(const struct wire *wire, const struct address *peers, size_t cou
 
 /* ---- packets ---- */
 
-int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
-	      uint64_t cookie)
+/* Add the time of sending to a packet. @control has room for it. */
+static void add_time(struct msghdr *header, union control *control, uint64_t at_ns)
 {
+	header->msg_control = control;
+	header->msg_controllen = CMSG_SPACE(sizeof(at_ns));
+	memset(control, 0, header->msg_controllen);
+	control->header.cmsg_level = SOL_SOCKET;
+	control->header.cmsg_type = SCM_TXTIME;
+	control->header.cmsg_len = CMSG_LEN(sizeof(at_ns));
+	memcpy(CMSG_DATA(&control->header), &at_ns, sizeof(at_ns));
+}
+
+int wire_send(struct wire *wire, const struct address *to, const uint8_t *message, size_t bytes,
+	      uint64_t cookie, uint64_t at_ns)
+{
+	union control control;
 	struct sockaddr_storage address;
-	socklen_t length = address_to(to, wire->port, &address);
+	struct iovec data = { (void *)message, bytes };
+	struct msghdr header = { .msg_name = &address, .msg_iov = &data, .msg_iovlen = 1 };
 	int err;
 
-	if (sendto(wire->fd, message, bytes, MSG_NOSIGNAL, (struct sockaddr *)&address,
-		   length) >= 0) {
+	header.msg_namelen = address_to(to, wire->port, &address);
+	if (at_ns && wire->timed)
+		add_time(&header, &control, at_ns);
+	if (sendmsg(wire->fd, &header, MSG_NOSIGNAL) >= 0) {
 		wire->cookie[wire->next_id++ % WIRE_TRACKED] = cookie;
 		return 0;
 	}

@@ -100,18 +100,24 @@ static struct {
 	unsigned int held;
 	bool ready;
 	unsigned int sent;
+	uint64_t at_ns[2 * TIMELY_CLOCK_PEERS];
+	size_t to[2 * TIMELY_CLOCK_PEERS];
 	unsigned int stamps;
 	unsigned int waits;
 	uint64_t waited_ns;
 } nic;
 
 int fake_wire_send(struct wire *wire, const struct address *to, const uint8_t *message,
-		   size_t bytes, uint64_t cookie)
+		   size_t bytes, uint64_t cookie, uint64_t at_ns)
 {
 	(void)wire;
 	(void)to;
 	(void)message;
 	(void)bytes;
+	if (nic.sent < 2 * TIMELY_CLOCK_PEERS) {
+		nic.at_ns[nic.sent] = at_ns;
+		nic.to[nic.sent] = (cookie >> 32) - 1;
+	}
 	nic.sent++;
 	if (nic.held < nic.room)
 		nic.cookies[nic.held++] = cookie;
@@ -287,6 +293,35 @@ void send_pairs__goes_on_without_timestamps(void)
 	for (size_t i = 0; i < daemon->peer_count; i++)
 		EXPECT(daemon->peers[i].due_ns);
 	end(daemon);
+}
+
+/* Each peer gets both probes in the same place of the order, the times of sending are apart, and
+ * each peer's turn to be the first one comes.
+ */
+void send_pairs__probes_are_apart(void)
+{
+	bool was_first[TIMELY_CLOCK_PEERS] = {};
+	size_t firsts = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		struct clockd *daemon = begin_with_nic(2 * TIMELY_CLOCK_PEERS);
+		const uint64_t *at = nic.at_ns;
+
+		turn(daemon);
+		EXPECT(nic.sent == 2 * TIMELY_CLOCK_PEERS);
+		for (size_t k = 0; k < TIMELY_CLOCK_PEERS; k++) {
+			const uint64_t *second = at + TIMELY_CLOCK_PEERS;
+
+			EXPECT(nic.to[k] == nic.to[k + TIMELY_CLOCK_PEERS]);
+			EXPECT(at[k] - at[0] == k * APART_NS && second[k] - second[0] == k * APART_NS);
+			EXPECT(second[k] - at[k] >= SPACING_NS);
+			EXPECT((second[k] - at[0]) % APART_NS == APART_NS / 2);
+		}
+		firsts += !was_first[nic.to[0]];
+		was_first[nic.to[0]] = true;
+		end(daemon);
+	}
+	EXPECT(firsts == TIMELY_CLOCK_PEERS);
 }
 
 /* The page of the daemon before, 1 s old, before the first round of this one. */

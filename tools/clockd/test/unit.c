@@ -1532,6 +1532,7 @@ int main(int argc, char **argv)
 	RUN(send_pairs__a_nic_timestamps_one_probe_at_a_time);
 	RUN(send_pairs__waits_for_no_other_nic);
 	RUN(send_pairs__goes_on_without_timestamps);
+	RUN(send_pairs__probes_are_apart);
 	RUN(write_page__continues_the_line_of_before);
 	RUN(write_page__drops_the_line_when_a_peer_is_not_settled);
 	RUN(give_refclock__follows_the_references);

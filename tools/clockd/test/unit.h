@@ -25,6 +25,7 @@ void update_rate__a_step_keeps_the_rate(void);
 void send_pairs__a_nic_timestamps_one_probe_at_a_time(void);
 void send_pairs__waits_for_no_other_nic(void);
 void send_pairs__goes_on_without_timestamps(void);
+void send_pairs__probes_are_apart(void);
 void write_page__continues_the_line_of_before(void);
 void write_page__drops_the_line_when_a_peer_is_not_settled(void);
 void give_refclock__follows_the_references(void);
