@@ -277,6 +277,25 @@ static void leave_room__of_a_wrong_rate(struct kunit *test)
 	KUNIT_EXPECT_LE(test, timely_ndp_pull_due_ns(&bed->q), 1006 * NS);
 }
 
+/* A stream of the lowest age counts with each priority; an empty queue has no long messages. */
+static void only_long__of_all_priorities(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, 0);
+	u32 i;
+
+	KUNIT_EXPECT_FALSE(test, timely_ndp_pull_only_long(&bed->q));
+	timely_ndp_pull_move(&bed->q, &bed->flows[0], 3, 1);
+	timely_ndp_pull_set(&bed->q, &bed->flows[0], 1);
+	KUNIT_EXPECT_TRUE(test, timely_ndp_pull_only_long(&bed->q));
+	for (i = 0; i < TIMELY_NDP_PRIORITIES; i++) {
+		timely_ndp_pull_move(&bed->q, &bed->flows[1], i, 0);
+		timely_ndp_pull_set(&bed->q, &bed->flows[1], 1);
+		KUNIT_EXPECT_FALSE(test, timely_ndp_pull_only_long(&bed->q));
+		timely_ndp_pull_set(&bed->q, &bed->flows[1], 0);
+		KUNIT_EXPECT_TRUE(test, timely_ndp_pull_only_long(&bed->q));
+	}
+}
+
 static void set__0_takes_a_stream_out(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 0);
@@ -309,6 +328,7 @@ static struct kunit_case ndp_pull_cases[] = {
 	KUNIT_CASE(next__makes_up_for_a_late_caller),
 	KUNIT_CASE(leave_room__for_other_packets),
 	KUNIT_CASE(leave_room__of_a_wrong_rate),
+	KUNIT_CASE(only_long__of_all_priorities),
 	KUNIT_CASE(give_back__what_a_short_packet_left),
 	KUNIT_CASE(set__0_takes_a_stream_out),
 	{}

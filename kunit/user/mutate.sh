@@ -947,6 +947,8 @@ faults_of_ndp_receiver() {
 
 faults_of_ndp_pull() {
 	cat <<-'FAULTS'
+	a short message counts with priority 0 only|s/i < TIMELY_NDP_PRIORITIES; i++)$/i < 1; i++)/
+	an empty queue has long messages|s/^	return q->flows;/	return true;/
 	a rate of 0 is accepted|s/if (!rate_kbps)/if (0 \&\& !rate_kbps)/;s/div_u64(PULL_KBPS_NS << 24, rate_kbps)/div_u64(PULL_KBPS_NS << 24, rate_kbps ?: 1)/
 	a new stream is first|s/^		flow->prev->next = flow;/		flow->prev->next = flow; *head = flow;/
 	a stream is linked twice|s/if (wanted \&\& !flow->prev)/if (wanted)/

@@ -1107,7 +1107,7 @@ static void ndp_take_data(struct sock *sk, struct ndp_packet *packet, struct ndp
 	if (verdict == TIMELY_NDP_MISSED && packet->cut)
 		ndp_pull_again(ndp, packet->header.seq, packet->header.length);
 	else if (verdict == TIMELY_NDP_RECEIVED)
-		ndp_pull_arrived(ndp, &packet->header);
+		ndp_pull_arrived(ndp, packet);
 	ndp_answer(sk, packet, &answer, turn);
 }
 

@@ -165,6 +165,7 @@ struct ndp_timer {
  * @trimmed: a bit for each number modulo 64: a packet with this number has arrived trimmed
  * @guessed: bytes on the wire that pulls for packets of unknown length were for, less those of the
  *	packets that have arrived
+ * @coming: packets that were pulled and have not arrived; 0 when all of the message has arrived
  * @unit: packets that the connection's next pull asks for
  * @answer: the answer to the last DATA packet
  * @unanswered: DATA packets that @answer, which was not sent, is to answer
@@ -225,6 +226,7 @@ struct ndp_sock {
 	u8 again_end;
 	u64 trimmed;
 	u32 guessed;
+	u32 coming;
 	u8 unit;
 	struct timely_ndp_header answer;
 	u8 unanswered;
@@ -553,7 +555,7 @@ void ndp_pull_unregister(void);
 void ndp_pull_attach(struct sock *sk, const struct sk_buff *skb);
 void ndp_pull_detach(struct sock *sk);
 void ndp_pull_again(struct ndp_sock *ndp, u32 seq, u32 payload);
-void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header);
+void ndp_pull_arrived(struct ndp_sock *ndp, const struct ndp_packet *packet);
 void ndp_pull_done(struct ndp_sock *ndp, u32 packets);
 void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns);
 void ndp_pull_want(struct sock *sk, u32 wanted);

@@ -358,15 +358,46 @@ static u32 ndp_wire_bytes(const struct ndp_sock *ndp, u32 ahead)
 }
 
 /**
- * ndp_pull_arrived() - a new packet has arrived
+ * ndp_pull_leave_room() - a packet without data, or a trimmed one, has arrived
  * @ndp: the connection, under the connection's lock
- * @header: header of the packet
- *
- * If a switch returned the packet to the peer, no header has told its length, and the pull for it
- * was for a full packet. If it is shorter the pull queue gets the difference back, but all packets
- * together never more than such pulls have taken.
+ * @skb: the packet, whose data starts with the header of NDP
+ * @now_ns: current time
  */
-void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *header)
+void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns)
+{
+	struct ndp_queue *q = ndp->queue;
+
+	/* Without pulls to wait, nothing would change. */
+	if (!q || !READ_ONCE(q->pull.flows))
+		return;
+	spin_lock_bh(&q->lock);
+	timely_ndp_pull_leave_room(&q->pull, skb->len + ndp_under_bytes(ndp), now_ns);
+	spin_unlock_bh(&q->lock);
+}
+
+/* A packet has arrived that its sender sent without a pull, as the first packets of a message. While
+ * only long messages want pulls, the next one waits for the time that the packet took on the link:
+ * if their pulls filled the link alone, short messages would add to that, and many packets would be
+ * trimmed. Pulls for short messages do not wait, as after an incast the link would be idle.
+ */
+static void ndp_pull_give_way(struct ndp_sock *ndp, const struct ndp_packet *packet)
+{
+	u32 bytes = packet->header_bytes + packet->header.length + ndp_under_bytes(ndp);
+	struct ndp_queue *q = ndp->queue;
+
+	if (!q || !READ_ONCE(q->pull.flows))
+		return;
+	spin_lock_bh(&q->lock);
+	if (timely_ndp_pull_only_long(&q->pull))
+		timely_ndp_pull_leave_room(&q->pull, bytes, packet->now_ns);
+	spin_unlock_bh(&q->lock);
+}
+
+/* A packet has arrived that a switch may have returned to the peer before. Then no header has told
+ * its length, and the pull for it was for a full packet. If it is shorter the pull queue gets the
+ * difference back, but all packets together never more than such pulls have taken.
+ */
+static void ndp_give_back(struct ndp_sock *ndp, const struct timely_ndp_header *header)
 {
 	bool told = ndp->trimmed & BIT_ULL(header->seq % 64);
 	struct ndp_queue *q = ndp->queue;
@@ -386,6 +417,23 @@ void ndp_pull_arrived(struct ndp_sock *ndp, const struct timely_ndp_header *head
 }
 
 /**
+ * ndp_pull_arrived() - a new packet has arrived whole
+ * @ndp: the connection, under the connection's lock
+ * @packet: the packet, which the receiver knows
+ */
+void ndp_pull_arrived(struct ndp_sock *ndp, const struct ndp_packet *packet)
+{
+	ndp_give_back(ndp, &packet->header);
+	if (ndp->coming)
+		ndp->coming--;
+	else
+		ndp_pull_give_way(ndp, packet);
+	/* Of a pull that asked for more than there was nothing comes any more. */
+	if (timely_ndp_receiver_idle(&ndp->receiver))
+		ndp->coming = 0;
+}
+
+/**
  * ndp_pull_done() - a pull was granted
  * @ndp: the connection, under the connection's lock
  * @packets: number of packets that it asks for
@@ -402,6 +450,7 @@ void ndp_pull_done(struct ndp_sock *ndp, u32 packets)
 		return;
 	full = ndp_frame_bytes(ndp, ndp->peer_payload);
 	/* No more packets than the span can be on their way. Lost ones never arrive. */
+	ndp->coming = min(ndp->coming + packets, NDP_SPAN);
 	ndp->guessed = min(ndp->guessed + (packets - told) * full, NDP_SPAN * full);
 }
 
@@ -413,24 +462,6 @@ static void ndp_set_unit(struct ndp_sock *ndp, u32 wanted)
 
 	ndp->unit = pair ? 2 : 1;
 	ndp->flow.bytes = pair ? first + second : first;
-}
-
-/**
- * ndp_pull_leave_room() - a packet without data, or a trimmed one, has arrived
- * @ndp: the connection, under the connection's lock
- * @skb: the packet, whose data starts with the header of NDP
- * @now_ns: current time
- */
-void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 now_ns)
-{
-	struct ndp_queue *q = ndp->queue;
-
-	/* Without pulls to wait, nothing would change. */
-	if (!q || !READ_ONCE(q->pull.flows))
-		return;
-	spin_lock_bh(&q->lock);
-	timely_ndp_pull_leave_room(&q->pull, skb->len + ndp_under_bytes(ndp), now_ns);
-	spin_unlock_bh(&q->lock);
 }
 
 /* The age of the message that a connection receives. */

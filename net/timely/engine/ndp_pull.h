@@ -95,4 +95,20 @@ static inline u64 timely_ndp_pull_due_ns(const struct timely_ndp_pull *q)
 	return q->flows ? q->next_ns : ~0ULL;
 }
 
+/**
+ * timely_ndp_pull_only_long() - check whether all streams that want pulls have long messages
+ * @q: the pull queue
+ *
+ * Return: true if there are streams, and none of the lowest age.
+ */
+static inline bool timely_ndp_pull_only_long(const struct timely_ndp_pull *q)
+{
+	u32 i;
+
+	for (i = 0; i < TIMELY_NDP_PRIORITIES; i++)
+		if (q->heads[i][0])
+			return false;
+	return q->flows;
+}
+
 #endif /* _TIMELY_ENGINE_NDP_PULL_H */
