@@ -250,7 +250,8 @@ static void decode__no_unknown_types_and_fields(struct kunit *test)
 		{ TIMELY_NDP_DATA, 0, 0x20 }, { TIMELY_NDP_COOKIE, 0, 0x28 },
 		{ TIMELY_NDP_ACK, 0, 0x12 }, { TIMELY_NDP_ACK, 0, 0x32 },
 		/* The number of the key, and the bytes of 0 behind it. */
-		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES, 0 }, { TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 1, 1 },
+		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES, 0 },
+		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 1, 1 },
 		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 2, 1 },
 		{ TIMELY_NDP_DATA, TIMELY_NDP_BYTES + 3, 1 },
 	};

@@ -112,8 +112,8 @@ static u32 ndp_path(const struct timely_ndp_header *header)
 	}
 }
 
-/* Writes the header in front of the payload, and what the packet needs until it is sent. @sign: with
- * a tag, if this host has a key.
+/* Writes the header in front of the payload, and what the packet needs until it is sent. @sign:
+ * with a tag, if this host has a key.
  */
 static void ndp_push(struct net *net, const struct ndp_key *key, struct timely_ndp_header *header,
 		     struct sk_buff *skb, bool sign)

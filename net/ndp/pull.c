@@ -375,8 +375,8 @@ void ndp_pull_leave_room(struct ndp_sock *ndp, const struct sk_buff *skb, u64 no
 	spin_unlock_bh(&q->lock);
 }
 
-/* A packet has arrived that its sender sent without a pull, as the first packets of a message. While
- * only long messages want pulls, the next one waits for the time that the packet took on the link:
+/* A packet has arrived that its sender sent without a pull, as the first packets of a message.
+ * While only long messages want pulls, the next one waits for the time that it took on the link:
  * if their pulls filled the link alone, short messages would add to that, and many packets would be
  * trimmed. Pulls for short messages do not wait, as after an incast the link would be idle.
  */

@@ -8,10 +8,10 @@
  * counts only if all of the payload has arrived. A packet with a damaged payload is answered like a
  * trimmed one.
  *
- * Where a key is configured, packets have a tag: SipHash-2-4 over the addresses and the header, with
- * zeros for the checksum of the header and for the tag itself. So nobody without the key can open, reset or pull. The tag
- * covers the payload only through the payload's checksum, which is not keyed. Who can change
- * packets on their way can change payload and not be detected.
+ * Where a key is configured, packets have a tag: SipHash-2-4 over the addresses and the header,
+ * with zeros for the checksum of the header and for the tag itself. So nobody without the key can
+ * open, reset or pull. The tag covers the payload only through the payload's checksum, which is not
+ * keyed. Who can change packets on their way can change payload and not be detected.
  *
  * The engine knows no packet, socket or clock.
  */

@@ -31,9 +31,9 @@
  *
  * Fields that a type does not use are 0. Payload follows in DATA packets only.
  *
- * With Ethernet, a VLAN tag, IPv6, UDP, tag and cookie, the headers have 122 bytes. So a switch that
- * trims frames to 128 bytes leaves the header whole; 86 bytes are enough for IPv4 over Ethernet without
- * a tag. The checksum of the header covers the IP addresses and the header, with
+ * With Ethernet, a VLAN tag, IPv6, UDP, tag and cookie, the headers have 122 bytes. So a switch
+ * that trims frames to 128 bytes leaves the header whole; 86 bytes are enough for IPv4 over
+ * Ethernet without a tag. The checksum of the header covers the IP addresses and the header, with
  * tag and cookie. Trimming changes neither of them. A switch that returns a packet to its sender
  * exchanges the addresses; the checksum remains right, because it does not depend on the order of
  * the two addresses.
@@ -95,8 +95,8 @@ enum timely_ndp_type {
  *	answered packet; otherwise 0
  * @credits: DATA, PROBE: number of credits that the sender has used, with this packet; ACK, NACK,
  *	PULL: number of credits that the receiver has granted (the pull counter); wraps
- * @seen: DATA, PROBE: number of credits granted by the receiver, as far as the sender knows; at most
- *	65535 less than @credits
+ * @seen: DATA, PROBE: number of credits granted by the receiver, as far as the sender knows; at
+ *	most 65535 less than @credits
  * @cum: ACK, NACK, PULL: first packet number that has not arrived whole
  * @limit: ACK, NACK, PULL: first packet number that the receiver has no room for, at most 65535
  *	more than @cum
