@@ -617,7 +617,9 @@ static void send_in_turn(struct clockd *daemon, const size_t *due, size_t count)
 	}
 }
 
-/* Send a probe to each of these peers, from the peer with the number @first on, after @at_ns. */
+/* Send a probe to each of these peers: the first one, due[@first], at @at_ns, and each other one
+ * APART_NS after the one before.
+ */
 static void send_apart(struct clockd *daemon, const size_t *due, size_t count, size_t first,
 		       uint64_t at_ns)
 {
