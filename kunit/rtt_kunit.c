@@ -1053,7 +1053,7 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 	for (i = 1; i <= 1000; i++) {
 		struct timely_probe_sample late = {
 			.now_ns = i * 100000ULL,
-			.probe_queue_ns = rtt_roll(&dice) % (5 * DUE_NS),
+			.probe_queue_ns = rtt_roll(&dice) % (6 * DUE_NS),
 			.before_ns = flow_ns,
 			.due_ns = 5 * DUE_NS,
 			.rates_lag = i <= 500,
@@ -1067,6 +1067,27 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
 	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
+}
+
+/* RTTs jump by 13/10 of a fifth of the target delay, so that the mean is 13/8 of the fifth. This is
+ * the least that counts if rates lag.
+ */
+static void ack_agg__least_that_counts_if_rates_lag(struct kunit *test)
+{
+	u32 jump_ns = DUE_NS * 13 / 10, less, i;
+
+	for (less = 0; less < 2; less++) {
+		struct timely_ack_agg ack_agg = {};
+		struct timely_probe_sample late = { .due_ns = 5 * DUE_NS, .rates_lag = true };
+
+		for (i = 0; i < 32; i++) {
+			late.now_ns += 100000;
+			late.before_ns = late.probe_queue_ns;
+			late.probe_queue_ns = late.before_ns ? 0 : jump_ns - less;
+			timely_ack_agg_add(&ack_agg, &late);
+		}
+		KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, less ? 0 : jump_ns * 5 / 4);
+	}
 }
 
 static void ack_agg__not_a_queue_that_fills_and_drains(struct kunit *test)
@@ -1188,6 +1209,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(ack_agg__zero_up_to_the_target_delay),
 	KUNIT_CASE(ack_agg__unknown_after_seven_rtts),
 	KUNIT_CASE(ack_agg__found_later_if_rates_lag),
+	KUNIT_CASE(ack_agg__least_that_counts_if_rates_lag),
 	KUNIT_CASE(ack_agg__not_a_queue_that_fills_and_drains),
 	KUNIT_CASE(ack_agg__not_a_queue_that_outlasts_the_probe),
 	KUNIT_CASE(ack_agg__shows_in_flows_in_phase),
