@@ -42,6 +42,7 @@
 #define HWNIC_USECS_MAX		1000000u
 #define HWNIC_DELAY_NS_MAX	NSEC_PER_SEC
 #define HWNIC_JITTER_NS_MAX	NSEC_PER_SEC
+#define HWNIC_STAMP_STEP_NS_MAX	1000000
 #define HWNIC_STAMP_WRONG_MAX	1000000
 #define HWNIC_WRONG_NS		NSEC_PER_MSEC
 #define HWNIC_PPB_MAX		1000000
@@ -233,6 +234,7 @@ struct hwnic_truth {
  * @stamp_all: the NIC can timestamp all received frames; false: only those of PTP
  * @stamp_host: timestamps are of the times at which the host gives or sees a frame, as those of the
  *	kernel; false: of the times on the link
+ * @stamp_step_ns: timestamps are multiples of this, rounded down, ns; 0: they are exact
  * @stamp_wrong: N: of N received frames one has a timestamp of HWNIC_WRONG_NS before its arrival;
  *	0: none
  * @stamped: received frames with a timestamp, modulo @stamp_wrong
@@ -292,6 +294,7 @@ struct hwnic {
 	bool phc_gone;
 	bool stamp_all;
 	bool stamp_host;
+	u32 stamp_step_ns;
 	u32 stamp_wrong;
 	u32 stamped;
 	int rx_filter;
@@ -344,6 +347,7 @@ void hwnic_rx_flush(struct hwnic *end);
 
 /* phc.c */
 u64 hwnic_phc_ns(const struct hwnic_phc *phc, u64 mono_ns);
+u64 hwnic_stamp_ns(const struct hwnic *end, u64 mono_ns);
 void hwnic_phc_move(struct hwnic_phc *phc, u64 mono_ns);
 int hwnic_phc_set(struct hwnic *end, s64 ns);
 int hwnic_phc_step(struct hwnic *end, s64 ns);

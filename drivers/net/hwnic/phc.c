@@ -117,6 +117,25 @@ u64 hwnic_phc_ns(const struct hwnic_phc *phc, u64 mono_ns)
 	return moved.ns;
 }
 
+/**
+ * hwnic_stamp_ns() - the timestamp that the NIC gives at a time
+ * @end: the end
+ * @mono_ns: the time, CLOCK_MONOTONIC; not before the clock's reference point
+ *
+ * A NIC whose clock counts in steps cannot see where within a step a frame has come.
+ *
+ * Return: the clock's time, rounded down to a multiple of the clock's step, ns.
+ */
+u64 hwnic_stamp_ns(const struct hwnic *end, u64 mono_ns)
+{
+	u64 phc_ns = hwnic_phc_ns(&end->phc, mono_ns);
+	u32 rest_ns = 0;
+
+	if (end->stamp_step_ns)
+		div_u64_rem(phc_ns, end->stamp_step_ns, &rest_ns);
+	return phc_ns - rest_ns;
+}
+
 /* Begins a change of the clock: processes the events up to now with the clock as it was, and moves
  * the reference point to now.
  */

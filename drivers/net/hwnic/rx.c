@@ -153,7 +153,7 @@ static void rx_stamp(struct hwnic *end, struct sk_buff *skb, u64 mono_ns)
 		return;
 	if (end->rx_filter != HWTSTAMP_FILTER_ALL && !rx_is_ptp_event(skb))
 		return;
-	phc_ns = hwnic_phc_ns(&end->phc, mono_ns);
+	phc_ns = hwnic_stamp_ns(end, mono_ns);
 	if (end->stamp_wrong && ++end->stamped >= end->stamp_wrong) {
 		end->stamped = 0;
 		phc_ns -= min_t(u64, phc_ns, HWNIC_WRONG_NS);

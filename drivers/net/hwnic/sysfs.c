@@ -239,6 +239,20 @@ static ssize_t stamp_host_store(struct device *dev, struct device_attribute *att
 }
 static DEVICE_ATTR_RW(stamp_host);
 
+static ssize_t stamp_step_ns_show(struct device *dev, struct device_attribute *attr, char *text)
+{
+	return sysfs_emit(text, "%u\n", sysfs_end(dev)->stamp_step_ns);
+}
+
+static ssize_t stamp_step_ns_store(struct device *dev, struct device_attribute *attr,
+				   const char *text, size_t len)
+{
+	struct hwnic *end = sysfs_end(dev);
+
+	return sysfs_store_u32(end, &end->stamp_step_ns, HWNIC_STAMP_STEP_NS_MAX, text, len);
+}
+static DEVICE_ATTR_RW(stamp_step_ns);
+
 static ssize_t stamp_wrong_show(struct device *dev, struct device_attribute *attr, char *text)
 {
 	return sysfs_emit(text, "%u\n", sysfs_end(dev)->stamp_wrong);
@@ -293,6 +307,7 @@ static struct attribute *hwnic_attributes[] = {
 	&dev_attr_phc_now.attr,
 	&dev_attr_stamp_all.attr,
 	&dev_attr_stamp_host.attr,
+	&dev_attr_stamp_step_ns.attr,
 	&dev_attr_stamp_wrong.attr,
 	&dev_attr_tx_queue.attr,
 	&dev_attr_queries.attr,

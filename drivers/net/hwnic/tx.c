@@ -77,7 +77,7 @@ void hwnic_tx_catch_up(struct hwnic *end, u64 now_ns)
 			tx_frame_gone(end, skb, departure_ns);
 		}
 		if (cb->stamp)
-			cb->start_ns = hwnic_phc_ns(&end->phc, cb->done_ns - cb->early_ns);
+			cb->start_ns = hwnic_stamp_ns(end, cb->done_ns - cb->early_ns);
 		__skb_unlink(skb, &end->tx_pending);
 		__skb_queue_tail(&end->tx_done, skb);
 	}

@@ -754,6 +754,38 @@ timestamps_of_the_host() {
 	nic_down
 }
 
+# stamp_step_ns: timestamps are the last multiple of it before the time that the log has for the packet
+# or frame.
+timestamps_count_in_steps() {
+	nic_up
+	must ethtool -s hw0 speed 100
+	knob phc_drift_ppb 50000 hw0p
+	knob stamp_step_ns 1000
+	knob stamp_step_ns 1000 hw0p
+	nic <<-EOF
+		sock, sink = a.port(TX_HARD | RAW_HARD), b.port(RX_HARD | RAW_HARD)
+		a.log("T"), b.log("R")
+		result(tx=a.hwtstamp(NONE, tx=1), rx=b.hwtstamp(ALL))
+		for number in range(50):
+		    sock.send(tcp(sport=number))
+		time.sleep(0.02)
+		sent = [timestamp for _, _, timestamp in drain(sock, socket.MSG_ERRQUEUE)]
+		got = [timestamp for _, _, timestamp in drain(sink)]
+		for name, stamps, truth in ("sent", sent, a.truth()), ("got", got, b.truth()):
+		    late = [exact - stamp for stamp, (_, _, exact, *_) in zip(stamps, truth)]
+		    result(**{name: len(stamps), name + "_rest": sum(stamp % 1000 for stamp in stamps),
+			      name + "_least": min(late), name + "_most": max(late)})
+	EOF
+	for end in sent got; do
+		expect $end -eq 50
+		expect ${end}_rest -eq 0
+		expect ${end}_least -ge 0
+		expect ${end}_most -ge 500
+		expect ${end}_most -le 999
+	done
+	nic_down
+}
+
 filters() {
 	nic_up
 	nic <<-'EOF'
@@ -953,6 +985,7 @@ invalid_values_are_refused() {
 		phc_set_ns -1 9000000000000000001 9223372036854775807 now
 		stamp_all 2 -1 yes
 		stamp_host 2 -1 yes
+		stamp_step_ns -1 1000001 x
 		stamp_wrong -1 1000001 x
 		phc_now 1
 		tx_queue 1
@@ -1239,6 +1272,7 @@ module_goes() {
 run_cases pair_comes_and_goes names_do_not_collide creation_may_fail pair_in_namespaces \
 	link_is_exact speed_is_announced gso_packets_become_frames ring_stops_and_wakes \
 	rx_ring_overflows too_long_is_an_error moderation random_delay rx_timestamps_are_exact \
-	tx_timestamps_are_exact timestamps_of_the_host filters clock_runs_as_set clock_wanders \
-	clock_is_a_ptp_clock invalid_values_are_refused log_keeps_the_newest tcp_fills_the_link \
-	tcp_over_vlan_with_random_delay sending_may_fail unload_under_traffic module_goes
+	tx_timestamps_are_exact timestamps_of_the_host timestamps_count_in_steps filters \
+	clock_runs_as_set clock_wanders clock_is_a_ptp_clock invalid_values_are_refused \
+	log_keeps_the_newest tcp_fills_the_link tcp_over_vlan_with_random_delay sending_may_fail \
+	unload_under_traffic module_goes

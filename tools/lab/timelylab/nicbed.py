@@ -25,6 +25,7 @@ HWNIC = os.path.join(TOP, "drivers/net/hwnic")
 DEFAULTS: Table = {
     "timestamps": True,         # the hosts' NICs give hardware timestamps
     "stamp_host": False,        # they are of the times at which the host handles a frame
+    "stamp_step_ns": 0,         # hosts' timestamps are multiples of this; 0: they are exact
     "jitter_ns": 0,             # host jitter: the longest random delay of a received frame
     "jitter_from_ms": 0,        # time at which the hosts' jitter begins
     "server_jitter_ns": 0,      # the same of servers
@@ -109,6 +110,7 @@ def attribute_lines(topo: Table, nic: Table, rng: random.Random, name: str) -> l
               "phc_drift_ppb": rng.randint(*nic["drift_ppb"]),
               "phc_wander_ppb_per_s": nic["wander_ppb_per_s"],
               "stamp_host": int(nic["stamp_host"] and is_host(name)),
+              "stamp_step_ns": nic["stamp_step_ns"] if is_host(name) else 0,
               "jitter_seed": rng.randrange(1 << 60)}
     return [f"echo {value} >{sysfs(name, 'eth0')}/{key}" for key, value in values.items()] + \
            [f"echo {topo['delay_ns'] // 2} >{sysfs('sw', name)}/delay_ns"]
