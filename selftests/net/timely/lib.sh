@@ -209,13 +209,15 @@ load_timely() {
 # is_loaded MODULE
 is_loaded() { [ -d "/sys/module/$1" ]; }
 
-# Removing a module is tried for 10 s: sockets of a deleted namespace are freed a little later.
+# Removing a module is tried for 10 s: sockets of a deleted namespace are freed a little later. A module
+# that is used for longer is a failure. Wait for it all the same, so that the next tests do not fail, too.
 unload_timely() {
 	for module in timely_acker tcp_timely sch_timely sch_trim ndp timely; do
 		is_loaded $module || continue
 		within_seconds 10 rmmod $module || {
 			say_lines <"$work/last-try"
 			fail "$module cannot be unloaded"
+			within_seconds 60 rmmod $module
 		}
 	done
 }
