@@ -340,7 +340,8 @@ static void ndp_reset(struct sock *sk, struct ndp_turn *turn, int err)
 }
 
 /* Sets the bits of the streams that have ended. shutdown() sets its bit without the connection's
- * lock, so bits may get lost. They are set again here, because shutdown() ends with a turn.
+ * lock, so bits may get lost. They are set again here, in the turn that a shutdown() of the sent
+ * stream ends with, or by ndp_conn_follow_shutdown().
  */
 static void ndp_follow_ends(struct sock *sk, struct ndp_turn *turn)
 {
@@ -809,6 +810,20 @@ void ndp_conn_shutdown(struct sock *sk)
 	}
 	ndp_end(sk, &turn);
 	kfree_skb(skb);
+}
+
+/**
+ * ndp_conn_follow_shutdown() - set the bits of sk_shutdown again that shutdown() may have lost
+ * @sk: the socket, under the socket's lock
+ */
+void ndp_conn_follow_shutdown(struct sock *sk)
+{
+	struct ndp_sock *ndp = ndp_sk(sk);
+
+	spin_lock_bh(&ndp->lock);
+	if (ndp->ended)
+		WRITE_ONCE(sk->sk_shutdown, SHUTDOWN_MASK);
+	spin_unlock_bh(&ndp->lock);
 }
 
 /**

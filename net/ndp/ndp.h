@@ -500,6 +500,7 @@ bool ndp_conn_append(struct sock *sk, struct page_frag *pfrag, u32 bytes, bool m
 void ndp_conn_push(struct sock *sk);
 void ndp_conn_read(struct sock *sk, struct sk_buff *skb);
 void ndp_conn_shutdown(struct sock *sk);
+void ndp_conn_follow_shutdown(struct sock *sk);
 void ndp_conn_abort(struct sock *sk);
 void ndp_conn_orphaned(struct sock *sk);
 void ndp_conn_keepalive(struct sock *sk, int on);

@@ -393,6 +393,7 @@ static void ndp_shutdown(struct sock *sk, int how)
 {
 	if ((how & SEND_SHUTDOWN) && sk->sk_state != TCP_CLOSE)
 		ndp_conn_shutdown(sk);
+	ndp_conn_follow_shutdown(sk);
 }
 
 /* connect(AF_UNSPEC), or shutdown() of a listener. A socket that was connected cannot be used
