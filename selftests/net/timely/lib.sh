@@ -216,8 +216,8 @@ unload_timely() {
 		is_loaded $module || continue
 		within_seconds 10 rmmod $module || {
 			say_lines <"$work/last-try"
-			fail "$module cannot be unloaded"
 			within_seconds 60 rmmod $module
+			fail "$module cannot be unloaded within 10 s"
 		}
 	done
 }
