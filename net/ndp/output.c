@@ -358,8 +358,10 @@ void ndp_output_send(struct sock *sk, struct sk_buff_head *out)
  * @to: the packet
  * @header: type and contents of the answer; the rest is filled in
  *
- * The answer is at most as long as the packet. So a packet without a tag that is too short for an
- * answer with a tag gets one without: it is of a host that has no key yet.
+ * The answer to a packet without a tag is at most as long as the packet. If the packet is too short
+ * for an answer with a tag, it gets one without: it is of a host that has no key yet. The answer to
+ * a packet with a good tag, whose address is not forged, may be longer by a tag, if a switch has cut
+ * the packet.
  *
  * Context: softirq, RCU read lock.
  */

@@ -163,7 +163,7 @@ static void pull_wait(struct timely_ndp_pull *q, u64 from_ns, u32 bytes)
 }
 
 /**
- * timely_ndp_pull_leave_room() - a packet without data, or a trimmed one, has arrived
+ * timely_ndp_pull_leave_room() - a packet has arrived that no pull asked for
  * @q: the queue
  * @bytes: bytes of the packet on the wire, with all headers, the preamble and the gap
  * @now_ns: current time

@@ -7,7 +7,7 @@
  *
  *	timely_ndp_pull_set()		when a stream wants another number of pulls
  *	timely_ndp_pull_move()		when the priority, or the age of the message, has changed
- *	timely_ndp_pull_leave_room()	when a packet without data, or a trimmed one, arrives
+ *	timely_ndp_pull_leave_room()	when a packet arrives that no pull asked for
  *	timely_ndp_pull_give_back()	when a packet arrives that is shorter than its pull assumed
  *	timely_ndp_pull_next()		at the time timely_ndp_pull_due_ns(), until it returns NULL
  *
