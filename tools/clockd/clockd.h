@@ -238,6 +238,25 @@ struct reading host_clock_map(const struct host_clock *clock, uint64_t raw_ns);
 /* The probe clock at a timestamp of the kernel (CLOCK_REALTIME); 0: it cannot be converted. */
 uint64_t host_clock_from_system(const struct host_clock *clock, uint64_t real_ns);
 
+/* ---- qdisc.c: whether packets are sent at their times ---- */
+
+/**
+ * struct qdisc_kinds - which qdiscs an interface has
+ * @keep: one that sends packets at the times that are given with them
+ * @drop: one that drops packets with a time of CLOCK_MONOTONIC
+ */
+struct qdisc_kinds {
+	bool keep;
+	bool drop;
+};
+
+struct nlmsghdr;
+
+/* Take a message of the kernel's list of qdiscs into account. */
+void qdisc_note(struct qdisc_kinds *kinds, struct nlmsghdr *message, unsigned int ifindex);
+/* Whether packets may have a time of sending; false, too, if the qdiscs cannot be listed. */
+bool qdisc_keeps_times(const char *interface);
+
 /* ---- wire.c: the socket ---- */
 
 #define WIRE_TRACKED	4096

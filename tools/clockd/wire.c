@@ -6,8 +6,8 @@
  * packet that was sent. When a packet could not be sent, the number is not sure any more, and the
  * numbers start again from 0.
  *
- * The qdiscs fq and timely send a packet at the time that is given with it (SO_TXTIME). Others send
- * it at once.
+ * The qdiscs fq and timely send a packet at the time that is given with it (SO_TXTIME); with others
+ * no time is given.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -60,6 +60,7 @@ static int wire_set_up(struct wire *wire, const struct address *own, const struc
 	struct sockaddr_storage address;
 	socklen_t bytes = address_to(own, wire->port, &address);
 	struct sock_txtime txtime = { .clockid = CLOCK_MONOTONIC };
+	char name[IFNAMSIZ];
 
 	if (wire->hardware && setsockopt(wire->fd, SOL_SOCKET, SO_BINDTODEVICE, nic->name,
 					 strlen(nic->name) + 1))
@@ -71,8 +72,9 @@ static int wire_set_up(struct wire *wire, const struct address *own, const struc
 		set_option(wire->fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
 	if (bind(wire->fd, (struct sockaddr *)&address, bytes))
 		return -errno;
-	/* Linux before 4.19 has no such times. */
-	wire->timed = !setsockopt(wire->fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime));
+	/* Linux before 4.19 has no such times. taprio drops all packets of a socket with them. */
+	wire->timed = !address_interface(own, name) && qdisc_keeps_times(name) &&
+		      !setsockopt(wire->fd, SOL_SOCKET, SO_TXTIME, &txtime, sizeof(txtime));
 	return wire_start_ids(wire);
 }
 

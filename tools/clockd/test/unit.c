@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <linux/capability.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
@@ -985,6 +986,56 @@ static void wire_filter__compares_whole_ipv6_addresses(void)
 	wire_close(&wire);
 }
 
+/* ---- qdiscs ---- */
+
+/* A message of the kernel's list of qdiscs. */
+struct listed {
+	struct nlmsghdr header;
+	struct tcmsg tc;
+	struct rtattr kind;
+	char name[16];
+};
+
+static struct listed listed(unsigned int ifindex, const char *name)
+{
+	struct listed out = {
+		.header = { .nlmsg_type = RTM_NEWQDISC },
+		.tc.tcm_ifindex = ifindex,
+		.kind = { RTA_LENGTH(strlen(name) + 1), TCA_KIND },
+	};
+
+	memcpy(out.name, name, strlen(name));
+	out.header.nlmsg_len = NLMSG_SPACE(sizeof(out.tc)) + RTA_ALIGN(out.kind.rta_len);
+	return out;
+}
+
+static struct qdisc_kinds kinds_of(struct listed message)
+{
+	struct qdisc_kinds kinds = {};
+
+	qdisc_note(&kinds, &message.header, 7);
+	return kinds;
+}
+
+static void qdisc__kinds(void)
+{
+	struct listed cut = listed(7, "fq");
+
+	EXPECT(kinds_of(listed(7, "fq")).keep && !kinds_of(listed(7, "fq")).drop);
+	EXPECT(kinds_of(listed(7, "timely")).keep);
+	EXPECT(kinds_of(listed(7, "taprio")).drop && !kinds_of(listed(7, "taprio")).keep);
+	EXPECT(kinds_of(listed(7, "etf")).drop);
+	EXPECT(!kinds_of(listed(7, "fq_codel")).keep && !kinds_of(listed(7, "f")).keep);
+	EXPECT(!kinds_of(listed(8, "fq")).keep && !kinds_of(listed(8, "etf")).drop);
+	cut.header.nlmsg_len = NLMSG_LENGTH(sizeof(cut.tc)) - 1;
+	EXPECT(!kinds_of(cut).keep);
+	cut = listed(7, "fq");
+	cut.kind.rta_len = RTA_LENGTH(2);
+	EXPECT(!kinds_of(cut).keep);
+	/* The loopback device sends at once. */
+	EXPECT(!qdisc_keeps_times("lo") && !qdisc_keeps_times("no-such-device"));
+}
+
 /* ---- references ---- */
 
 static struct reference known(int64_t offset_ns, uint64_t bound_ns)
@@ -1508,6 +1559,7 @@ int main(int argc, char **argv)
 	RUN(address_interface__is_the_device_without_the_label);
 	RUN(wire_filter__accepts_messages_of_peers);
 	RUN(wire_filter__compares_whole_ipv6_addresses);
+	RUN(qdisc__kinds);
 	RUN(references_agree__one_is_enough);
 	RUN(references_agree__drops_the_odd_one);
 	RUN(references_agree__one_does_not_move_the_others);
