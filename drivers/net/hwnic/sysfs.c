@@ -41,33 +41,25 @@ static ssize_t sysfs_store_u32(struct hwnic *end, u32 *field, u32 high, const ch
 	return len;
 }
 
-static ssize_t delay_ns_show(struct device *dev, struct device_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", sysfs_end(dev)->delay_ns);
-}
+/* An attribute that shows and sets the field of this name, from 0 to @high. */
+#define SYSFS_U32(name, high)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,		\
+			   char *text)							\
+{											\
+	return sysfs_emit(text, "%u\n", sysfs_end(dev)->name);				\
+}											\
+											\
+static ssize_t name##_store(struct device *dev, struct device_attribute *attr,		\
+			    const char *text, size_t len)				\
+{											\
+	struct hwnic *end = sysfs_end(dev);						\
+											\
+	return sysfs_store_u32(end, &end->name, high, text, len);			\
+}											\
+static DEVICE_ATTR_RW(name)
 
-static ssize_t delay_ns_store(struct device *dev, struct device_attribute *attr,
-			      const char *text, size_t len)
-{
-	struct hwnic *end = sysfs_end(dev);
-
-	return sysfs_store_u32(end, &end->delay_ns, HWNIC_DELAY_NS_MAX, text, len);
-}
-static DEVICE_ATTR_RW(delay_ns);
-
-static ssize_t jitter_ns_show(struct device *dev, struct device_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", sysfs_end(dev)->jitter_ns);
-}
-
-static ssize_t jitter_ns_store(struct device *dev, struct device_attribute *attr,
-			       const char *text, size_t len)
-{
-	struct hwnic *end = sysfs_end(dev);
-
-	return sysfs_store_u32(end, &end->jitter_ns, HWNIC_JITTER_NS_MAX, text, len);
-}
-static DEVICE_ATTR_RW(jitter_ns);
+SYSFS_U32(delay_ns, HWNIC_DELAY_NS_MAX);
+SYSFS_U32(jitter_ns, HWNIC_JITTER_NS_MAX);
 
 /* Stops the link for the time that is written, as a PAUSE frame does. Packets that are in the TX
  * ring leave before, because their departures have been computed.
@@ -166,19 +158,7 @@ static ssize_t phc_set_ns_store(struct device *dev, struct device_attribute *att
 }
 static DEVICE_ATTR_WO(phc_set_ns);
 
-static ssize_t phc_again_show(struct device *dev, struct device_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", sysfs_end(dev)->phc_again);
-}
-
-static ssize_t phc_again_store(struct device *dev, struct device_attribute *attr,
-			       const char *text, size_t len)
-{
-	struct hwnic *end = sysfs_end(dev);
-
-	return sysfs_store_u32(end, &end->phc_again, 1, text, len);
-}
-static DEVICE_ATTR_RW(phc_again);
+SYSFS_U32(phc_again, 1);
 
 static ssize_t phc_now_show(struct device *dev, struct device_attribute *attr, char *text)
 {
@@ -239,33 +219,8 @@ static ssize_t stamp_host_store(struct device *dev, struct device_attribute *att
 }
 static DEVICE_ATTR_RW(stamp_host);
 
-static ssize_t stamp_step_ns_show(struct device *dev, struct device_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", sysfs_end(dev)->stamp_step_ns);
-}
-
-static ssize_t stamp_step_ns_store(struct device *dev, struct device_attribute *attr,
-				   const char *text, size_t len)
-{
-	struct hwnic *end = sysfs_end(dev);
-
-	return sysfs_store_u32(end, &end->stamp_step_ns, HWNIC_STAMP_STEP_NS_MAX, text, len);
-}
-static DEVICE_ATTR_RW(stamp_step_ns);
-
-static ssize_t stamp_wrong_show(struct device *dev, struct device_attribute *attr, char *text)
-{
-	return sysfs_emit(text, "%u\n", sysfs_end(dev)->stamp_wrong);
-}
-
-static ssize_t stamp_wrong_store(struct device *dev, struct device_attribute *attr,
-				 const char *text, size_t len)
-{
-	struct hwnic *end = sysfs_end(dev);
-
-	return sysfs_store_u32(end, &end->stamp_wrong, HWNIC_STAMP_WRONG_MAX, text, len);
-}
-static DEVICE_ATTR_RW(stamp_wrong);
+SYSFS_U32(stamp_step_ns, HWNIC_STAMP_STEP_NS_MAX);
+SYSFS_U32(stamp_wrong, HWNIC_STAMP_WRONG_MAX);
 
 static ssize_t tx_queue_show(struct device *dev, struct device_attribute *attr, char *text)
 {
