@@ -212,14 +212,15 @@ is_loaded() { [ -d "/sys/module/$1" ]; }
 # Removing a module is tried for 10 s: sockets of a deleted namespace are freed a little later. A module
 # that is used for longer is a failure. Wait for it all the same, so that the next tests do not fail, too.
 unload_timely() {
+	stuck=
 	for module in timely_acker tcp_timely sch_timely sch_trim ndp timely; do
 		is_loaded $module || continue
-		within_seconds 10 rmmod $module || {
-			say_lines <"$work/last-try"
-			within_seconds 60 rmmod $module
-			fail "$module cannot be unloaded within 10 s"
-		}
+		within_seconds 10 rmmod $module && continue
+		say_lines <"$work/last-try"
+		stuck="$stuck $module"
+		within_seconds 60 rmmod $module
 	done
+	[ -z "$stuck" ] || fail "cannot be unloaded within 10 s:$stuck"
 }
 
 # available NAME: is NAME a registered congestion control?
