@@ -360,8 +360,8 @@ void ndp_output_send(struct sock *sk, struct sk_buff_head *out)
  *
  * The answer to a packet without a tag is at most as long as the packet. If the packet is too short
  * for an answer with a tag, it gets one without: it is of a host that has no key yet. The answer to
- * a packet with a good tag, whose address is not forged, may be longer by a tag, if a switch has cut
- * the packet.
+ * a packet with a good tag, whose address is not forged, may be longer by a tag, if a switch has
+ * cut the packet.
  *
  * Context: softirq, RCU read lock.
  */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Whether the qdiscs of an interface send packets at the times that are given with them (SO_TXTIME).
+ * Whether the qdiscs of an interface send packets at the times that are given with them
+ * (SO_TXTIME).
  *
- * fq and timely do. etf and taprio drop packets with a time of CLOCK_MONOTONIC, because they compare
- * it with CLOCK_TAI. All others send packets at once. An interface without a qdisc, such as a veth,
- * takes the kernel's timestamp at once, and a qdisc of the host would send the packet later.
+ * fq and timely do. etf and taprio drop packets with a time of CLOCK_MONOTONIC, because they
+ * compare it with CLOCK_TAI. All others send packets at once. An interface without a qdisc, such as
+ * a veth, takes the kernel's timestamp at once, and a qdisc of the host would send the packet
+ * later.
  */
 #define _GNU_SOURCE
 #include <net/if.h>
