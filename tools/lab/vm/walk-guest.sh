@@ -53,7 +53,7 @@ modules() { find /sys/module -maxdepth 1 -name '*timely*'; }
 files() {
 	cat /var/lib/dpkg/info/*.list | sed 's,^/\(bin\|sbin\|lib[^/]*\)/,/usr/\1/,' | sort -u >/run/owned
 	find / -xdev -not -type d | sed 's,^/\(bin\|sbin\|lib[^/]*\)/,/usr/\1/,' | sort | comm -23 - /run/owned |
-		grep -v -e '^/var/\(cache\|log\|tmp\|backups\)/' -e '^/var/lib/\(dpkg\|apt\|systemd\)/' -e '^/tmp/systemd-private-' \
+		grep -v -e '^/var/\(cache\|log\|tmp\|backups\)/' -e '^/var/lib/\(dpkg\|apt\|systemd\|logrotate\)/' -e '^/tmp/systemd-private-' \
 			-e '^/var/lib/dkms/mok\.\(key\|pub\)$' -e '^/\(vmlinuz\|initrd.img\)\(.old\)\?$' -e '/__pycache__/' |
 		grep -vF "$(cat $share/new 2>/dev/null || echo none)"
 }
