@@ -70,7 +70,7 @@ bool address_of_host(const struct members *members, struct address *own);
  * @family: AF_INET or AF_INET6: that of all members
  * @degree: number of peers
  * @port: UDP port
- * @pairs: pairs of probes per second to each peer
+ * @pairs: pairs of probes per second to each peer whose path is not idle
  * @clock: "auto", "system" or the name of a NIC
  * @keys: the keys; the first one signs
  * @key_count: number of keys

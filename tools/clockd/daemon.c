@@ -2,7 +2,8 @@
 /*
  * The daemon: one thread that waits for packets, timestamps, signals and deadlines.
  *
- *	pair	each peer gets pairs of probes at random intervals, 16 per second on average
+ *	pair	each peer gets pairs of probes at random intervals, 16 per second on average, half
+ *		as many while the path is idle
  *	tick	four times per second the clocks of this host are read, the estimates are computed,
  *		the common time is averaged with the peers, and the clock page is written
  *	second	once per second chrony, ntpd, On-Ramp and the service manager get the result
@@ -73,6 +74,8 @@
  * need no answer at once, and each wake-up costs CPU time.
  */
 #define WAKE_NS			(20 * NS_PER_MS)
+/* The same while the paths to all peers are idle: half the interval of their pairs. */
+#define IDLE_WAKE_NS		(60 * NS_PER_MS)
 
 /**
  * struct unused_references - references that are not used for one reason
@@ -538,7 +541,7 @@ static bool send_probe(struct clockd *daemon, size_t index, uint64_t at_ns)
 static void schedule(struct clockd *daemon, struct peer *peer, uint64_t now_ns)
 {
 	if (peer_heard(peer, now_ns))
-		peer->wait_ns = NS_PER_S / daemon->config->pairs;
+		peer->wait_ns = NS_PER_S / daemon->config->pairs * (peer->path_idle ? 2 : 1);
 	else
 		peer->wait_ns = peer->wait_ns * 2 > SILENT_WAIT_NS ? SILENT_WAIT_NS :
 				peer->wait_ns ? peer->wait_ns * 2 : NS_PER_S / 4;
@@ -798,6 +801,7 @@ static void solve_peers(struct clockd *daemon, uint64_t probe_ns, uint64_t now_n
 		bool recent = peer->report.at_ns && now_ns - peer->report_ns < PEER_FRESH_NS;
 		enum solved solved = estimate_solve(peer->estimate, probe_ns);
 
+		peer_update_path(peer, probe_ns);
 		peer->round = (struct group_peer){
 			.estimate = peer->estimate,
 			.report = recent ? &peer->report : NULL,
@@ -1330,14 +1334,17 @@ static void tick(struct clockd *daemon, uint64_t now_ns)
 
 static uint64_t next_deadline(const struct clockd *daemon, uint64_t now_ns)
 {
-	uint64_t deadline = daemon->tick_ns, due;
+	uint64_t deadline = daemon->tick_ns;
 
 	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++) {
-		due = daemon->peers[i].due_ns;
-		if (due < deadline)
-			deadline = due;
+		const struct peer *peer = &daemon->peers[i];
+		uint64_t wake_ns = now_ns + (peer->path_idle ? IDLE_WAKE_NS : WAKE_NS);
+		uint64_t due_ns = peer->due_ns > wake_ns ? peer->due_ns : wake_ns;
+
+		if (due_ns < deadline)
+			deadline = due_ns;
 	}
-	return deadline > now_ns + WAKE_NS ? deadline : now_ns + WAKE_NS;
+	return deadline > now_ns ? deadline : now_ns;
 }
 
 /* Returns false if the signal ends the daemon. */
