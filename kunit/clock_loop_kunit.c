@@ -161,7 +161,8 @@ static void offset__of_two_clocks(struct kunit *test)
 	timely_loop_offset(&own, &peer, START_NS, &offset);
 	KUNIT_EXPECT_EQ(test, offset.offset_ns, -3600LL * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, offset.drift_q32, 1 << 22);
-	KUNIT_EXPECT_EQ(test, offset.bound_ns, 50);
+	/* The root of the sum of the squares of 20 and 30. */
+	KUNIT_EXPECT_EQ(test, offset.bound_ns, 36);
 	timely_loop_offset(&own, &peer, START_NS + 1024000, &offset);
 	KUNIT_EXPECT_EQ(test, offset.offset_ns, -3600LL * NSEC_PER_SEC + 1000);
 	/* The other way round: the same offset, with the other sign. */
@@ -175,7 +176,12 @@ static void offset__of_impossible_times(struct kunit *test)
 	struct timely_loop_offset offset;
 
 	timely_loop_offset(&own, &peer, START_NS, &offset);
-	KUNIT_EXPECT_EQ(test, offset.bound_ns, 40);
+	KUNIT_EXPECT_EQ(test, offset.bound_ns, 28);
+	/* A bound of seconds says nothing, and its square could overflow. */
+	peer.bound_ns = TIMELY_LOOP_UNKNOWN_NS / 2;
+	timely_loop_offset(&own, &peer, START_NS, &offset);
+	KUNIT_EXPECT_EQ(test, offset.bound_ns, TIMELY_LOOP_UNKNOWN_NS);
+	peer.bound_ns = 20;
 	peer.rate_q32 = TIMELY_STRIP_DRIFT_MAX_Q32 + 1;
 	timely_loop_offset(&own, &peer, START_NS, &offset);
 	KUNIT_EXPECT_EQ(test, offset.bound_ns, TIMELY_LOOP_UNKNOWN_NS);
@@ -235,6 +241,39 @@ static void round__is_least_squares(struct kunit *test)
 		KUNIT_EXPECT_LE(test, bed->loops[a].time.bound_ns, 200);
 	}
 	KUNIT_EXPECT_LE(test, worst_apart(bed, 0), 160);
+}
+
+/* Errors of up to @most_ns from now on. */
+static void draw_errors(struct bed *bed, u32 most_ns)
+{
+	u32 a, b;
+
+	for (a = 0; a < HOSTS; a++) {
+		for (b = 0; b < a; b++) {
+			bed->error_ns[a][b] = (s32)below(bed, 2 * most_ns + 1) - (s32)most_ns;
+			bed->error_ns[b][a] = -bed->error_ns[a][b];
+		}
+	}
+}
+
+/* Errors of few nanoseconds: the bound is as large as they are, and does not stay larger. */
+static void round__bound_of_small_errors(struct kunit *test)
+{
+	struct bed *bed = make_bed(test);
+	u32 a;
+
+	draw_errors(bed, 10);
+	rounds(bed, 100);
+	for (a = 0; a < HOSTS; a++) {
+		KUNIT_EXPECT_GE(test, bed->loops[a].time.bound_ns, 8);
+		KUNIT_EXPECT_LE(test, bed->loops[a].time.bound_ns, 20);
+	}
+	draw_errors(bed, 1);
+	rounds(bed, 100);
+	for (a = 0; a < HOSTS; a++) {
+		KUNIT_EXPECT_GE(test, bed->loops[a].time.bound_ns, 3);
+		KUNIT_EXPECT_LE(test, bed->loops[a].time.bound_ns, 5);
+	}
 }
 
 static void round__host_joins(struct kunit *test)
@@ -577,6 +616,7 @@ static struct kunit_case clock_loop_cases[] = {
 	KUNIT_CASE(offset__of_impossible_times),
 	KUNIT_CASE(round__without_neighbours),
 	KUNIT_CASE(round__is_least_squares),
+	KUNIT_CASE(round__bound_of_small_errors),
 	KUNIT_CASE(round__host_joins),
 	KUNIT_CASE(round__own_clock_is_stepped),
 	KUNIT_CASE(round__liar),

@@ -19,8 +19,11 @@
  *
  * The bound of the common time follows from the mean square of the surpluses; with fewer than six
  * neighbours that agree also from the errors that the measurements state. It grows with the time
- * since the last round (Sundial, OSDI'20). It does not cover hosts that are far apart in a sparse
- * graph: with two neighbours each, errors add up along the ring, which no host sees.
+ * since the last round (Sundial, OSDI'20). The errors of two hosts with many neighbours are almost
+ * independent, so the bound of the offset between two clocks is the root of the sum of the squares
+ * of both bounds. With few neighbours they are not, and bounds are half as large again. The bound
+ * does not cover hosts that are far apart in a sparse graph: with two neighbours each, errors add
+ * up along the ring, which no host sees.
  *
  * Departures from the papers. Firefly averages with a constant gain and filters by RTT; here the
  * median decides which neighbours count. Huygens spreads the surplus of loops at a central place.
@@ -66,10 +69,12 @@
  * slowly.
  */
 #define LOOP_WEIGHT_MIN		((1U << 16) / 16)
-/* The bound as a multiple of the standard deviation: with 6, 99.9 % of errors are less in
+/* The bound as a multiple of the standard deviation: with 6.5, 99.9 % of errors are less in
  * simulations (results/clock-sync).
  */
-#define LOOP_BOUND_TIMES	6
+#define LOOP_BOUND_TIMES_X2	13
+/* Error of the correction by rounding, ns. */
+#define LOOP_ROUNDING_NS	1
 /* With fewer neighbours, or if more than one of eight does not agree, surpluses alone do not show
  * the error: the others may be close together by chance.
  */
@@ -150,7 +155,7 @@ void timely_loop_offset(const struct timely_loop_time *own, const struct timely_
 {
 	u64 common_ns = now_ns + (u64)timely_loop_correction_ns(own, now_ns), there_ns;
 	s64 since = (s64)(common_ns - (u64)peer->correction_ns - peer->at_ns);
-	u32 bound, peers;
+	u64 bound, peers;
 
 	*offset = (struct timely_loop_offset) { .bound_ns = TIMELY_LOOP_UNKNOWN_NS };
 	if (!rate_valid(own->rate_q32) || !rate_valid(peer->rate_q32) ||
@@ -161,7 +166,8 @@ void timely_loop_offset(const struct timely_loop_time *own, const struct timely_
 	offset->drift_q32 = without_rate(own->rate_q32 - peer->rate_q32, peer->rate_q32);
 	bound = timely_loop_bound_ns(own, now_ns);
 	peers = timely_loop_bound_ns(peer, there_ns);
-	offset->bound_ns = min_t(u64, (u64)bound + peers, TIMELY_LOOP_UNKNOWN_NS);
+	if (max(bound, peers) < TIMELY_LOOP_UNKNOWN_NS / 2)
+		offset->bound_ns = int_sqrt64(bound * bound + peers * peers);
 }
 
 /* ---- averaging ---- */
@@ -250,8 +256,8 @@ static s64 median(s64 *values, u32 count)
  * @median_ns: median of the surpluses of credible neighbours, ns
  * @mean_q16: mean of the surpluses of neighbours that agree, ns Q16
  * @rate_q32: mean of their rates minus the own rate, Q32
- * @square: variance of @mean_q16 by the surpluses, ns^2
- * @rate_square: variance of @rate_q32 by the rates minus the own rate, ppb^2
+ * @square_q8: variance of @mean_q16 by the surpluses, ns^2, Q8
+ * @rate_square_q8: variance of @rate_q32 by the rates minus the own rate, ppb^2, Q8
  * @weights: sum of the weights of the neighbours that agree, Q16
  * @error_ns: error of @mean_q16 by the errors that the measurements state, ns
  * @rate_error_ppb: least error of a drift that the measurements state, ppb
@@ -266,8 +272,8 @@ struct loop_vote {
 	s64 median_ns;
 	s64 mean_q16;
 	s64 rate_q32;
-	u64 square;
-	u64 rate_square;
+	u64 square_q8;
+	u64 rate_square_q8;
 	u64 weights;
 	u64 error_ns;
 	u64 rate_error_ppb;
@@ -389,9 +395,10 @@ static void vote_add(const struct timely_loop *loop, const struct timely_loop_pe
 	vote->weights += weight;
 	vote->mean_q16 += rest * (s64)weight;
 	vote->rate_q32 += rate * (s64)weight;
-	vote->square += mul_u64_u64_shr(square(peer->surplus_ns, LOOP_SQUARE_MAX_NS),
-					weight * weight, 32);
-	vote->rate_square += mul_u64_u64_shr(square(ppb, LOOP_SQUARE_MAX_NS), weight * weight, 32);
+	vote->square_q8 += mul_u64_u64_shr(square(peer->surplus_ns, LOOP_SQUARE_MAX_NS),
+					   weight * weight, 24);
+	vote->rate_square_q8 += mul_u64_u64_shr(square(ppb, LOOP_SQUARE_MAX_NS), weight * weight,
+						24);
 	vote->rate_error_ppb = min_t(u64, vote->rate_error_ppb, peer->drift_error_ppb);
 	vote->wander_ppb_s = max(vote->wander_ppb_s, peer->wander_ppb_s);
 }
@@ -407,8 +414,8 @@ static u64 mean_variance(u64 sum, const struct loop_vote *vote)
 
 	if (vote->used < 2)
 		return 0;
-	/* The sum is below 2^50, and the square of the weights at least 2^16. */
-	return div_u64(div64_u64(sum << 13, weights * weights >> 3) * (vote->used + 1),
+	/* The sum is below 2^58, and the square of the weights at least 2^16. */
+	return div_u64(div64_u64(sum << 5, weights * weights >> 11) * (vote->used + 1),
 		       vote->used - 1);
 }
 
@@ -431,8 +438,8 @@ static void vote_mean(const struct timely_loop *loop, const struct timely_loop_p
 	vote->mean_q16 = div64_s64(vote->mean_q16 * (1 << 10), vote->weights) * (1 << 6);
 	if (abs(vote->median_ns) <= LOOP_MEAN_MAX_NS)
 		vote->mean_q16 += vote->median_ns * (1 << 16);
-	vote->square = mean_variance(vote->square, vote);
-	vote->rate_square = mean_variance(vote->rate_square, vote);
+	vote->square_q8 = mean_variance(vote->square_q8, vote);
+	vote->rate_square_q8 = mean_variance(vote->rate_square_q8, vote);
 	/* The error of each neighbour times its weight is the least error. */
 	vote->error_ns = div64_u64((least_ns * int_sqrt64((u64)vote->used << 16)) << 8,
 				   vote->weights);
@@ -491,27 +498,35 @@ static void loop_move(struct timely_loop *loop, const struct loop_vote *vote, u6
 	time->scale = vote->scale;
 }
 
+/* Error that 99.9 % do not exceed. */
+static u64 likely_error(u64 variance_q8)
+{
+	return LOOP_BOUND_TIMES_X2 * int_sqrt64(variance_q8) >> 5;
+}
+
 /* Compute the bound after a round. */
 static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
 {
 	u64 bound, growth;
 
-	mean_square(&loop->variance, vote->square);
-	mean_square(&loop->rate_variance, vote->rate_square);
-	bound = LOOP_BOUND_TIMES * int_sqrt64(loop->variance);
+	mean_square(&loop->variance_q8, vote->square_q8);
+	mean_square(&loop->rate_variance_q8, vote->rate_square_q8);
+	bound = likely_error(loop->variance_q8);
 	/* Surpluses do not show that the own drift has changed since it was measured. */
-	growth = LOOP_BOUND_TIMES * int_sqrt64(loop->rate_variance) +
+	growth = likely_error(loop->rate_variance_q8) +
 		 (u64)LOOP_LAG_S * vote->wander_ppb_s;
 	if (vote->used < LOOP_SURPLUSES || vote->used * 8 < vote->count * 7) {
 		bound = max(bound, vote->error_ns);
+		bound += bound / 2;
 		/* One neighbour shows no scatter: the distance from it may be the error. */
 		if (vote->used < 2)
 			bound += min_t(u64, abs(vote->median_ns), TIMELY_LOOP_UNKNOWN_NS);
 		growth = max(growth, vote->rate_error_ppb);
 	}
-	if (loop->variance >= square(LOOP_SQUARE_MAX_NS / 2, LOOP_SQUARE_MAX_NS))
+	if (loop->variance_q8 >> 8 >= square(LOOP_SQUARE_MAX_NS / 2, LOOP_SQUARE_MAX_NS))
 		bound = TIMELY_LOOP_UNKNOWN_NS;
-	loop->time.bound_ns = loop->time.settled ? min_t(u64, bound + 1, TIMELY_LOOP_UNKNOWN_NS) :
+	loop->time.bound_ns = loop->time.settled ? min_t(u64, bound + LOOP_ROUNDING_NS,
+							 TIMELY_LOOP_UNKNOWN_NS) :
 						   TIMELY_LOOP_UNKNOWN_NS;
 	loop->time.growth_ppb = min_t(u64, growth, U32_MAX);
 	loop->time.wander_ppb_s = vote->wander_ppb_s;
@@ -557,7 +572,7 @@ static enum timely_loop_verdict loop_round(struct timely_loop *loop,
 	}
 	/* After a jump the surpluses are those of the time before. */
 	if (away && !loop->fixed)
-		vote.square = square(loop->spread_ns, LOOP_SQUARE_MAX_NS);
+		vote.square_q8 = square(loop->spread_ns, LOOP_SQUARE_MAX_NS) << 8;
 	loop_bound(loop, &vote);
 	/* Nobody has confirmed the only neighbour that the host has jumped to. */
 	if (away && !loop->fixed && vote.used < 2)

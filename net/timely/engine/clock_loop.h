@@ -108,8 +108,8 @@ enum timely_loop_verdict {
  * struct timely_loop - the state of a host
  * @time: the common time, to be published after each round
  * @rest_q16: part of the correction below 1 ns, Q16
- * @variance: variance of the correction by the surpluses, mean of several rounds, ns^2
- * @rate_variance: variance of the rate, the same, ppb^2
+ * @variance_q8: variance of the correction by the surpluses, mean of several rounds, ns^2, Q8
+ * @rate_variance_q8: variance of the rate, the same, ppb^2, Q8
  * @spread_ns: in the last round, median distance of the neighbours' surpluses from their median, ns
  * @used: number of neighbours used in the last round
  * @calm: number of rounds in a row in which the host moved by little, at most 8: then it is settled
@@ -119,8 +119,8 @@ enum timely_loop_verdict {
 struct timely_loop {
 	struct timely_loop_time time;
 	s64 rest_q16;
-	u64 variance;
-	u64 rate_variance;
+	u64 variance_q8;
+	u64 rate_variance_q8;
 	u32 spread_ns;
 	u32 used;
 	u32 calm;
