@@ -74,7 +74,10 @@
  * need no answer at once, and each wake-up costs CPU time.
  */
 #define WAKE_NS			(20 * NS_PER_MS)
-/* The same while the paths to all peers are idle: half the interval of their pairs. */
+/* While the paths to all peers are idle, this is added to the interval, and a share of it for each
+ * of the peers. Ticks wait for it, too: if they did not, all hosts that have started at the same
+ * time would send at the same times.
+ */
 #define IDLE_WAKE_NS		(60 * NS_PER_MS)
 
 /**
@@ -801,7 +804,7 @@ static void solve_peers(struct clockd *daemon, uint64_t probe_ns, uint64_t now_n
 		bool recent = peer->report.at_ns && now_ns - peer->report_ns < PEER_FRESH_NS;
 		enum solved solved = estimate_solve(peer->estimate, probe_ns);
 
-		peer_update_path(peer, probe_ns);
+		peer->path_idle = estimate_path_idle(peer->estimate, probe_ns);
 		peer->round = (struct group_peer){
 			.estimate = peer->estimate,
 			.report = recent ? &peer->report : NULL,
@@ -1334,17 +1337,17 @@ static void tick(struct clockd *daemon, uint64_t now_ns)
 
 static uint64_t next_deadline(const struct clockd *daemon, uint64_t now_ns)
 {
-	uint64_t deadline = daemon->tick_ns;
+	uint64_t deadline = daemon->tick_ns, wake_ns = now_ns + WAKE_NS;
 
 	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++) {
 		const struct peer *peer = &daemon->peers[i];
-		uint64_t wake_ns = now_ns + (peer->path_idle ? IDLE_WAKE_NS : WAKE_NS);
-		uint64_t due_ns = peer->due_ns > wake_ns ? peer->due_ns : wake_ns;
 
-		if (due_ns < deadline)
-			deadline = due_ns;
+		if (peer->due_ns < deadline)
+			deadline = peer->due_ns;
+		if (peer->path_idle)
+			wake_ns += IDLE_WAKE_NS / daemon->peer_count;
 	}
-	return deadline > now_ns ? deadline : now_ns;
+	return deadline > wake_ns ? deadline : wake_ns;
 }
 
 /* Returns false if the signal ends the daemon. */

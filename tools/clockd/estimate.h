@@ -66,6 +66,7 @@ void estimate_free(struct estimate *estimate);
 void estimate_forget(struct estimate *estimate);
 enum pair_result estimate_probe(struct estimate *estimate, enum direction direction, uint32_t seq,
 				uint64_t sent_ns, uint64_t received_ns);
+bool estimate_path_idle(const struct estimate *estimate, uint64_t now_ns);
 uint64_t estimate_lost(const struct estimate *estimate);
 enum solved estimate_solve(struct estimate *estimate, uint64_t now_ns);
 struct reading estimate_read(const struct estimate *estimate, uint64_t now_ns);

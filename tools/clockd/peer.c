@@ -31,12 +31,6 @@
 /* Longest time until a peer that was silent gets an answer, ns: not each message at once. */
 #define ANSWER_NS	100000000ULL
 
-/* A path is idle if this many of the last 32 pairs were not queued, and the error of the estimate
- * is at most this, ns: five times that of NICs at a load of 80 %.
- */
-#define IDLE_PURE	16
-#define IDLE_ERROR_NS	1000
-
 /* Largest difference of the rates of two clocks of a host, Q32: 0.125. chrony slews by 0.083. */
 #define RATE_MAX_Q32	(1 << 29)
 
@@ -68,7 +62,6 @@ static void peer_forget(struct peer *peer)
 	peer->report = (struct report){};
 	/* The filter must not combine probes of a pair from before and after. */
 	peer->seq = (peer->seq + 2) & ~1U;
-	peer->pure = 0;
 	peer->path_idle = false;
 	estimate_forget(peer->estimate);
 }
@@ -150,26 +143,8 @@ static void count_pair(struct peer *peer, enum pair_result result)
 		[PAIR_SPACING] = TIMELY_CLOCK_PAIRS_SPACING,
 	};
 
-	if (result == PAIR_WAIT)
-		return;
-	peer->counters[counters[result]]++;
-	peer->pure = peer->pure << 1 | (result == PAIR_PURE);
-}
-
-/**
- * peer_update_path() - find out whether the path to a peer is idle
- * @peer: the peer
- * @probe_ns: time, the own probe clock
- *
- * It is if at least half of the last 32 pairs were not queued, and the estimate is exact. While
- * timestamps are too inexact to tell queues, most pairs pass the filter, but the estimate is worse.
- */
-void peer_update_path(struct peer *peer, uint64_t probe_ns)
-{
-	struct reading reading = estimate_read(peer->estimate, probe_ns);
-
-	peer->path_idle = reading.known && reading.error_ns <= IDLE_ERROR_NS &&
-			  __builtin_popcount(peer->pure) >= IDLE_PURE;
+	if (result != PAIR_WAIT)
+		peer->counters[counters[result]]++;
 }
 
 /* Use a probe when both of its timestamps are known. */

@@ -59,8 +59,7 @@ struct exchanged {
  * @report_ns: when it came
  * @settled: the common time of the peer agrees with that of its peers
  * @estimate: the estimate of the peer's clock
- * @pure: the last 32 pairs, those of both directions: bit 0: the newest pair was not queued
- * @path_idle: few probes are needed; peer_update_path() sets it
+ * @path_idle: few probes are needed
  * @round: results of the last round of averaging
  * @announced: state that the log has
  * @told_ns: since when @told counts
@@ -92,7 +91,6 @@ struct peer {
 	uint64_t report_ns;
 	bool settled;
 	struct estimate *estimate;
-	uint32_t pure;
 	bool path_idle;
 	struct group_peer round;
 	enum timely_clock_peer_state announced;
@@ -108,7 +106,6 @@ bool peer_init(struct peer *peer, const struct address *address, uint64_t sessio
 void peer_free(struct peer *peer);
 void peer_restart(struct peer *peer, uint64_t session);
 bool peer_heard(const struct peer *peer, uint64_t now_ns);
-void peer_update_path(struct peer *peer, uint64_t probe_ns);
 void peer_probe(struct peer *peer, struct message *message, uint64_t random, uint64_t now_ns);
 void peer_sent(struct peer *peer, uint32_t seq, uint64_t sent_ns);
 enum timely_clock_counter peer_take(struct peer *peer, const struct message *message,

@@ -362,36 +362,43 @@ static void peer_take__clocks_are_found(void)
 /* Whether the first host takes the path for idle. */
 static bool path_idle(void)
 {
-	peer_update_path(&hosts[0].peer, probe_clock(0, now));
-	return hosts[0].peer.path_idle;
+	return estimate_path_idle(hosts[0].peer.estimate, probe_clock(0, now));
 }
 
-static void peer_update_path__follows_queues(void)
+/* Pairs in both directions, whose first and second probe wait in queues. */
+static void exchange_queued(unsigned int pairs, uint64_t first_ns, uint64_t second_ns)
 {
+	for (unsigned int i = 0; i < 2 * pairs; i++) {
+		send_probe(i % 2, DELAY_NS + first_ns);
+		now += 50000;
+		send_probe(i % 2, DELAY_NS + second_ns);
+		now += 24950000;
+	}
+}
+
+static void estimate_path_idle__follows_queues(void)
+{
+	static const uint64_t waits[][2] = { { 0, 5000 }, { 5000, 0 }, { 5000, 5000 } };
+
 	begin_exchange();
 	EXPECT(!path_idle());
 	exchange(100, 0);
 	EXPECT(path_idle());
-	/* The second probe of each pair waits: at last 17 of 32 pairs, those of both directions. */
-	for (unsigned int i = 0; i < 20; i++) {
-		for (unsigned int from = 0; from < 2; from++, now += 25000000) {
-			send_probe(from, DELAY_NS);
-			now += 50000;
-			send_probe(from, DELAY_NS + 5000);
-		}
-		if (i == 6)
-			EXPECT(path_idle());
+	for (size_t i = 0; i < ARRAY_LENGTH(waits); i++) {
+		exchange_queued(7, waits[i][0], waits[i][1]);
+		EXPECT(path_idle());
+		exchange_queued(2, waits[i][0], waits[i][1]);
+		EXPECT(!path_idle());
+		exchange(100, 0);
+		EXPECT(path_idle());
 	}
-	EXPECT(!path_idle());
-	exchange(100, 0);
-	EXPECT(path_idle());
-	/* An estimate that is not exact any more: no probe for an hour. */
+	/* The estimate is not exact any more. */
 	now += 3600 * NS_PER_S;
 	EXPECT(!path_idle());
 	exchange(100, 0);
 	EXPECT(path_idle());
 	peer_restart(&hosts[0].peer, chance(UINT64_MAX) + 1);
-	EXPECT(!hosts[0].peer.path_idle && !path_idle());
+	EXPECT(!path_idle());
 	end_exchange();
 }
 
@@ -1575,7 +1582,7 @@ int main(int argc, char **argv)
 	RUN(message_verify__every_bit_counts);
 	RUN(message_decode__refuses_other_lengths);
 	RUN(peer_take__clocks_are_found);
-	RUN(peer_update_path__follows_queues);
+	RUN(estimate_path_idle__follows_queues);
 	RUN(estimate_solve__few_probes_without_queues);
 	RUN(peer_take__refuses_a_replayed_message);
 	RUN(peer_take__refuses_an_earlier_session);
