@@ -271,8 +271,8 @@ static void round__bound_of_small_errors(struct kunit *test)
 	draw_errors(bed, 1);
 	rounds(bed, 100);
 	for (a = 0; a < HOSTS; a++) {
-		KUNIT_EXPECT_GE(test, bed->loops[a].time.bound_ns, 3);
-		KUNIT_EXPECT_LE(test, bed->loops[a].time.bound_ns, 5);
+		KUNIT_EXPECT_GE(test, bed->loops[a].time.bound_ns, 2);
+		KUNIT_EXPECT_LE(test, bed->loops[a].time.bound_ns, 4);
 	}
 }
 

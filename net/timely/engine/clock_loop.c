@@ -57,7 +57,9 @@
 #define LOOP_MEAN_MAX_NS	(1LL << 40)
 /* Largest distance of a surplus from the median in a mean, ns. */
 #define LOOP_REST_MAX_NS	(1LL << 30)
-/* Largest surplus in a mean square, ns; if the mean is half of it, the bound is not known. */
+/* Largest surplus in a mean square, ns; if the median, or its distance from others, is half of it,
+ * the bound is not known.
+ */
 #define LOOP_SQUARE_MAX_NS	(1LL << 22)
 /* A mean square moves by an eighth of the difference in each round. */
 #define LOOP_MEAN_SHIFT		3
@@ -379,7 +381,7 @@ static u64 square(s64 value, s64 most)
 /* Weight of a neighbour, Q16: the inverse of its error, relative to the least error. */
 static u32 peer_weight(const struct timely_loop_peer *peer, u64 least_ns)
 {
-	u64 share_q16 = div64_u64(least_ns << 16, peer->error_ns + LOOP_GRAIN_NS);
+	u64 share_q16 = div64_u64(least_ns << 16, (u64)peer->error_ns + LOOP_GRAIN_NS);
 
 	return max_t(u64, share_q16, LOOP_WEIGHT_MIN);
 }
@@ -414,7 +416,7 @@ static u64 mean_variance(u64 sum, const struct loop_vote *vote)
 
 	if (vote->used < 2)
 		return 0;
-	/* The sum is below 2^58, and the square of the weights at least 2^16. */
+	/* The sum is at most 2^58, and the square of the weights at least 2^16. */
 	return div_u64(div64_u64(sum << 5, weights * weights >> 11) * (vote->used + 1),
 		       vote->used - 1);
 }
@@ -428,7 +430,7 @@ static void vote_mean(const struct timely_loop *loop, const struct timely_loop_p
 
 	for (i = 0; i < count; i++)
 		if (peers[i].agrees)
-			least_ns = min_t(u64, least_ns, peers[i].error_ns + LOOP_GRAIN_NS);
+			least_ns = min_t(u64, least_ns, (u64)peers[i].error_ns + LOOP_GRAIN_NS);
 	vote->rate_error_ppb = U32_MAX;
 	for (i = 0; i < count; i++)
 		if (peers[i].agrees)
@@ -501,6 +503,7 @@ static void loop_move(struct timely_loop *loop, const struct loop_vote *vote, u6
 /* Error that 99.9 % do not exceed. */
 static u64 likely_error(u64 variance_q8)
 {
+	/* The root has four more bits. */
 	return LOOP_BOUND_TIMES_X2 * int_sqrt64(variance_q8) >> 5;
 }
 
@@ -523,7 +526,8 @@ static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
 			bound += min_t(u64, abs(vote->median_ns), TIMELY_LOOP_UNKNOWN_NS);
 		growth = max(growth, vote->rate_error_ppb);
 	}
-	if (loop->variance_q8 >> 8 >= square(LOOP_SQUARE_MAX_NS / 2, LOOP_SQUARE_MAX_NS))
+	/* Two groups of hosts that are far apart come together. */
+	if (max_t(u64, abs(vote->median_ns), loop->spread_ns) >= LOOP_SQUARE_MAX_NS / 2)
 		bound = TIMELY_LOOP_UNKNOWN_NS;
 	loop->time.bound_ns = loop->time.settled ? min_t(u64, bound + LOOP_ROUNDING_NS,
 							 TIMELY_LOOP_UNKNOWN_NS) :
@@ -571,8 +575,10 @@ static enum timely_loop_verdict loop_round(struct timely_loop *loop,
 		loop->time.settled |= away && vote.settled;
 	}
 	/* After a jump the surpluses are those of the time before. */
-	if (away && !loop->fixed)
+	if (away && !loop->fixed) {
 		vote.square_q8 = square(loop->spread_ns, LOOP_SQUARE_MAX_NS) << 8;
+		vote.median_ns = 0;
+	}
 	loop_bound(loop, &vote);
 	/* Nobody has confirmed the only neighbour that the host has jumped to. */
 	if (away && !loop->fixed && vote.used < 2)
