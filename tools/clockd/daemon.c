@@ -48,7 +48,7 @@
 #define STAMP_PROBES		128
 #define STAMP_SHARE		8
 /* Longest wait for a timestamp, ns. With 32 peers whose probes get none any more, a turn takes
- * 15 ms: packets of 35 ms come meanwhile, fewer than BATCH.
+ * 15 ms: packets of up to 95 ms come meanwhile, fewer than BATCH.
  */
 #define STAMP_WAIT_NS		200000
 /* Longest interval between pairs to a peer that does not answer, ns. */
@@ -68,17 +68,20 @@
 #define LOGGED_JUMP_NS		1000
 /* Packets that are taken before deadlines are looked at again. */
 #define BATCH			256
-/* Full batches in a row, 100 ms, after which the kernel drops packets of others than peers. */
+/* Full batches in a row, 100 to 160 ms, after which the kernel drops packets of others than peers.
+ */
 #define FLOOD_BATCHES		5
 /* Interval at which packets are taken, and pairs are sent that are due. Packets have timestamps and
  * need no answer at once, and each wake-up costs CPU time.
  */
 #define WAKE_NS			(20 * NS_PER_MS)
-/* While the paths to all peers are idle, this is added to the interval, and a share of it for each
- * of the peers. Ticks wait for it, too: if they did not, all hosts that have started at the same
- * time would send at the same times.
+/* Added to this interval if the paths to all peers are idle; if only some are, their share of it.
+ * Ticks wait for the wake-up, too: if they did not, all hosts that have started at the same time
+ * would send at the same times.
  */
 #define IDLE_WAKE_NS		(60 * NS_PER_MS)
+/* Longest interval between pairs on an idle path, ns: a fit needs eight points in four seconds. */
+#define IDLE_PAIR_NS		(NS_PER_S / 8)
 
 /**
  * struct unused_references - references that are not used for one reason
@@ -543,13 +546,22 @@ static bool send_probe(struct clockd *daemon, size_t index, uint64_t at_ns)
 /* Choose when the next pair is due. */
 static void schedule(struct clockd *daemon, struct peer *peer, uint64_t now_ns)
 {
-	if (peer_heard(peer, now_ns))
-		peer->wait_ns = NS_PER_S / daemon->config->pairs * (peer->path_idle ? 2 : 1);
-	else
+	uint64_t from_ns = now_ns;
+
+	if (peer_heard(peer, now_ns)) {
+		peer->wait_ns = NS_PER_S / daemon->config->pairs;
+		if (peer->path_idle && peer->wait_ns < IDLE_PAIR_NS)
+			peer->wait_ns = 2 * peer->wait_ns < IDLE_PAIR_NS ? 2 * peer->wait_ns :
+									   IDLE_PAIR_NS;
+		/* A pair that waited for a wake-up does not delay the ones after it. */
+		if (now_ns - peer->due_ns < peer->wait_ns)
+			from_ns = peer->due_ns;
+	} else {
 		peer->wait_ns = peer->wait_ns * 2 > SILENT_WAIT_NS ? SILENT_WAIT_NS :
 				peer->wait_ns ? peer->wait_ns * 2 : NS_PER_S / 4;
+	}
 	/* Between half and one and a half of the interval: hosts do not fall into step. */
-	peer->due_ns = now_ns + peer->wait_ns / 2 + random_number() % peer->wait_ns;
+	peer->due_ns = from_ns + peer->wait_ns / 2 + random_number() % peer->wait_ns;
 }
 
 /* Timestamps of sent probes. */
@@ -1317,7 +1329,9 @@ static void take_events(struct clockd *daemon, unsigned int noticed)
 
 static void tick(struct clockd *daemon, uint64_t now_ns)
 {
-	daemon->tick_ns = now_ns + TICK_NS;
+	/* A tick that waited for a wake-up does not delay the ones after it. */
+	daemon->tick_ns = now_ns - daemon->tick_ns < TICK_NS ? daemon->tick_ns + TICK_NS :
+							       now_ns + TICK_NS;
 	if (daemon->joined)
 		take_events(daemon, host_clock_tick(&daemon->clock));
 	if (now_ns >= daemon->members_ns)
@@ -1344,7 +1358,8 @@ static uint64_t next_deadline(const struct clockd *daemon, uint64_t now_ns)
 
 		if (peer->due_ns < deadline)
 			deadline = peer->due_ns;
-		if (peer->path_idle)
+		/* A flood fills the socket's queue. */
+		if (peer->path_idle && !daemon->full_batches)
 			wake_ns += IDLE_WAKE_NS / daemon->peer_count;
 	}
 	return deadline > wake_ns ? deadline : wake_ns;

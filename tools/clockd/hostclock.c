@@ -61,7 +61,7 @@ static uint64_t read_suspended(void)
 /* ---- the clock of a NIC ---- */
 
 /* CLOCK_MONOTONIC_RAW when the system clock showed @real_ns, by the last two readings. Chrony slews
- * the system clock by up to 83333 ppm, which is 1.7 ms in the 20 ms between two readings.
+ * the system clock by up to 83333 ppm, which is 6.7 ms in the 80 ms between two readings.
  */
 static uint64_t raw_of(const struct host_clock *clock, uint64_t real_ns)
 {
