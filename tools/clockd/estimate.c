@@ -37,6 +37,10 @@
  * packet of 1500 bytes takes 1.2 us on a link of 10 Gb/s.
  */
 #define IDLE_FAST	16
+/* Pairs of both directions after which a path can be idle: those of eight seconds. Until then the
+ * drift is not known well enough to bridge seconds in which each probe waits.
+ */
+#define IDLE_PAIRS	256
 #define IDLE_WAIT_NS	1000
 #define IDLE_ERROR_NS	1000
 /* An estimate takes part only if its error is at most this many times the bound of the common time,
@@ -59,6 +63,7 @@ struct line {
  * @longer: the line over the long window
  * @best: the one of both lines with the smaller error
  * @loop: what the rounds of averaging know about the peer
+ * @pairs: number of pairs since the estimate started
  * @fast: the last 32 pairs, those of both directions; bit 0: the newest one has hardly waited
  */
 struct estimate {
@@ -67,6 +72,7 @@ struct estimate {
 	struct line *longer;
 	const struct line *best;
 	struct timely_loop_peer loop;
+	uint64_t pairs;
 	uint32_t fast;
 };
 
@@ -187,6 +193,7 @@ void estimate_free(struct estimate *estimate)
 void estimate_forget(struct estimate *estimate)
 {
 	estimate->fast = 0;
+	estimate->pairs = 0;
 	timely_probe_code_forget(&estimate->code[FORWARD]);
 	timely_probe_code_forget(&estimate->code[BACKWARD]);
 	line_forget(estimate->line);
@@ -251,6 +258,7 @@ enum pair_result estimate_probe(struct estimate *estimate, enum direction direct
 
 	if (result == PAIR_WAIT)
 		return result;
+	estimate->pairs++;
 	estimate->fast <<= 1;
 	estimate->fast |= is_fast(estimate, direction, point.at_ns, point.offset_ns);
 	if (result != PAIR_PURE)
@@ -269,8 +277,8 @@ bool estimate_path_idle(const struct estimate *estimate, uint64_t now_ns)
 {
 	struct reading reading = estimate_read(estimate, now_ns);
 
-	return reading.known && reading.error_ns <= IDLE_ERROR_NS &&
-	       __builtin_popcount(estimate->fast) >= IDLE_FAST;
+	return estimate->pairs >= IDLE_PAIRS && reading.known &&
+	       reading.error_ns <= IDLE_ERROR_NS && __builtin_popcount(estimate->fast) >= IDLE_FAST;
 }
 
 /* Pairs of which one probe never came, since the estimate was created. */
@@ -287,8 +295,10 @@ enum solved estimate_solve(struct estimate *estimate, uint64_t now_ns)
 
 	estimate->best = estimate->line;
 	/* A clock was stepped, or its drift has jumped. */
-	if (solved == SOLVED_OVERLAP)
+	if (solved == SOLVED_OVERLAP) {
 		line_forget(estimate->longer);
+		estimate->pairs = 0;
+	}
 	if (reading.known && reading.error_ns <= LONG_ERROR_NS)
 		return solved;
 	line_solve(estimate->longer, now_ns);
