@@ -71,10 +71,10 @@
  * slowly.
  */
 #define LOOP_WEIGHT_MIN		((1U << 16) / 16)
-/* The bound as a multiple of the standard deviation: with 6.5, 99.9 % of errors are less in
+/* The bound as a multiple of the standard deviation: with 7, 99.9 % of errors are less in
  * simulations (results/clock-sync).
  */
-#define LOOP_BOUND_TIMES_X2	13
+#define LOOP_BOUND_TIMES	7
 /* Error of the correction by rounding, ns. */
 #define LOOP_ROUNDING_NS	1
 /* With fewer neighbours, or if more than one of eight does not agree, surpluses alone do not show
@@ -504,7 +504,7 @@ static void loop_move(struct timely_loop *loop, const struct loop_vote *vote, u6
 static u64 likely_error(u64 variance_q8)
 {
 	/* The root has four more bits. */
-	return LOOP_BOUND_TIMES_X2 * int_sqrt64(variance_q8) >> 5;
+	return LOOP_BOUND_TIMES * int_sqrt64(variance_q8) >> 4;
 }
 
 /* Compute the bound after a round. */
