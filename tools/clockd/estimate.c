@@ -447,13 +447,13 @@ void group_report(const struct group *group, uint64_t now_ns, struct report *rep
 /* Largest error of its rate that a peer may state to explain a drift, ppb. */
 #define PEER_GROWTH_PPB		1000
 
-/* Whether the offset by the common time is possible: both intervals of the offset overlap, and
- * those of the drift. Peers that lie, or that have not noticed a step of their clock, fail.
+/* Whether the offset by the common time is possible: both intervals of the offset, which is
+ * @apart_ns from the measured one, overlap, and those of the drift. Peers that lie, or that have
+ * not noticed a step of their clock, fail.
  */
 static bool plausible(const struct reading *measured, const struct timely_loop_offset *offset,
-		      uint64_t drift_error_ppb)
+		      int64_t apart_ns, uint64_t drift_error_ppb)
 {
-	int64_t apart_ns = difference((uint64_t)offset->offset_ns, (uint64_t)measured->offset_ns);
 	uint64_t apart_ppb = llabs(drift_to_ppb(offset->drift_q32 - measured->drift_q32));
 	int64_t error_ns = (int64_t)offset->bound_ns + measured->error_ns;
 
@@ -463,7 +463,8 @@ static bool plausible(const struct reading *measured, const struct timely_loop_o
 
 /*
  * The peer's probe clock minus the own one: by the common time, which has smaller errors, or as
- * measured while the common time is not known or contradicts the measurement.
+ * measured while the common time is not known or contradicts the measurement. Which of the two is
+ * then right is not known, so the error is at least their difference.
  */
 struct reading group_peer_offset(const struct group *group, const struct report *report,
 				 const struct reading *measured, uint64_t now_ns)
@@ -471,7 +472,8 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 	struct reading reading = *measured;
 	struct timely_loop_offset offset;
 	struct timely_loop_time peer;
-	uint64_t drift_error_ppb;
+	uint64_t drift_error_ppb, size_ns;
+	int64_t apart_ns;
 
 	if (!report || !measured->known)
 		return reading;
@@ -480,9 +482,15 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 			   PEER_GROWTH_PPB);
 	peer = report_time(report, true);
 	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
-	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns ||
-	    !plausible(measured, &offset, drift_error_ppb))
+	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns)
 		return reading;
+	apart_ns = difference((uint64_t)offset.offset_ns, (uint64_t)measured->offset_ns);
+	if (!plausible(measured, &offset, apart_ns, drift_error_ppb)) {
+		size_ns = apart_ns < 0 ? -(uint64_t)apart_ns : (uint64_t)apart_ns;
+		if (size_ns > reading.error_ns)
+			reading.error_ns = size_ns < UINT32_MAX ? size_ns : UINT32_MAX;
+		return reading;
+	}
 	reading.offset_ns = offset.offset_ns;
 	reading.drift_q32 = offset.drift_q32;
 	reading.error_ns = offset.bound_ns;

@@ -676,6 +676,8 @@ static int64_t error_with_lie(int64_t lie_ns, int64_t lie_q32, uint32_t growth_p
 	report.correction_ns = own.offset_ns - OFFSET_NS + lie_ns;
 	report.rate_q32 = (int32_t)(own.drift_q32 + lie_q32);
 	offset = group_peer_offset(group, &report, &measured, now);
+	/* The lie cannot be told from an error of the measurement. */
+	EXPECT(offset.error_ns + 100 >= llabs(lie_ns));
 	group_free(group);
 	estimate_free(estimate);
 	return offset.offset_ns - OFFSET_NS;
