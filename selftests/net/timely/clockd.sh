@@ -448,8 +448,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 }
 
 # A host that is no member, mid, sends 40 000 packets per second for 9 s, three times as many as the daemon
-# of h2 takes. h2 goes on to receive most of the 1150 probes of its four peers, without the filter 330, and
-# timestamps of its own probes, of which 410 had none.
+# of h2 takes. h2 goes on to receive most of the 576 probes of its four peers on idle paths, without the
+# filter three of ten, and timestamps of its own probes.
 flood() {
 	counter h2 received
 	received=$counter
@@ -469,7 +469,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
 	counter h2 no_tx_timestamp
 	untimed=$((counter - untimed))
 	say "$received probes received, $untimed sent without a timestamp"
-	expect received -ge 800
+	expect received -ge 450
 	expect untimed -le 100
 	# shellcheck disable=SC2086 # several words
 	all_good $hosts
