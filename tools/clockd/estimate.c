@@ -218,12 +218,12 @@ static enum pair_result result_of(enum timely_probe_verdict verdict)
 }
 
 /* Whether the delay of a probe exceeds the least delay by at most IDLE_WAIT_NS. */
-static bool is_fast(const struct estimate *estimate, enum direction direction, uint64_t at_ns,
-		    int64_t offset_ns)
+static bool is_fast(const struct estimate *estimate, enum direction direction,
+		    const struct timely_strip_point *point)
 {
-	struct reading reading = estimate_read(estimate, at_ns);
-	int64_t over_ns = direction == FORWARD ? difference(offset_ns, reading.offset_ns) :
-						 difference(reading.offset_ns, offset_ns);
+	struct reading reading = estimate_read(estimate, point->at_ns);
+	int64_t over_ns = direction == FORWARD ? difference(point->offset_ns, reading.offset_ns) :
+						 difference(reading.offset_ns, point->offset_ns);
 
 	return reading.known && over_ns <= (int64_t)reading.half_width_ns + IDLE_WAIT_NS;
 }
@@ -260,7 +260,7 @@ enum pair_result estimate_probe(struct estimate *estimate, enum direction direct
 		return result;
 	estimate->pairs++;
 	estimate->fast <<= 1;
-	estimate->fast |= is_fast(estimate, direction, point.at_ns, point.offset_ns);
+	estimate->fast |= is_fast(estimate, direction, &point);
 	if (result != PAIR_PURE)
 		return result;
 	point = point_of(&pure, direction);
