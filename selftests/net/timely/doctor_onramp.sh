@@ -49,7 +49,11 @@ hosts() {
 	onramp split 16k onramp 50us
 }
 
-# While h1 sends data, h1 and h2 find nothing, or what is given as "STATUS CHECK..." for each
+# While h1 sends data, h1 and h2 find nothing, or what is given as "STATUS CHECK..." for each:
+# $burst bytes, then $message bytes every $pause seconds
+burst=4000000
+message=100000
+pause=.005
 data() {
 	look() {
 		where=$in_h1
@@ -62,15 +66,17 @@ data() {
 	with_connections <<-EOF
 		import threading
 		pair = connect("$h2_v4", b"cubic")
-		send(*pair, 4000000)
+		send(*pair, $burst)
 		def go_on():
 		    while True:
-		        send(*pair, 100000)
-		        time.sleep(.005)
+		        send(*pair, $message)
+		        time.sleep($pause)
 		threading.Thread(target=go_on, daemon=True).start()
 		time.sleep(.1)
 		look()
 	EOF
+	# The last packets and their OR-ACKs arrive.
+	sleep 0.1
 }
 
 healthy() {
@@ -207,8 +213,11 @@ no_flow() {
 	json '"no_flow" in all["findings"][0]["evidence"]'
 }
 
+# Each message is alone on the path: if packets wait behind others, their OR-ACKs arrive while the flow
+# is paused, and about half of the signals pause it.
 threshold_too_low() {
 	hosts
+	burst=0 message=30000 pause=.0005
 	onramp split 16k onramp 1us
 	h1_finds="4 onramp-threshold"
 	data
