@@ -44,9 +44,11 @@
  * without each of the parts (jackknife). The scatter of these fits shows the error of the fit, for
  * any distribution of delays and noise of timestamps. The uncertainty follows the mean scatter of
  * several windows. The bend of the true offset in the window, if the drift changes, is added. If
- * no probe of a direction was free of queues, the strip is wider than before, and the error may be
- * as large as what half of its height has grown by: the uncertainty is at least that. Departure
- * from Huygens, which states no error of a single pair of clocks.
+ * the probes without queues are all close to each other in time, the strip can be turned and is as
+ * wide: the error of the drift is then what the strip can be turned by. If no probe of a direction
+ * was free of queues, the strip is wider than before, and the error may be as large as what half of
+ * its height has grown by: the uncertainty is at least that. Departure from Huygens, which states
+ * no error of a single pair of clocks.
  */
 
 #include <linux/errno.h>
@@ -79,6 +81,8 @@ typedef bool strip_finder(struct timely_strip_set *sets, const struct timely_str
 #define STRIP_GRAIN_NS		2
 /* The mean scatter moves by a quarter of the difference in each fit. */
 #define STRIP_MEAN_SHIFT	2
+/* From this error on a drift is as good as unknown, ppb. */
+#define STRIP_TURN_MAX_PPB	(1 << 20)
 /* Least change of the drift to expect, ppb/s: oscillators in air with a changing temperature. */
 #define STRIP_WANDER_PPB_S	20
 #define STRIP_WANDER_MAX_PPB_S	1000000U
@@ -444,6 +448,39 @@ static u64 strip_far(const struct timely_strip_set *sets, const struct timely_st
 	return far;
 }
 
+/* Height of the strip with a slope, ns. */
+static s64 strip_height(const struct timely_strip_set *sets, s64 slope_q32)
+{
+	s64 least[TIMELY_STRIP_DIRECTIONS] = { S64_MAX, S64_MAX };
+	u32 i, j;
+
+	for (i = 0; i < TIMELY_STRIP_DIRECTIONS; i++) {
+		s64 slope = i == TIMELY_STRIP_FORWARD ? slope_q32 : -slope_q32;
+
+		for (j = 0; j < sets[i].count; j++)
+			least[i] = min(least[i], sets[i].y[j] - ((slope * sets[i].x[j]) >> 32));
+	}
+	return least[0] + least[1];
+}
+
+/* Error of the slope of the widest strip, ppb: @error_ppb, which its scatter shows, or more: a
+ * strip that is turned by the error must be narrower, by more than @noise_ns.
+ */
+static u64 strip_turn(const struct timely_strip_set *sets, const struct timely_strip_line *line,
+		      u64 error_ppb, s64 noise_ns)
+{
+	s64 least_ns = 2 * timely_strip_half_ns(line) - noise_ns;
+	s64 slope = line_slope_q32(line), turn;
+
+	for (error_ppb = max(error_ppb, 1ULL); error_ppb < STRIP_TURN_MAX_PPB; error_ppb *= 2) {
+		turn = div_u64(error_ppb << 32, STRIP_PPB);
+		if (strip_height(sets, slope + turn) < least_ns &&
+		    strip_height(sets, slope - turn) < least_ns)
+			break;
+	}
+	return error_ppb;
+}
+
 /* Compute the errors of the widest strip. If the probes on its borders have waited, the strip is
  * turned by that, and the error grows with the distance from the two points on one border.
  */
@@ -451,18 +488,21 @@ static void strip_free(struct timely_strip *strip, struct timely_strip_set *sets
 		       struct strip_candidate *found)
 {
 	u64 excess = strip_excess(strip, &found->line), wander = wander_ppb_s(strip), lever_q8;
-	u64 half = timely_strip_half_ns(&found->line) + 1;
-	u64 variance = half * half, drift_variance = U32_MAX;
+	u64 half = timely_strip_half_ns(&found->line) + 1, far = strip_far(sets, &found->line);
+	u64 variance = half * half, drift_variance = U32_MAX, scatter_ppb;
 
 	strip_scatter(sets, timely_strip_widest, &variance, &drift_variance);
-	lever_q8 = div64_u64(strip_far(sets, &found->line) << 9, found->line.dx);
+	lever_q8 = div64_u64(far << 9, found->line.dx);
 	lever_q8 = clamp_t(u64, lever_q8, 1ULL << 9, 1ULL << 24);
 	found->error_ns = likely_error(variance, &strip->variance) + STRIP_GRAIN_NS +
 			  ((excess * lever_q8) >> 8) + bend_ns(wander, length_ns / 2);
-	found->drift_error_ppb = likely_error(drift_variance, &strip->drift_variance) +
-				 div64_u64((2 * excess + STRIP_GRAIN_NS) * STRIP_PPB,
-					   found->line.dx) +
-				 div_u64(wander * (length_ns >> 10), 2 * (STRIP_PPB >> 10));
+	scatter_ppb = likely_error(drift_variance, &strip->drift_variance) +
+		      div64_u64((2 * excess + STRIP_GRAIN_NS) * STRIP_PPB, found->line.dx) +
+		      div_u64(wander * (length_ns >> 10), 2 * (STRIP_PPB >> 10));
+	found->drift_error_ppb = strip_turn(sets, &found->line, scatter_ppb,
+					    STRIP_GRAIN_NS + int_sqrt64(variance));
+	found->error_ns += div_u64((far >> 10) * (found->drift_error_ppb - scatter_ppb),
+				   STRIP_PPB >> 10);
 }
 
 /* Find the strip with the known drift, which is the reference's, and compute its errors. Return:
