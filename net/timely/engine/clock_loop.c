@@ -23,7 +23,9 @@
  * independent, so the bound of the offset between two clocks is the root of the sum of the squares
  * of both bounds. With few neighbours they are not, and bounds are half as large again. The bound
  * does not cover hosts that are far apart in a sparse graph: with two neighbours each, errors add
- * up along the ring, which no host sees.
+ * up along the ring, which no host sees. Nor does it cover a drift of the own clock that changes
+ * steadily: it bends the offsets from all neighbours alike, by 20 ns in a window of four seconds
+ * if the drift changes by 20 ppb/s.
  *
  * Departures from the papers. Firefly averages with a constant gain and filters by RTT; here the
  * median decides which neighbours count. Huygens spreads the surplus of loops at a central place.
@@ -541,6 +543,8 @@ static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
  */
 static bool loop_is_away(const struct timely_loop *loop, const struct loop_vote *vote)
 {
+	/* An unknown bound is as large as one can be. */
+	s64 bound_ns = min_t(u64, loop->time.bound_ns, LOOP_BOUND_TIMES * LOOP_SQUARE_MAX_NS);
 	s64 far_ns = LOOP_FAR_TIMES * (s64)loop->spread_ns + LOOP_GRAIN_NS;
 
 	if (!loop->time.settled)
@@ -548,7 +552,7 @@ static bool loop_is_away(const struct timely_loop *loop, const struct loop_vote 
 	if (!vote->settled)
 		return false;
 	return vote->used >= LOOP_MAJORITY &&
-	       abs(vote->median_ns) > far_ns + 2 * (s64)loop->time.bound_ns;
+	       abs(vote->median_ns) > far_ns + 2 * bound_ns;
 }
 
 static enum timely_loop_verdict loop_round(struct timely_loop *loop,
