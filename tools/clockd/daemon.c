@@ -926,14 +926,15 @@ static void fill_peer(struct timely_clock_peer *to, struct clockd *daemon, struc
 	if (measured.known) {
 		to->offset_ns = offset.offset_ns;
 		to->drift_ppb = drift_to_ppb(offset.drift_q32);
-		to->bound_ns = offset.error_ns;
+		if (offset.error_ns < UINT32_MAX)
+			to->bound_ns = offset.error_ns;
 		to->half_width_ns = measured.half_width_ns;
 	}
 	if (measured.known && report &&
 	    system_minus_probe(daemon, &system_ns, &probe_ns, &error_ns))
 		fill_system_offset(to, report, &offset, system_ns, probe_ns,
 				   error_ns + daemon->unsteady_ns, daemon->system_rate_q32);
-	peer->growth_ppb = (uint64_t)measured.drift_error_ppb + measured.wander_ppb_s;
+	peer->growth_ppb = (uint64_t)offset.drift_error_ppb + offset.wander_ppb_s;
 	to->surplus_ns = peer->round.surplus_ns;
 	to->loops = measured.known && report;
 	to->sent = peer->counters[TIMELY_CLOCK_SENT];

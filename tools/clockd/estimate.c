@@ -461,10 +461,36 @@ static bool plausible(const struct reading *measured, const struct timely_loop_o
 	       apart_ppb <= drift_error_ppb + measured->drift_error_ppb;
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint32_t at_most_u32(uint64_t value)
+{
+	return value < UINT32_MAX ? value : UINT32_MAX;
+}
+
+/* The measured reading where the common time contradicts it. Which of the two is right is not
+ * known, so the errors cover both.
+ */
+static struct reading contradicted(const struct reading *measured,
+				   const struct timely_loop_offset *offset, int64_t apart_ns,
+				   uint64_t drift_error_ppb)
+{
+	uint64_t apart_ppb = llabs(drift_to_ppb(offset->drift_q32 - measured->drift_q32));
+	uint64_t size_ns = apart_ns < 0 ? -(uint64_t)apart_ns : (uint64_t)apart_ns;
+	struct reading reading = *measured;
+
+	reading.error_ns = at_most_u32(larger(reading.error_ns, size_ns + offset->bound_ns));
+	reading.drift_error_ppb =
+		at_most_u32(larger(reading.drift_error_ppb, apart_ppb + drift_error_ppb));
+	return reading;
+}
+
 /*
- * The peer's probe clock minus the own one: by the common time, which has smaller errors, or as
- * measured while the common time is not known or contradicts the measurement. Which of the two is
- * then right is not known, so the error is at least their difference.
+ * The peer's probe clock minus the own one: by the common time, if it is more exact, or as measured
+ * while the common time is not known or contradicts the measurement.
  */
 struct reading group_peer_offset(const struct group *group, const struct report *report,
 				 const struct reading *measured, uint64_t now_ns)
@@ -472,7 +498,7 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 	struct reading reading = *measured;
 	struct timely_loop_offset offset;
 	struct timely_loop_time peer;
-	uint64_t drift_error_ppb, size_ns;
+	uint64_t drift_error_ppb;
 	int64_t apart_ns;
 
 	if (!report || !measured->known)
@@ -482,17 +508,16 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 			   PEER_GROWTH_PPB);
 	peer = report_time(report, true);
 	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
-	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS || offset.bound_ns >= reading.error_ns)
+	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS)
 		return reading;
 	apart_ns = difference((uint64_t)offset.offset_ns, (uint64_t)measured->offset_ns);
-	if (!plausible(measured, &offset, apart_ns, drift_error_ppb)) {
-		size_ns = apart_ns < 0 ? -(uint64_t)apart_ns : (uint64_t)apart_ns;
-		if (size_ns > reading.error_ns)
-			reading.error_ns = size_ns < UINT32_MAX ? size_ns : UINT32_MAX;
+	if (!plausible(measured, &offset, apart_ns, drift_error_ppb))
+		return contradicted(measured, &offset, apart_ns, drift_error_ppb);
+	if (offset.bound_ns >= reading.error_ns)
 		return reading;
-	}
 	reading.offset_ns = offset.offset_ns;
 	reading.drift_q32 = offset.drift_q32;
 	reading.error_ns = offset.bound_ns;
+	reading.drift_error_ppb = at_most_u32(drift_error_ppb);
 	return reading;
 }
