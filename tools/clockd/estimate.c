@@ -32,17 +32,17 @@
  * older ones is too small.
  */
 #define ROUND_AGE_NS	1000000000
-/* A path is idle if this many of the last 32 pairs have waited in queues for at most this time, ns,
- * and the error of the estimate is at most this, ns: five times that of NICs at a load of 80 %. A
- * packet of 1500 bytes takes 1.2 us on a link of 10 Gb/s.
+/* A path is idle if this many of the last 16 pairs of each direction have waited in queues for at
+ * most this time, ns, and the error of the estimate is at most this, ns: five times that of NICs at
+ * a load of 80 %. A packet of 1500 bytes takes 1.2 us on a link of 10 Gb/s.
  */
-#define IDLE_FAST	16
-/* Pairs of both directions after which a path can be idle: those of eight seconds. Until then the
- * drift is not known well enough to bridge seconds in which each probe waits.
- */
-#define IDLE_PAIRS	256
+#define IDLE_FAST	8
 #define IDLE_WAIT_NS	1000
 #define IDLE_ERROR_NS	1000
+/* Time after which a path can be idle, ns. Until then the drift is not known well enough to bridge
+ * seconds in which each probe waits.
+ */
+#define IDLE_KNOWN_NS	8000000000ULL
 /* An estimate takes part only if its error is at most this many times the bound of the common time,
  * or at most ROUND_ERROR_NS. While a port is busy for seconds, no probe finds it empty, and the
  * estimates through it have errors of some 10 us. The common time of before, with its rate, is then
@@ -63,8 +63,8 @@ struct line {
  * @longer: the line over the long window
  * @best: the one of both lines with the smaller error
  * @loop: what the rounds of averaging know about the peer
- * @pairs: number of pairs since the estimate started
- * @fast: the last 32 pairs, those of both directions; bit 0: the newest one has hardly waited
+ * @first_ns: time of the first pair since the estimate started, by the probe clock; 0: none
+ * @fast: the last 16 pairs, by direction; bit 0: the newest one has hardly waited
  */
 struct estimate {
 	struct timely_probe_code code[2];
@@ -72,8 +72,8 @@ struct estimate {
 	struct line *longer;
 	const struct line *best;
 	struct timely_loop_peer loop;
-	uint64_t pairs;
-	uint32_t fast;
+	uint64_t first_ns;
+	uint16_t fast[2];
 };
 
 struct group {
@@ -192,8 +192,9 @@ void estimate_free(struct estimate *estimate)
 /* One of the two clocks is another one now, or was stepped. */
 void estimate_forget(struct estimate *estimate)
 {
-	estimate->fast = 0;
-	estimate->pairs = 0;
+	estimate->fast[FORWARD] = 0;
+	estimate->fast[BACKWARD] = 0;
+	estimate->first_ns = 0;
 	timely_probe_code_forget(&estimate->code[FORWARD]);
 	timely_probe_code_forget(&estimate->code[BACKWARD]);
 	line_forget(estimate->line);
@@ -258,9 +259,10 @@ enum pair_result estimate_probe(struct estimate *estimate, enum direction direct
 
 	if (result == PAIR_WAIT)
 		return result;
-	estimate->pairs++;
-	estimate->fast <<= 1;
-	estimate->fast |= is_fast(estimate, direction, &point);
+	if (!estimate->first_ns)
+		estimate->first_ns = point.at_ns;
+	estimate->fast[direction] <<= 1;
+	estimate->fast[direction] |= is_fast(estimate, direction, &point);
 	if (result != PAIR_PURE)
 		return result;
 	point = point_of(&pure, direction);
@@ -270,15 +272,18 @@ enum pair_result estimate_probe(struct estimate *estimate, enum direction direct
 }
 
 /*
- * Whether the path is idle: at least half of the last pairs, those of both directions, have hardly
- * waited in queues, and the estimate is exact.
+ * Whether the path is idle: at least half of the last pairs of each direction have hardly waited in
+ * queues, and the estimate is exact.
  */
 bool estimate_path_idle(const struct estimate *estimate, uint64_t now_ns)
 {
 	struct reading reading = estimate_read(estimate, now_ns);
 
-	return estimate->pairs >= IDLE_PAIRS && reading.known &&
-	       reading.error_ns <= IDLE_ERROR_NS && __builtin_popcount(estimate->fast) >= IDLE_FAST;
+	return estimate->first_ns &&
+	       difference(now_ns, estimate->first_ns) >= (int64_t)IDLE_KNOWN_NS && reading.known &&
+	       reading.error_ns <= IDLE_ERROR_NS &&
+	       __builtin_popcount(estimate->fast[FORWARD]) >= IDLE_FAST &&
+	       __builtin_popcount(estimate->fast[BACKWARD]) >= IDLE_FAST;
 }
 
 /* Pairs of which one probe never came, since the estimate was created. */
@@ -297,7 +302,7 @@ enum solved estimate_solve(struct estimate *estimate, uint64_t now_ns)
 	/* A clock was stepped, or its drift has jumped. */
 	if (solved == SOLVED_OVERLAP) {
 		line_forget(estimate->longer);
-		estimate->pairs = 0;
+		estimate->first_ns = 0;
 	}
 	if (reading.known && reading.error_ns <= LONG_ERROR_NS)
 		return solved;

@@ -365,13 +365,18 @@ static bool path_idle(void)
 	return estimate_path_idle(hosts[0].peer.estimate, probe_clock(0, now));
 }
 
-/* Pairs in both directions, whose first and second probe wait in queues. */
-static void exchange_queued(unsigned int pairs, uint64_t first_ns, uint64_t second_ns)
+/* Pairs in both directions; the first and the second probe of those in the given directions wait in
+ * queues.
+ */
+static void exchange_queued(unsigned int pairs, unsigned int queued, uint64_t first_ns,
+			    uint64_t second_ns)
 {
 	for (unsigned int i = 0; i < 2 * pairs; i++) {
-		send_probe(i % 2, DELAY_NS + first_ns);
+		bool waits = queued & 1 << i % 2;
+
+		send_probe(i % 2, DELAY_NS + (waits ? first_ns : 0));
 		now += 50000;
-		send_probe(i % 2, DELAY_NS + second_ns);
+		send_probe(i % 2, DELAY_NS + (waits ? second_ns : 0));
 		now += 24950000;
 	}
 }
@@ -381,17 +386,19 @@ static void estimate_path_idle__follows_queues(void)
 	static const uint64_t waits[][2] = { { 0, 5000 }, { 5000, 5000 } };
 
 	begin_exchange();
-	exchange(120, 0);
+	exchange(150, 0);
 	EXPECT(!path_idle());
 	exchange(20, 0);
 	EXPECT(path_idle());
 	for (size_t i = 0; i < ARRAY_LENGTH(waits); i++) {
-		exchange_queued(7, waits[i][0], waits[i][1]);
-		EXPECT(path_idle());
-		exchange_queued(2, waits[i][0], waits[i][1]);
-		EXPECT(!path_idle());
-		exchange(100, 0);
-		EXPECT(path_idle());
+		for (unsigned int queued = 1; queued <= 3; queued++) {
+			exchange_queued(7, queued, waits[i][0], waits[i][1]);
+			EXPECT(path_idle());
+			exchange_queued(3, queued, waits[i][0], waits[i][1]);
+			EXPECT(!path_idle());
+			exchange(100, 0);
+			EXPECT(path_idle());
+		}
 	}
 	/* The estimate is not exact any more. */
 	now += 3600 * NS_PER_S;
