@@ -75,9 +75,9 @@
  * need no answer at once, and each wake-up costs CPU time.
  */
 #define WAKE_NS			(20 * NS_PER_MS)
-/* Added to this interval if the paths to all peers are idle; if only some are, their share of it.
- * Ticks wait for the wake-up, too: if they did not, all hosts that have started at the same time
- * would send at the same times.
+/* Added to this interval if the paths to all peers are idle; if only some are, their share of it,
+ * but no more than lets the others have as many pairs as are set. Ticks wait for the wake-up, too:
+ * if they did not, all hosts that have started at the same time would send at the same times.
  */
 #define IDLE_WAKE_NS		(60 * NS_PER_MS)
 /* Longest interval between pairs on an idle path, ns: a fit needs eight points in four seconds. */
@@ -135,6 +135,7 @@ struct unused_references {
  * @probes: probes sent since the timestamps were counted last
  * @stamped: timestamps of sent probes since then
  * @full_batches: number of full batches in a row
+ * @flooded: a batch was full since the members were looked at
  * @flood_told_ns: when the log got that packets of others than peers are dropped; 0: never
  * @apart: references that are known and contradict most of the others; TELL_NONE: no majority
  *	agrees
@@ -182,6 +183,7 @@ struct clockd {
 	unsigned int probes;
 	unsigned int stamped;
 	unsigned int full_batches;
+	bool flooded;
 	uint64_t flood_told_ns;
 	struct unused_references apart;
 	struct unused_references inexact;
@@ -451,6 +453,7 @@ static void update_members(struct clockd *daemon)
 
 	/* The peers may be others soon; and strangers are counted again. */
 	daemon->full_batches = 0;
+	daemon->flooded = false;
 	if (daemon->joined)
 		wire_filter(&daemon->wire, NULL, 0);
 	list_members(daemon);
@@ -742,6 +745,7 @@ static void take_packets(struct clockd *daemon)
 		count++;
 	}
 	daemon->full_batches = count < BATCH ? 0 : daemon->full_batches + 1;
+	daemon->flooded |= daemon->full_batches > 0;
 	if (daemon->full_batches == FLOOD_BATCHES)
 		filter_flood(daemon, now_ns);
 }
@@ -1352,18 +1356,25 @@ static void tick(struct clockd *daemon, uint64_t now_ns)
 
 static uint64_t next_deadline(const struct clockd *daemon, uint64_t now_ns)
 {
-	uint64_t deadline = daemon->tick_ns, wake_ns = now_ns + WAKE_NS;
+	uint64_t deadline = daemon->tick_ns, wait_ns = WAKE_NS;
+	uint64_t limit_ns = WAKE_NS + IDLE_WAKE_NS;
 
 	for (size_t i = 0; daemon->joined && i < daemon->peer_count; i++) {
 		const struct peer *peer = &daemon->peers[i];
 
 		if (peer->due_ns < deadline)
 			deadline = peer->due_ns;
-		/* A flood fills the socket's queue. */
-		if (peer->path_idle && !daemon->full_batches)
-			wake_ns += IDLE_WAKE_NS / daemon->peer_count;
+		if (peer->path_idle)
+			wait_ns += IDLE_WAKE_NS / daemon->peer_count;
+		else if (peer_heard(peer, now_ns) && peer->wait_ns / 2 < limit_ns)
+			limit_ns = peer->wait_ns / 2;
 	}
-	return deadline > wake_ns ? deadline : wake_ns;
+	if (wait_ns > limit_ns)
+		wait_ns = limit_ns;
+	/* A flood fills the socket's queue. */
+	if (wait_ns < WAKE_NS || daemon->flooded)
+		wait_ns = WAKE_NS;
+	return deadline > now_ns + wait_ns ? deadline : now_ns + wait_ns;
 }
 
 /* Returns false if the signal ends the daemon. */
