@@ -789,8 +789,8 @@ static void update_steadiness(struct clockd *daemon, int64_t system_ns, uint64_t
 	daemon->before[now].bend_ns = bend_of(daemon, system_ns, probe_ns, last);
 	daemon->unsteady_ns = 0;
 	for (size_t i = 0; i < RATE_ROUNDS; i++)
-		if (2 * daemon->before[i].bend_ns > daemon->unsteady_ns)
-			daemon->unsteady_ns = 2 * daemon->before[i].bend_ns;
+		if (4 * daemon->before[i].bend_ns > daemon->unsteady_ns)
+			daemon->unsteady_ns = 4 * daemon->before[i].bend_ns;
 }
 
 static void update_rate(struct clockd *daemon, int64_t system_ns, uint64_t probe_ns)
