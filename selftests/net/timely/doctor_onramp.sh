@@ -67,16 +67,21 @@ data() {
 		import threading
 		pair = connect("$h2_v4", b"cubic")
 		send(*pair, $burst)
+		looking = True
 		def go_on():
-		    while True:
+		    while looking:
 		        send(*pair, $message)
 		        time.sleep($pause)
-		threading.Thread(target=go_on, daemon=True).start()
+		thread = threading.Thread(target=go_on, daemon=True)
+		thread.start()
 		time.sleep(.1)
 		look()
+		# OR-ACKs that arrive after the connection has ended would be refused.
+		looking = False
+		thread.join()
+		finish(pair)
+		time.sleep(.1)
 	EOF
-	# The last packets and their OR-ACKs arrive.
-	sleep 0.1
 }
 
 healthy() {

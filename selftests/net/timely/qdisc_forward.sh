@@ -26,9 +26,9 @@ hosts() {
 	mid_qdisc timely
 }
 
-# maxrate applies to each flow; flows differ by their ports.
+# maxrate applies to each flow; flows differ by their ports. With all bits of the hash no two are the same.
 flows_by_headers() {
-	mid_qdisc timely $exact flow_limit 1000 maxrate 8mbit
+	mid_qdisc timely $exact flow_limit 1000 maxrate 8mbit orphan_mask 4294967295
 	packets <<-EOF
 		SINK = "$h2_v4"
 		sinks = [Sink(addr=SINK, port=100 + i) for i in range(3)]
