@@ -77,8 +77,8 @@
  * simulations (results/clock-sync).
  */
 #define LOOP_BOUND_TIMES	7
-/* Mean square of the error of the correction by rounding, Q8 ns^2: a twelfth. */
-#define LOOP_ROUNDING_Q8	21
+/* Error of the correction by rounding, ns. */
+#define LOOP_ROUNDING_NS	1
 /* With fewer neighbours, or if more than one of eight does not agree, surpluses alone do not show
  * the error: the others may be close together by chance.
  */
@@ -506,7 +506,7 @@ static void loop_move(struct timely_loop *loop, const struct loop_vote *vote, u6
 static u64 likely_error(u64 variance_q8)
 {
 	/* The root has four more bits. */
-	return (LOOP_BOUND_TIMES * int_sqrt64(variance_q8) + 8) >> 4;
+	return LOOP_BOUND_TIMES * int_sqrt64(variance_q8) >> 4;
 }
 
 /* Compute the bound after a round. */
@@ -516,7 +516,7 @@ static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
 
 	mean_square(&loop->variance_q8, vote->square_q8);
 	mean_square(&loop->rate_variance_q8, vote->rate_square_q8);
-	bound = likely_error(loop->variance_q8 + LOOP_ROUNDING_Q8);
+	bound = likely_error(loop->variance_q8);
 	/* Surpluses do not show that the own drift has changed since it was measured. */
 	growth = likely_error(loop->rate_variance_q8) +
 		 (u64)LOOP_LAG_S * vote->wander_ppb_s;
@@ -531,9 +531,9 @@ static void loop_bound(struct timely_loop *loop, const struct loop_vote *vote)
 	/* Two groups of hosts that are far apart come together. */
 	if (max_t(u64, abs(vote->median_ns), loop->spread_ns) >= LOOP_SQUARE_MAX_NS / 2)
 		bound = TIMELY_LOOP_UNKNOWN_NS;
-	if (!loop->time.settled || bound > TIMELY_LOOP_UNKNOWN_NS)
-		bound = TIMELY_LOOP_UNKNOWN_NS;
-	loop->time.bound_ns = bound;
+	loop->time.bound_ns = loop->time.settled ? min_t(u64, bound + LOOP_ROUNDING_NS,
+							 TIMELY_LOOP_UNKNOWN_NS) :
+						   TIMELY_LOOP_UNKNOWN_NS;
 	loop->time.growth_ppb = min_t(u64, growth, U32_MAX);
 	loop->time.wander_ppb_s = vote->wander_ppb_s;
 }
