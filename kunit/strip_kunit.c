@@ -403,6 +403,28 @@ static void solve__a_free_direction_that_is_late(struct kunit *test)
 	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
 }
 
+/* The probes without queues are close to each other in time. All later ones, of both
+ * directions, wait for 1.4 us, so strips with drifts of 0.7 ppm more and less are as wide.
+ */
+static void solve__a_drift_that_is_left_open(struct kunit *test)
+{
+	struct bed *bed = make_bed(test);
+	u32 i;
+
+	for (i = 0; i < 100; i++) {
+		bool is_free = i < 10;
+
+		point(bed, TIMELY_STRIP_FORWARD, (is_free ? 0 : 1400) + below(bed, 5));
+		point(bed, TIMELY_STRIP_BACKWARD, (is_free ? 0 : 1400) + below(bed, 5));
+		pass(bed, is_free ? 20 * US : 20 * MS);
+	}
+	KUNIT_ASSERT_EQ(test, solve(bed), TIMELY_STRIP_GOOD);
+	KUNIT_EXPECT_GE(test, bed->strip.fit.drift_error_ppb, 700);
+	KUNIT_EXPECT_GE(test, bed->strip.fit.drift_error_ppb,
+			abs(timely_strip_drift_ppb(bed->strip.fit.drift_q32) - 30000));
+	KUNIT_EXPECT_LE(test, abs(error_ns(bed)), bed->strip.fit.uncertainty_ns);
+}
+
 static void solve__step_is_noticed_and_learnt(struct kunit *test)
 {
 	static const s64 values[] = {
@@ -538,6 +560,7 @@ static struct kunit_case strip_cases[] = {
 	KUNIT_CASE(solve__longer_path),
 	KUNIT_CASE(solve__a_direction_that_is_busy),
 	KUNIT_CASE(solve__a_free_direction_that_is_late),
+	KUNIT_CASE(solve__a_drift_that_is_left_open),
 	KUNIT_CASE(solve__step_is_noticed_and_learnt),
 	KUNIT_CASE(solve__drift_that_jumps),
 	KUNIT_CASE(solve__known_drift),
