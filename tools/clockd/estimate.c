@@ -452,20 +452,6 @@ void group_report(const struct group *group, uint64_t now_ns, struct report *rep
 /* Largest error of its rate that a peer may state to explain a drift, ppb. */
 #define PEER_GROWTH_PPB		1000
 
-/* Whether the offset by the common time is possible: both intervals of the offset, which is
- * @apart_ns from the measured one, overlap, and those of the drift. Peers that lie, or that have
- * not noticed a step of their clock, fail.
- */
-static bool plausible(const struct reading *measured, const struct timely_loop_offset *offset,
-		      int64_t apart_ns, uint64_t drift_error_ppb)
-{
-	uint64_t apart_ppb = llabs(drift_to_ppb(offset->drift_q32 - measured->drift_q32));
-	int64_t error_ns = (int64_t)offset->bound_ns + measured->error_ns;
-
-	return apart_ns <= error_ns && apart_ns >= -error_ns &&
-	       apart_ppb <= drift_error_ppb + measured->drift_error_ppb;
-}
-
 static uint64_t larger(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -476,26 +462,11 @@ static uint32_t at_most_u32(uint64_t value)
 	return value < UINT32_MAX ? value : UINT32_MAX;
 }
 
-/* The measured reading where the common time contradicts it. Which of the two is right is not
- * known, so the errors cover both.
- */
-static struct reading contradicted(const struct reading *measured,
-				   const struct timely_loop_offset *offset, int64_t apart_ns,
-				   uint64_t drift_error_ppb)
-{
-	uint64_t apart_ppb = llabs(drift_to_ppb(offset->drift_q32 - measured->drift_q32));
-	uint64_t size_ns = apart_ns < 0 ? -(uint64_t)apart_ns : (uint64_t)apart_ns;
-	struct reading reading = *measured;
-
-	reading.error_ns = at_most_u32(larger(reading.error_ns, size_ns + offset->bound_ns));
-	reading.drift_error_ppb =
-		at_most_u32(larger(reading.drift_error_ppb, apart_ppb + drift_error_ppb));
-	return reading;
-}
-
 /*
  * The peer's probe clock minus the own one: by the common time, if it is more exact, or as measured
- * while the common time is not known or contradicts the measurement.
+ * while the common time is not known or contradicts the measurement: the intervals of both offsets
+ * or of both drifts do not overlap. This shows peers that lie, or that have not noticed a step of
+ * their clock. Which of the two readings is right is not known, so the errors cover both.
  */
 struct reading group_peer_offset(const struct group *group, const struct report *report,
 				 const struct reading *measured, uint64_t now_ns)
@@ -503,8 +474,8 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 	struct reading reading = *measured;
 	struct timely_loop_offset offset;
 	struct timely_loop_time peer;
-	uint64_t drift_error_ppb;
-	int64_t apart_ns;
+	uint64_t drift_error_ppb, apart_ppb, apart_ns;
+	int64_t later_ns;
 
 	if (!report || !measured->known)
 		return reading;
@@ -515,9 +486,17 @@ struct reading group_peer_offset(const struct group *group, const struct report 
 	timely_loop_offset(&group->loop.time, &peer, now_ns, &offset);
 	if (offset.bound_ns == TIMELY_LOOP_UNKNOWN_NS)
 		return reading;
-	apart_ns = difference((uint64_t)offset.offset_ns, (uint64_t)measured->offset_ns);
-	if (!plausible(measured, &offset, apart_ns, drift_error_ppb))
-		return contradicted(measured, &offset, apart_ns, drift_error_ppb);
+	later_ns = difference((uint64_t)offset.offset_ns, (uint64_t)measured->offset_ns);
+	apart_ns = later_ns < 0 ? -(uint64_t)later_ns : (uint64_t)later_ns;
+	apart_ppb = llabs(drift_to_ppb(offset.drift_q32 - measured->drift_q32));
+	if (apart_ns > (uint64_t)offset.bound_ns + measured->error_ns ||
+	    apart_ppb > drift_error_ppb + measured->drift_error_ppb) {
+		reading.error_ns = at_most_u32(larger(reading.error_ns,
+						      apart_ns + offset.bound_ns));
+		reading.drift_error_ppb = at_most_u32(larger(reading.drift_error_ppb,
+							     apart_ppb + drift_error_ppb));
+		return reading;
+	}
 	if (offset.bound_ns >= reading.error_ns)
 		return reading;
 	reading.offset_ns = offset.offset_ns;
