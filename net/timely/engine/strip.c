@@ -703,7 +703,8 @@ static enum timely_strip_verdict strip_solve(struct timely_strip *strip,
  * @now_ns: current time by the own clock, ns; points older than the window are dropped
  *
  * Takes time proportional to the number of points: their hulls are computed nine times, and three
- * or four more times for each outlier.
+ * or four more times for each outlier; and the height of the strip once or twice, or up to 42
+ * times if the points leave the drift open.
  *
  * Return: the verdict, which is also counted in @strip->counts.
  */
