@@ -1052,7 +1052,9 @@ static void timely_init(struct sock *sk)
 		timely_first_base(sk, set);
 	cfg = timely_cfg(ts, set);
 	timely_rate_init(&ts->rate, &cfg->rate);
-	timely_start_message(sk, cfg, false);
+	/* The first message sets the window when it starts: timely_tx_start(). */
+	trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_SET_START);
+	timely_apply(sk, cfg);
 	rcu_read_unlock();
 	/* Without the qdisc fq or timely, TCP paces internally. */
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);

@@ -121,6 +121,24 @@ closed_connections_do_not_count() {
 	expect again -le 10010000
 }
 
+# The first ten packets of a connection do not wait for an ACK, like those of any TCP, in either
+# direction: they arrive after the delay of one way, and ACKs would take two ways more.
+first_ten_packets_wait_for_no_ack() {
+	wire_to_h2 "rate 10gbit delay 5ms"
+	sockets <<-EOF
+		def ms(sender, receiver):
+		    begin = time.monotonic()
+		    sender.sendall(bytes(10 * 1448))
+		    receiver.recv(10 * 1448, socket.MSG_WAITALL)
+		    return round((time.monotonic() - begin) * 1000)
+		client, server = connect("$h2_v4")
+		result(there=ms(client, server), back=ms(server, client))
+	EOF
+	expect there -le 7
+	expect back -le 7
+	wire_to_h2 "rate 10gbit delay 10us"
+}
+
 # A connection that starts while a queue stands uses the base RTT that another connection to the
 # same destination has measured. The IPv6 address is another destination, without a measurement.
 base_rtt_is_known_in_a_queue() {
@@ -175,5 +193,5 @@ trace_event_shows_path_parameters() {
 	expect rates_lag -eq 2
 }
 
-run_cases hosts message_starts_with_its_share closed_connections_do_not_count \
-	base_rtt_is_known_in_a_queue trace_event_shows_path_parameters
+run_cases hosts message_starts_with_its_share first_ten_packets_wait_for_no_ack \
+	closed_connections_do_not_count base_rtt_is_known_in_a_queue trace_event_shows_path_parameters
