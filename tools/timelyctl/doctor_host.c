@@ -404,18 +404,25 @@ static __u64 sum_growth(struct host *host, const char * const *names, size_t cou
 	return sum;
 }
 
+/* Whether a tenth of the RTTs of enough ACKs were rejected. */
+static bool rejects_many(__u64 good, __u64 bad)
+{
+	return good + bad >= FEW_ACKS && bad >= good / 10;
+}
+
 void check_rejected_rtts(struct host *host)
 {
 	static const char * const good_names[] = { "hardware", "driver", "tcp" };
 	static const char * const bad_names[] = { "doubtful", "negative", "too_long" };
 	__u64 good = sum_rtts(host, good_names, ARRAY_SIZE(good_names));
 	__u64 bad = sum_rtts(host, bad_names, ARRAY_SIZE(bad_names));
-	__u64 now;
+	__u64 good_now = sum_growth(host, good_names, ARRAY_SIZE(good_names));
+	__u64 now = sum_growth(host, bad_names, ARRAY_SIZE(bad_names));
 
-	if (good + bad < FEW_ACKS || bad < good / 10)
+	/* Where a host has been up for long, a fault of today hardly changes the totals. */
+	if (!rejects_many(good, bad) && !rejects_many(good_now, now))
 		return;
-	now = sum_growth(host, bad_names, ARRAY_SIZE(bad_names));
-	if (now < sum_growth(host, good_names, ARRAY_SIZE(good_names)) / 10)
+	if (now < good_now / 10)
 		now = 0;
 	found(host, now ? SEVERITY_WARNING : SEVERITY_NOTE,
 	      "%llu RTTs were rejected because their timestamps are wrong, %llu were accepted%s",
