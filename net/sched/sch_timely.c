@@ -268,10 +268,28 @@ static u8 tq_dsfield(const struct sk_buff *skb)
 	return ipv4_get_dsfield(ip_hdr(skb));
 }
 
+/* Bytes that a frame takes on the link besides its packet: checksum, preamble and gap. */
+#define TQ_FRAME_BYTES	24
+
+/* When the device will begin to send the packet that it gets at @now. */
+static u64 tq_drained_ns(const struct Qdisc *sch, struct tq_sched *q, const struct tq_flow *f,
+			 const struct sk_buff *skb, u64 now)
+{
+#ifdef CONFIG_BQL
+	const struct dql *dql = &sch->dev_queue->dql;
+	u32 bytes = qdisc_pkt_len(skb) + tq_cb(skb)->segs * TQ_FRAME_BYTES;
+
+	return timely_drain_add(&q->drain, READ_ONCE(dql->num_queued), &dql->num_completed, bytes,
+				READ_ONCE(f->entry->path.cfg.ns_per_byte_q16), now);
+#else
+	return now;
+#endif
+}
+
 /* Record in the flow entry that a packet or sub-segment leaves at @now. TCP packets without data
  * are not recorded.
  */
-static void tq_record(struct tq_sched *q, struct tq_flow *f,
+static void tq_record(const struct Qdisc *sch, struct tq_sched *q, struct tq_flow *f,
 		      const struct sk_buff *skb, u64 now)
 {
 	struct timely_departure departure = {
@@ -301,6 +319,7 @@ static void tq_record(struct tq_sched *q, struct tq_flow *f,
 	 */
 	if (f->has_cc && tq_cb(skb)->tcp && !tq_cb(skb)->more) {
 		WRITE_ONCE(f->entry->dsfield, tq_dsfield(skb));
+		departure.time_ns = tq_drained_ns(sch, q, f, skb, now);
 		timely_flow_depart(f->entry, &departure);
 	}
 	q->stats.departures++;
@@ -832,7 +851,7 @@ static struct sk_buff *tq_send(struct Qdisc *sch, struct tq_flow *f,
 	if (tq_cb(skb)->more)
 		tq_time_next_subseg(q, f, skb, due);
 	if (tq_must_record(f, skb))
-		tq_record(q, f, skb, max(now, due));
+		tq_record(sch, q, f, skb, max(now, due));
 	return skb;
 }
 
@@ -880,7 +899,8 @@ static void tq_arm(struct tq_sched *q)
 }
 
 /* Record the departure of a packet that tq_may_bypass_flow() has let through. */
-static void tq_record_bypassed(struct tq_sched *q, const struct sk_buff *skb)
+static void tq_record_bypassed(const struct Qdisc *sch, struct tq_sched *q,
+			       const struct sk_buff *skb)
 {
 	struct tq_flow *f = q->bypass_flow;
 	u64 now = timely_clock_ns();
@@ -888,7 +908,7 @@ static void tq_record_bypassed(struct tq_sched *q, const struct sk_buff *skb)
 	q->bypass_flow = NULL;
 	tq_save_departure(f, skb, now);
 	if (tq_must_record(f, skb))
-		tq_record(q, f, skb, now);
+		tq_record(sch, q, f, skb, now);
 }
 
 static struct sk_buff *tq_dequeue(struct Qdisc *sch)
@@ -910,7 +930,7 @@ static struct sk_buff *tq_dequeue(struct Qdisc *sch)
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
 		if (q->bypass_flow)
-			tq_record_bypassed(q, skb);
+			tq_record_bypassed(sch, q, skb);
 		goto out;
 	}
 	now = timely_clock_ns();

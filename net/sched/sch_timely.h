@@ -34,6 +34,7 @@
 #include <net/timely_qdisc.h>
 #include <net/timely_tenant.h>
 #include <uapi/linux/timely.h>
+#include <timely/engine/drain.h>
 #include <timely/engine/wheel.h>
 
 /* The only clock of the qdisc, CLOCK_MONOTONIC. KUnit tests replace this clock. */
@@ -334,6 +335,7 @@ struct tq_config {
  * @stats: counters; tq_dump_stats() adds the values that are computed
  * @slack_ns: how late the timer may expire for the flows throttled lately, see tq_throttle()
  * @unthrottle_ns: moving average of how long after their due time flows leave the wheel
+ * @drain: what the device has got and not yet sent
  * @options: options as tc shows them
  * @joined: 1 + TIMELY_OWD_* if the qdisc has joined On-Ramp with this kind of delay, else 0
  * @sweep: bucket in which the last new flow freed idle flows; the next new flow uses the
@@ -366,6 +368,7 @@ struct tq_sched {
 	struct tc_timely_stats stats;
 	u32 slack_ns;
 	u64 unthrottle_ns;
+	struct timely_drain drain;
 
 	struct tq_options options;
 	u8 joined;
