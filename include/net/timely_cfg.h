@@ -13,6 +13,7 @@
 #include <timely/engine/ack_wait.h>
 #include <timely/engine/probe_rtt.h>
 #include <timely/engine/pause.h>
+#include <timely/engine/quiet.h>
 #include <timely/engine/rate.h>
 #include <uapi/linux/timely.h>
 
@@ -29,9 +30,10 @@ struct timely_link;
  * @start_q24: a message's first window is the data that the rate sends in this time, seconds, Q24
  * @ns_per_byte_q16: serialization time of a byte, ns, Q16, used to subtract the serialization time
  *	of a segment from RTTs; 0 if not known
- * @segment_bytes: largest segment, bytes
+ * @segment_bytes: largest segment on a path that is not quiet, bytes
  * @segment_auto: @segment_bytes was computed; connections with a low rate have smaller segments
  * @segment_log2: log2 of @segment_bytes, rounded up
+ * @segment_grows: segments grow beyond @segment_bytes on a quiet path
  * @link_kbps: link rate that the parameters were computed for, kbit/s
  * @loss_share_q16: share of packets that may be lost without a rate decrease, Q16
  */
@@ -46,6 +48,7 @@ struct timely_cfg {
 	u32 loss_share_q16;
 	u32 link_kbps;
 	bool segment_auto;
+	bool segment_grows;
 };
 
 /**
@@ -84,6 +87,7 @@ struct timely_cfg {
  * @ack_wait: how long ACKs wait on their way back
  * @ack_wait_ns: the wait that was subtracted from the last RTT
  * @rcv_nxt: tp->rcv_nxt at the previous completion: data that arrived since
+ * @quiet: how long the path has been quiet
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the
  *	first lookup
@@ -129,6 +133,7 @@ struct timely_path_state {
 	struct timely_ack_wait ack_wait;
 	u32 ack_wait_ns;
 	u32 rcv_nxt;
+	struct timely_quiet quiet;
 	struct timely_link *link;
 	const struct net_device *link_dev;
 	unsigned long link_jiffies;

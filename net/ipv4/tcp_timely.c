@@ -50,6 +50,7 @@
 #include <timely/engine/rate.h>
 #include <timely/engine/real.h>
 #include <timely/engine/rtt.h>
+#include <timely/engine/target_delay.h>
 #include <timely/engine/tune.h>
 
 #include "tcp_timely.h"
@@ -67,6 +68,9 @@
  * build a queue.
  */
 #define TIMELY_START_SEGMENTS	2
+
+/* Largest segment on a quiet path, bytes: TCP's usual limit. */
+#define TIMELY_QUIET_BYTES	65536
 
 /* TCP may have data for 2^-13 s (122 us), or two segments, in the qdisc; TCP's default is 2^-10 s.
  * Data in the qdisc was scheduled at an older rate, so queued data are a delay in the control loop.
@@ -128,6 +132,9 @@ static void timely_set_segment(struct sock *sk, const struct timely_cfg *cfg, u6
 	if (cfg->segment_auto)
 		packets = timely_segment_packets(timely_packets(ts, rate >> TIMELY_SEGMENT_SHIFT),
 						 packets);
+	if (cfg->segment_grows && ts->flow->path.quiet.doublings)
+		packets = min3(packets << ts->flow->path.quiet.doublings,
+			       timely_packets(ts, TIMELY_QUIET_BYTES), (u32)U8_MAX);
 	if (likely(packets == ts->gso_segs))
 		return;
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)
@@ -245,9 +252,11 @@ static void timely_refresh_mss(struct sock *sk)
  * have to wait until the queue is nearly empty, and new data can keep the queue filled. So the
  * shift is reduced until data for 2^-shift seconds are at least a segment.
  */
-static u32 timely_pacing_shift(const struct timely_cfg *cfg, u64 rate)
+static u32 timely_pacing_shift(const struct timely_sock *ts, const struct timely_cfg *cfg,
+			       u64 rate)
 {
-	int shift = fls64(rate) - 1 - (int)cfg->segment_log2;
+	int log2 = max_t(int, cfg->segment_log2, fls(ts->gso_segs * ts->mss));
+	int shift = fls64(rate) - 1 - log2;
 
 	return clamp(shift, 0, TIMELY_PACING_SHIFT_MAX);
 }
@@ -336,6 +345,23 @@ static void timely_doubt_base(struct sock *sk, const struct timely_completion *c
 	timely_forget_base(sk, completion->now_ns);
 }
 
+/* Let the engine compute the rate, and count how long the path has been without a queue. */
+static void timely_update_rate(struct sock *sk, const struct timely_cfg *cfg,
+			       const struct timely_completion *completion)
+{
+	struct timely_sock *ts = inet_csk_ca(sk);
+	u32 now_us = tcp_sk(sk)->tcp_mstamp, base_ns = cfg->rate.min_rtt_ns;
+	struct timely_quiet *quiet;
+
+	timely_rate_update(&ts->rate, &cfg->rate, completion);
+	if (!cfg->segment_grows)
+		return;
+	quiet = &ts->flow->path.quiet;
+	if (timely_quiet_add(quiet, now_us, max(completion->rtt_ns, base_ns) - base_ns))
+		timely_quiet_judge(quiet, now_us,
+				   timely_target_ref_ns(&cfg->rate, ts->rate.rate_fp) - base_ns);
+}
+
 /* Put the engine's rate into force: set the pacing rate, the size of segments and cwnd_limit.
  * A base-RTT probe reduces the pacing rate, but not the window.
  */
@@ -357,7 +383,7 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 	if (ts->flow && rate > before)
 		timely_flow_rate(ts->flow, rate);
 	timely_set_segment(sk, cfg, rate);
-	sk_pacing_shift_update(sk, timely_pacing_shift(cfg, rate));
+	sk_pacing_shift_update(sk, timely_pacing_shift(ts, cfg, rate));
 	ts->cwnd_limit = timely_packets(ts, bytes) + TIMELY_SLACK_SEGMENTS * ts->gso_segs;
 	if (unlikely(timely_rate_has_window(&cfg->rate)))
 		ts->cwnd_limit = timely_window_packets(ts, cfg);
@@ -374,6 +400,8 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, 
 	struct tcp_sock *tp = tcp_sk(sk);
 	u32 packets;
 
+	if (ts->path)
+		timely_quiet_reset(&ts->flow->path.quiet, tp->tcp_mstamp);
 	trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_SET_START);
 	timely_apply(sk, cfg);
 	if (timely_rate_has_window(&cfg->rate)) {
@@ -713,7 +741,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		if (timely_rtt_shows_probe(sk, set, &completion))
 			timely_rate_probe(&ts->rate, &cfg->rate, &completion);
 		else
-			timely_rate_update(&ts->rate, &cfg->rate, &completion);
+			timely_update_rate(sk, cfg, &completion);
 		timely_doubt_base(sk, &completion);
 		timely_apply(sk, cfg);
 		ts->completed_us = tcp_sk(sk)->tcp_mstamp;
@@ -884,8 +912,10 @@ static u32 timely_ssthresh(struct sock *sk)
 		goto out;
 	rcu_read_lock();
 	cfg = timely_cfg(ts, timely_param_set(sk));
-	if (ts->flow)
+	if (ts->flow) {
 		ts->flow->path.undo_rate_fp = ts->rate.rate_fp;
+		timely_quiet_reset(&ts->flow->path.quiet, tp->tcp_mstamp);
+	}
 	ts->cut = 0;
 	echo = !ts->flow || (!tp->lost_out && ts->flow->path.loss.lost == tp->lost);
 	if (echo && !tcp_ecn_mode_any(tp)) {

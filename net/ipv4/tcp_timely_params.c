@@ -55,6 +55,7 @@ void timely_cfg_init(struct timely_cfg *cfg, const struct timely_params *params,
 	cfg->link_kbps = link_kbps;
 	cfg->segment_bytes = params->segment_bytes;
 	cfg->segment_auto = given->segment_bytes == TIMELY_AUTO;
+	cfg->segment_grows = false;
 	cfg->segment_log2 = order_base_2(params->segment_bytes);
 	/* The window is twice the data that the rate sends in t_high_ns, so the window does not
 	 * limit a connection whose RTTs are below t_high_ns.

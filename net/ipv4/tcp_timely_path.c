@@ -288,6 +288,11 @@ void timely_tune_path(struct sock *sk, const struct timely_param_set *set)
 		path->whole_bytes = params.segment_bytes;
 	timely_cfg_init(&path->cfg, &params, &set->params, link_kbps);
 	path->cfg.rate.lags = path->lag;
+	/* Segments grow where RTTs do not include their serialization time, and where a decrease of
+	 * the rate delays segments that are already queued.
+	 */
+	path->cfg.segment_grows = path->cfg.segment_auto && path->cfg.ns_per_byte_q16 &&
+				  params.rule == TIMELY_RULE_TARGET_DELAY && !path->lag;
 	if (params.rule == TIMELY_RULE_SWIFT)
 		timely_swift_cfg_packet(&path->cfg.rate, known.mss);
 	/* A connection whose base RTT is configured does not probe: there is nothing to measure. */

@@ -28,6 +28,39 @@ one_link() {
 	sleep 2
 }
 
+# ---- segments ----
+
+# segments: send as fast as the link allows for 250 ms. Sets mean_bytes, the mean length of the
+# segments of the last 100 ms.
+segments() {
+	echo "tc -n h1 -s -j qdisc show dev eth0 >$work/before" >"$work/look"
+	sed 's/before/after/' "$work/look" >"$work/look-again"
+	traffic <<-END
+		0	flow flow from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.15	run sh $work/look
+		0.25	run sh $work/look-again
+		0.26	end
+	END
+	mean_bytes=$(python3 -c 'import json, sys
+def read(name):
+    qdisc = json.load(open(name))[0]
+    return qdisc["bytes"], qdisc["departures"]
+before, after = read(sys.argv[1]), read(sys.argv[2])
+print((after[0] - before[0]) // (after[1] - before[1]))' "$work/before" "$work/after") ||
+		fail "no statistics of the qdisc"
+}
+
+# On a quiet path segments grow to 64 KB, unless the user has given their length.
+segments_grow_on_a_quiet_path() {
+	one_link
+	must tc -n h1 qdisc replace dev eth0 root timely
+	segments
+	expect mean_bytes -ge 60000
+	ip netns exec h1 sysctl -qw net.ipv4.timely.segment_bytes=5792 || fail "cannot set segment_bytes"
+	segments
+	expect mean_bytes -le 6200
+}
+
 # ---- events of other devices ----
 
 # queries [DEVICE]: how often the driver of h1's NIC was asked so far
@@ -375,7 +408,7 @@ links_go_under_senders() {
 	expect first_mbps -ge 4900
 }
 
-run_cases load others_devices_ask_no_nic enslaving_changes_no_link_rate \
+run_cases load segments_grow_on_a_quiet_path others_devices_ask_no_nic enslaving_changes_no_link_rate \
 	tenants_macvlan_changes_no_link_rate only_the_devices_own_nic_is_asked \
 	hundred_pods_share_a_link newcomers_see_the_other_pods routed_pods_share_a_link \
 	two_nics_do_not_share links_go_under_senders remove_all
