@@ -10,6 +10,7 @@
 #include <timely/engine/ndp_paths.h>
 
 #define PATHS		36
+#define ROUND		64	/* most paths of a round */
 #define NONE		TIMELY_NDP_MAX_PATHS
 /* The first time that a path is left out. */
 #define OUT_NS		1000000ULL
@@ -68,21 +69,82 @@ static void next__each_path_once_in_a_round(struct kunit *test)
 	}
 }
 
-/* Each path is about equally often the first of a round, and the rounds differ. */
+/* Each path is about equally often the first one of a list. */
 static void next__in_random_order(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 8);
 	u32 first[8] = {}, i;
 
 	for (i = 0; i < 8000; i++) {
+		KUNIT_ASSERT_EQ(test, timely_ndp_paths_init(&bed->p, bed->memory, 8,
+							    i * 0x9e3779b97f4a7c15ULL), 0);
 		first[timely_ndp_paths_next(&bed->p, 0, NONE)]++;
-		while (bed->p.at < bed->p.used)
-			timely_ndp_paths_next(&bed->p, 0, NONE);
 	}
 	for (i = 0; i < 8; i++) {
 		KUNIT_EXPECT_GT(test, first[i], 850);
 		KUNIT_EXPECT_LT(test, first[i], 1150);
 	}
+}
+
+/* Without NACKs all rounds have the same order. */
+static void next__keeps_the_order(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, PATHS);
+	u8 order[PATHS];
+	u32 i;
+
+	for (i = 0; i < PATHS; i++)
+		order[i] = timely_ndp_paths_next(&bed->p, 0, NONE);
+	for (i = 0; i < 10 * PATHS; i++)
+		KUNIT_EXPECT_EQ(test, timely_ndp_paths_next(&bed->p, i, NONE), order[i % PATHS]);
+}
+
+/* A round has 64 of 256 paths, and others come in for those with NACKs. */
+static void next__some_of_many_paths(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, TIMELY_NDP_MAX_PATHS);
+	u8 order[ROUND];
+	u32 i, moved = 0;
+
+	for (i = 0; i < ROUND; i++)
+		order[i] = timely_ndp_paths_next(&bed->p, 0, NONE);
+	for (i = 0; i < ROUND; i++)
+		KUNIT_EXPECT_EQ(test, timely_ndp_paths_next(&bed->p, 0, NONE), order[i]);
+	for (i = 0; i < ROUND; i++)
+		timely_ndp_paths_nack(&bed->p, order[i]);
+	for (i = 0; i < ROUND; i++)
+		moved += !memchr(order, timely_ndp_paths_next(&bed->p, 0, NONE), ROUND);
+	/* Three quarters on average. */
+	KUNIT_EXPECT_GT(test, moved, ROUND / 2);
+	/* A NACK for a path that is not in the round moves none. */
+	KUNIT_EXPECT_EQ(test, bed->p.used, TIMELY_NDP_MAX_PATHS);
+	timely_ndp_paths_nack(&bed->p, bed->memory[TIMELY_NDP_MAX_PATHS - 1].order);
+	for (i = 0; i < ROUND; i++)
+		order[i] = timely_ndp_paths_next(&bed->p, 0, NONE);
+	timely_ndp_paths_nack(&bed->p, bed->memory[TIMELY_NDP_MAX_PATHS - 1].order);
+	for (i = 0; i < ROUND; i++)
+		KUNIT_EXPECT_EQ(test, timely_ndp_paths_next(&bed->p, 0, NONE), order[i]);
+}
+
+/* The path of a trimmed packet changes places with a random one. */
+static void nack__moves_the_path(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, PATHS);
+	u32 i, j, first, moved = 0;
+
+	for (i = 0; i < 100; i++) {
+		first = timely_ndp_paths_next(&bed->p, 0, NONE);
+		while (bed->p.at < bed->p.used)
+			timely_ndp_paths_next(&bed->p, 0, NONE);
+		/* A few NACKs among many ACKs make no outlier. */
+		for (j = 0; j < 16 * PATHS; j++)
+			timely_ndp_paths_ack(&bed->p, j % PATHS);
+		timely_ndp_paths_nack(&bed->p, first);
+		moved += bed->memory[0].order != first;
+		KUNIT_EXPECT_EQ(test, round_of(bed, 0), (1ULL << PATHS) - 1);
+	}
+	/* One of 36 does not move, on average. */
+	KUNIT_EXPECT_GT(test, moved, 85);
 }
 
 static void next__avoids_a_path(struct kunit *test)
@@ -245,7 +307,10 @@ static struct kunit_case ndp_paths_cases[] = {
 	KUNIT_CASE(init__checks_the_number),
 	KUNIT_CASE(next__each_path_once_in_a_round),
 	KUNIT_CASE(next__in_random_order),
+	KUNIT_CASE(next__keeps_the_order),
+	KUNIT_CASE(next__some_of_many_paths),
 	KUNIT_CASE(next__avoids_a_path),
+	KUNIT_CASE(nack__moves_the_path),
 	KUNIT_CASE(answers__of_unknown_paths_are_ignored),
 	KUNIT_CASE(outlier__many_nacks),
 	KUNIT_CASE(outlier__few_nacks_are_none),

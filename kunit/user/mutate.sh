@@ -983,12 +983,16 @@ faults_of_ndp_paths() {
 	a seed of 0 stops the random numbers|s/p->random = seed ?: 1;/p->random = seed;/
 	the list is not shuffled|s/j = paths_random(p, p->used + 1);/j = p->used;/
 	the shuffle prefers some paths|s/j = paths_random(p, p->used + 1);/j = paths_random(p, p->used + 1) \/ 2;/
-	the last path of a round is not used|s/if (p->at >= p->used)/if (p->at + 1 >= p->used)/
+	the last path of a round is not used|s/if (p->at >= paths_round(p))/if (p->at + 1 >= paths_round(p))/
 	a path is not avoided|s/if (p->paths\[p->at\].order == avoid) {/if (0) {/
-	a path is not avoided at the end of a round|s/if (p->at + 1 == p->used)$/if (0)/
+	a path is not avoided at the end of a round|s/if (p->at + 1 == paths_round(p))$/if (0)/
 	a path is avoided though there is no other|s/order == avoid \&\& p->used > 1)/order == avoid)/
 	answers of unknown paths count|s/if (path >= p->count)/if (0 \&\& path >= p->count)/
 	NACKs do not count|s/p->paths\[path\].nacks++;//
+	NACKs move no path|s/	paths_move(p, path);//
+	a round has all paths|s/return min_t(u32, p->used, PATHS_ROUND);/return p->used;/
+	each round has another order|s/if (paths_judge(p, now_ns) || !p->used)/paths_judge(p, now_ns); if (1)/
+	paths outside the round do not come in|s/paths_exchange(p, i, paths_random(p, p->used));/paths_exchange(p, i, paths_random(p, paths_round(p)));/
 	losses do not count|s/p->paths\[path\].losses++;//
 	ACKs do not count|s/p->paths\[path\].acks++;//
 	one NACK makes an outlier|s/PATHS_MIN_NACKS		4/PATHS_MIN_NACKS		1/

@@ -55,7 +55,7 @@ static const char * const promises[PROMISES] = {
 	[PRIORITY] = "a stream of a higher priority gets its pulls first",
 	[IDLE] = "a stream that has arrived wants no pulls",
 	[ANOTHER_PATH] = "a retransmission takes another path than before",
-	[PATH] = "each path of a round is used once",
+	[PATH] = "each path of a round without NACKs is used once",
 	[DETECTED] = "no damaged packet passes for an intact one",
 	[TAKEN_OUT] = "a stream that wants no pulls is not in the pull queue",
 };
@@ -98,6 +98,7 @@ struct flow {
 	u64 last_pull;			/* number of the pull that was this stream's last */
 	bool used_path[PATHS];
 	u32 round;			/* packets in this round of paths */
+	u64 nacks;			/* when the round began */
 	bool done;
 };
 
@@ -289,14 +290,17 @@ static void set_timer(struct flow *f)
 	add_event(max(due, world.now_ns), TIMER, f - world.flows);
 }
 
-/* Follow the rounds of paths: a new round begins when the list has been shuffled. */
+/* Follow the rounds of paths. A NACK may move a path that was used to a later place. */
 static void check_path(struct flow *f, u32 path)
 {
+	u64 nacks = f->s.stats.nacked + f->s.stats.returned;
+
 	if (f->paths.at <= f->round || f->paths.at == 1) {
 		memset(f->used_path, 0, sizeof(f->used_path));
 		f->round = 0;
+		f->nacks = nacks;
 	}
-	promise(PATH, path < f->paths.count && !f->used_path[path]);
+	promise(PATH, path < f->paths.count && (!f->used_path[path] || nacks != f->nacks));
 	f->used_path[path] = true;
 	f->round = f->paths.at;
 }

@@ -18,7 +18,7 @@
  * @nacks: NACKs and returned packets of this path, halved with @acks
  * @losses: lost packets of this path, halved with @acks
  * @strikes: how often the path was left out lately; each time lasts twice as long as the one before
- * @order: an entry of the shuffled list: the number of a path, independent of this path
+ * @order: an entry of the list: the number of a path, independent of this path
  */
 struct timely_ndp_path {
 	u64 out_until_ns;
@@ -35,8 +35,8 @@ struct timely_ndp_path {
  * @random: state of the random numbers, not 0
  * @answers: number of answers since the scoreboard was last halved
  * @count: number of paths, 1 to TIMELY_NDP_MAX_PATHS
- * @at: number of paths of the shuffled list that this round has used
- * @used: number of paths in the shuffled list: those that are not left out
+ * @at: number of paths of the list that this round has used
+ * @used: number of paths in the list: those that are not left out
  * @outliers: how often a path was left out
  */
 struct timely_ndp_paths {
