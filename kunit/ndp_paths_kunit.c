@@ -240,6 +240,29 @@ static void outlier__losses(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, round_of(bed, 0), 15);
 }
 
+/* Of 256 paths the 64 of a round lose one packet each, and one of them three: less than three times
+ * the mean of the others, plus one.
+ */
+static void outlier__losses_of_a_round(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, TIMELY_NDP_MAX_PATHS);
+	u32 i;
+
+	for (i = 0; i < ROUND; i++)
+		timely_ndp_paths_loss(&bed->p, timely_ndp_paths_next(&bed->p, 0, NONE));
+	for (i = 0; i < 2; i++)
+		timely_ndp_paths_loss(&bed->p, bed->memory[0].order);
+	timely_ndp_paths_next(&bed->p, 0, NONE);
+	KUNIT_EXPECT_EQ(test, bed->p.outliers, 0);
+	/* With five it is an outlier. */
+	for (i = 0; i < 2; i++)
+		timely_ndp_paths_loss(&bed->p, bed->memory[0].order);
+	while (bed->p.at < ROUND)
+		timely_ndp_paths_next(&bed->p, 0, NONE);
+	timely_ndp_paths_next(&bed->p, 0, NONE);
+	KUNIT_EXPECT_EQ(test, bed->p.outliers, 1);
+}
+
 /* At least half of the paths stay: of three outliers among five, only two are left out. */
 static void outlier__never_more_than_half(struct kunit *test)
 {
@@ -316,6 +339,7 @@ static struct kunit_case ndp_paths_cases[] = {
 	KUNIT_CASE(outlier__few_nacks_are_none),
 	KUNIT_CASE(outlier__not_if_all_are_trimmed),
 	KUNIT_CASE(outlier__losses),
+	KUNIT_CASE(outlier__losses_of_a_round),
 	KUNIT_CASE(outlier__never_more_than_half),
 	KUNIT_CASE(outlier__for_longer_each_time),
 	KUNIT_CASE(outlier__a_dead_path_costs_little),

@@ -996,7 +996,8 @@ faults_of_ndp_paths() {
 	losses do not count|s/p->paths\[path\].losses++;//
 	ACKs do not count|s/p->paths\[path\].acks++;//
 	one NACK makes an outlier|s/PATHS_MIN_NACKS		4/PATHS_MIN_NACKS		1/
-	one loss makes an outlier|s/path->losses >= PATHS_MIN_LOSSES \&\&$/path->losses \&\&/;s/(path->losses - 1) \* (sum->used - 1)/path->losses * (sum->used - 1)/
+	one loss makes an outlier|s/path->losses >= PATHS_MIN_LOSSES \&\&$/path->losses \&\&/;s/(path->losses - 1) \* (paths - 1)/path->losses * (paths - 1)/
+	paths outside the round share its losses|s/u32 paths = min_t(u32, sum->used, PATHS_ROUND);/u32 paths = sum->used;/
 	an outlier is compared with itself|s/u32 losses = sum->losses - path->losses;/u32 losses = sum->losses;/
 	many NACKs make no outlier|s/return path->nacks >= PATHS_MIN_NACKS \&\& others \&\&/return 0 \&\&/
 	NACKs of other paths do not count|s/PATHS_NACK_TIMES \* (sum->nacks - path->nacks) \* mine +/0 +/

@@ -114,9 +114,11 @@ static bool paths_outlier(const struct timely_ndp_path *path, const struct paths
 	u64 mine = path->acks + path->nacks;
 	u64 others = sum->acks + sum->nacks - mine;
 	u32 losses = sum->losses - path->losses;
+	/* Packets are lost on the paths of a round only. */
+	u32 paths = min_t(u32, sum->used, PATHS_ROUND);
 
 	if (path->losses >= PATHS_MIN_LOSSES &&
-	    (path->losses - 1) * (sum->used - 1) > PATHS_LOSS_TIMES * losses)
+	    (path->losses - 1) * (paths - 1) > PATHS_LOSS_TIMES * losses)
 		return true;
 	return path->nacks >= PATHS_MIN_NACKS && others &&
 	       path->nacks * others > PATHS_NACK_TIMES * (sum->nacks - path->nacks) * mine +
