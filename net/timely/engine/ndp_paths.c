@@ -5,11 +5,12 @@
  * random one. So packets are spread equally over all paths, each path gets packets at equal times,
  * and senders whose packets meet at a switch move away from each other until few are trimmed. The
  * paper shuffles the list after each round (SIGCOMM'17, section 3.1.1). Then a path may be the last
- * one of a round and the first one of the next, and in a permutation of 432 hosts ten times as many
- * packets are trimmed.
+ * one of a round and the first one of the next, so that packets of one sender already queue up. In
+ * a permutation of 432 hosts with packets of 9000 bytes 2.6 % of the packets are trimmed then, and
+ * 0.2 % with the order of this file.
  *
  * A round has only some of the paths if there are very many, so that it does not last too long to
- * learn from it. The others get their turn when packets of those are trimmed.
+ * learn from it. Each of the others gets its turn when a path of the round changes places with it.
  *
  * The scoreboard counts ACKs, NACKs and losses of each path. Normally all paths have about the same
  * share of NACKs. A path with a far larger share, or with far more losses than the others, is left
