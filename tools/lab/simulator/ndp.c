@@ -33,7 +33,8 @@
 #include <timely/engine/ndp_sender.h>
 
 /* Bytes of a packet: preamble, gap, Ethernet and its checksum around the IP packet. */
-#define ETHERNET	(8 + 12 + 14 + 4)
+#define GAP		(8 + 12)	/* preamble and gap, which no queue holds */
+#define ETHERNET	(GAP + 14 + 4)
 #define HEADERS		(20 + 8 + TIMELY_NDP_BYTES)
 #define CONTROL		(ETHERNET + HEADERS)
 #define SPAN		1024
@@ -181,7 +182,7 @@ static struct {
 	u32 pending, room;
 	u64 order;
 	u64 count;
-	u64 queue_bytes;	/* of control packets at a port */
+	u64 queue_bytes;	/* of control packets at a port, without preambles and gaps */
 	u64 trimmed, dropped, damaged;
 	u64 uplink_trimmed, uplink_data;	/* on the way up to core switches */
 	u32 bins[MAX_BINS];	/* payload of the first long flow */
@@ -438,7 +439,7 @@ static void build_network(void)
 	sim.nports = sim.hosts * PORT_KINDS;
 	sim.ports = zeroed(sim.nports, sizeof(*sim.ports));
 	sim.host = zeroed(sim.hosts, sizeof(*sim.host));
-	sim.queue_bytes = option(LIMIT) * (option(MTU) + ETHERNET);
+	sim.queue_bytes = option(LIMIT) * (option(MTU) + ETHERNET - GAP);
 	k = sim.k;
 	half = k / 2;
 	for (i = 0; i < sim.hosts; i++) {
@@ -484,7 +485,9 @@ static void overflow(struct port *port, struct packet *p)
 
 static void enqueue_control(struct port *port, struct packet *p)
 {
-	if (!port->host && port->control.bytes + p->bytes > sim.queue_bytes) {
+	u64 bytes = port->control.bytes + p->bytes - GAP * (port->control.count + 1);
+
+	if (!port->host && bytes > sim.queue_bytes) {
 		overflow(port, p);
 		return;
 	}
