@@ -4,11 +4,14 @@
  * and switches that trim. The script "ndp" runs the scenarios of the NDP paper (SIGCOMM'17) on it.
  *
  * A host has a link with two queues, control packets first, and a pull queue. It handles packets
- * without delay. A port of a switch has the two queues of the paper: one for @limit data packets,
- * and one with the same number of bytes for trimmed packets and control packets, served @ratio to
- * 1. When a data packet finds its queue full, a coin decides whether this packet or the one at the
- * tail is trimmed. A trimmed packet that finds no room is returned to its sender. Switches store
- * and forward.
+ * without delay. Pulls leave room on the link for control packets and trimmed packets, as those of
+ * the kernel's hosts do (net/ndp/pull.c).
+ *
+ * A port of a switch has the two queues of the paper: one for @limit data packets, and one with the
+ * same number of bytes for trimmed packets and control packets, served @ratio to 1. When a data
+ * packet finds its queue full, a coin decides whether this packet or the one at the tail is
+ * trimmed. A trimmed packet that finds no room is returned to its sender. Switches store and
+ * forward.
  *
  * Networks: one switch, or a fat tree of three tiers of switches with k ports, k*k*k/4 hosts. The
  * sender chooses the path of a DATA packet by ndp_paths.c. Answers and pulls take the paths of a
@@ -56,7 +59,7 @@ static const char * const scenarios[SCENARIOS] = {
 /* Names, units and defaults are in options[]. */
 enum option {
 	SCENARIO, K, HOSTS, FLOWS, BYTES, LONG, PRIORITY, ELSEWHERE, MTU, WINDOW, SLACK, LIMIT,
-	RATIO, TRIM, DELAY_NS, KBPS, SLOW, LOSS_PPM, TRIMS, RETURNS, WARMUP_US, MEASURE_US, SEED,
+	RATIO, TRIM, ROOM, DELAY_NS, KBPS, SLOW, LOSS_PPM, TRIMS, RETURNS, WARMUP_US, MEASURE_US, SEED,
 	OPTIONS
 };
 
@@ -78,6 +81,7 @@ static struct {
 	[LIMIT] = { "limit", 8 },	/* data packets of a port's queue */
 	[RATIO] = { "ratio", 10 },	/* control packets for each data packet */
 	[TRIM] = { "trim", 86 },	/* bytes of a trimmed Ethernet frame without its checksum */
+	[ROOM] = { "room", 1 },		/* 0: pulls leave no room for packets without data */
 	[DELAY_NS] = { "delay_ns", 500 },	/* of a link */
 	[KBPS] = { "kbps", 10000000 },	/* rate of each link */
 	[SLOW] = { "slow", 0 },		/* one link to a core switch has a tenth of the rate */
@@ -666,11 +670,16 @@ static void to_receiver(struct flow *f, const struct packet *p)
 static void arrive(struct packet *p)
 {
 	struct flow *f = &sim.flows[p->flow];
+	struct host *h;
 
 	if (p->place != HOST) {
 		enqueue(route(p->place, p->number, p), p);
 		return;
 	}
+	h = &sim.host[p->number];
+	/* Without pulls to wait, nothing would change. */
+	if (option(ROOM) && p->control && h->pull.flows)
+		timely_ndp_pull_leave_room(&h->pull, p->bytes, sim.now_ns);
 	if (p->returned) {
 		timely_ndp_sender_returned(&f->s, &p->header, sim.now_ns);
 		send_all(f);
