@@ -4,8 +4,10 @@
  * and switches that trim. The script "ndp" runs the scenarios of the NDP paper (SIGCOMM'17) on it.
  *
  * A host has a link with two queues, control packets first, and a pull queue. It handles packets
- * without delay. Pulls leave room on the link for control packets and trimmed packets, as those of
- * the kernel's hosts do (net/ndp/pull.c).
+ * without delay, and one at a time. As at the kernel's hosts (net/ndp/conn.c, net/ndp/pull.c), one
+ * ACK of each flow may wait for the flow's next pull, a pull asks for two packets if these are
+ * short, and pulls leave room on the link for control packets and trimmed packets. Unlike there,
+ * pulls are fair as in the paper, and leave no room for DATA packets that no pull asked for.
  *
  * A port of a switch has the two queues of the paper: one for @limit data packets, and one with the
  * same number of bytes for trimmed packets and control packets, served @ratio to 1. When a data
@@ -41,6 +43,8 @@
 #define HEADERS		(20 + 8 + TIMELY_NDP_BYTES)
 #define CONTROL		(ETHERNET + HEADERS)
 #define SPAN		1024
+#define MAX_HELD	8		/* packets with one answer */
+#define LONE_NS		5000		/* a pull of a lone flow waits so long for a packet */
 #define ENDLESS		(1U << 30)	/* packets of a flow that does not end */
 #define BIN_NS		50000		/* bins of the watched flow's goodput */
 #define MAX_BINS	4096
@@ -59,8 +63,8 @@ static const char * const scenarios[SCENARIOS] = {
 /* Names, units and defaults are in options[]. */
 enum option {
 	SCENARIO, K, HOSTS, FLOWS, BYTES, LONG, PRIORITY, ELSEWHERE, MTU, WINDOW, SLACK, LIMIT,
-	RATIO, TRIM, ROOM, DELAY_NS, KBPS, SLOW, LOSS_PPM, TRIMS, RETURNS, WARMUP_US, MEASURE_US, SEED,
-	OPTIONS
+	RATIO, TRIM, ROOM, HOLD_NS, PAIR, DELAY_NS, KBPS, SLOW, LOSS_PPM, TRIMS, RETURNS,
+	WARMUP_US, MEASURE_US, SEED, OPTIONS
 };
 
 static struct {
@@ -82,6 +86,8 @@ static struct {
 	[RATIO] = { "ratio", 10 },	/* control packets for each data packet */
 	[TRIM] = { "trim", 86 },	/* bytes of a trimmed Ethernet frame without its checksum */
 	[ROOM] = { "room", 1 },		/* 0: pulls leave no room for packets without data */
+	[HOLD_NS] = { "hold_ns", 100000 },	/* an ACK waits for a pull at most this long */
+	[PAIR] = { "pair", 2 * (1500 + ETHERNET) },	/* bytes of two packets for one pull */
 	[DELAY_NS] = { "delay_ns", 500 },	/* of a link */
 	[KBPS] = { "kbps", 10000000 },	/* rate of each link */
 	[SLOW] = { "slow", 0 },		/* one link to a core switch has a tenth of the rate */
@@ -152,6 +158,11 @@ struct flow {
 	struct timely_ndp_receiver r;
 	u64 *map;
 	struct timely_ndp_pull_flow pull;
+	u32 unit;		/* packets that the next pull asks for */
+	struct timely_ndp_header answer;	/* the one that waits for a pull */
+	u32 held;		/* packets that @answer is for; 0 if none waits */
+	u64 held_ns;		/* since when */
+	u64 hold_timer_ns;
 	struct timely_ndp_paths back;
 };
 
@@ -160,7 +171,7 @@ struct host {
 	u64 timer_ns;
 };
 
-enum kind { ARRIVAL, FREE, TIMER, PULL, BEGIN };
+enum kind { ARRIVAL, FREE, TIMER, PULL, HOLD, BEGIN };
 
 struct event {
 	u64 at_ns;
@@ -584,44 +595,121 @@ static void send_all(struct flow *f)
 	set_timer(f);
 }
 
+static void set_pulls(struct host *h, struct flow *f, u32 wanted)
+{
+	u32 bytes = option(MTU) + ETHERNET;
+
+	f->unit = wanted > 1 && 2 * bytes <= option(PAIR) ? 2 : 1;
+	f->pull.bytes = f->unit * bytes;
+	timely_ndp_pull_set(&h->pull, &f->pull, (wanted + f->unit - 1) / f->unit);
+}
+
+/* A lone flow takes its pulls when its packets arrive. So the timer leaves time for the next packet.
+ */
 static void set_pull_timer(struct host *h)
 {
 	u64 due = max(timely_ndp_pull_due_ns(&h->pull), sim.now_ns);
 
-	if (!h->pull.flows || h->timer_ns)
+	if (!h->pull.flows)
+		return;
+	if (h->pull.flows == 1)
+		due += LONE_NS;
+	if (h->timer_ns && h->timer_ns <= due)
 		return;
 	h->timer_ns = due;
 	add_event(due, PULL, h - sim.host, NULL);
 }
 
-/* Send the pulls that are due. The pull of flow @mine, if not NULL, goes with its @answer. */
-static void pull(struct host *h, struct flow *mine, struct timely_ndp_header *answer)
+/* Grant credits: with the ACK that waits, or in a PULL if that says as much. */
+static void send_pull(struct flow *f)
+{
+	bool selective = f->held && !timely_ndp_before(f->answer.seq, f->answer.cum);
+	struct timely_ndp_header header;
+
+	if (selective)
+		timely_ndp_receiver_grant(&f->r, f->unit, &f->answer);
+	else
+		timely_ndp_receiver_pull(&f->r, f->unit, &header);
+	f->held = 0;
+	send_packet(f, selective ? &f->answer : &header, false);
+}
+
+/* Send the pulls that are due. */
+static void pull(struct host *h)
 {
 	struct timely_ndp_pull_flow *next;
-	struct timely_ndp_header header;
 
 	while ((next = timely_ndp_pull_next(&h->pull, sim.now_ns))) {
 		struct flow *f = container_of(next, struct flow, pull);
 
-		if (f == mine) {
-			timely_ndp_receiver_grant(&f->r, 1, answer);
-		} else {
-			timely_ndp_receiver_pull(&f->r, 1, &header);
-			send_packet(f, &header, false);
-		}
-		timely_ndp_pull_set(&h->pull, &f->pull, timely_ndp_receiver_wanted(&f->r));
+		send_pull(f);
+		set_pulls(h, f, timely_ndp_receiver_wanted(&f->r));
 	}
 	set_pull_timer(h);
 }
 
-/* Answer a packet. */
-static void send_answer(struct flow *f, struct timely_ndp_header *answer)
+/* Take the pulls of a lone flow that are due. Other flows get theirs from the timer. */
+static u32 due_pulls(struct host *h, struct flow *f, u32 wanted)
 {
-	struct host *h = &sim.host[f->to];
+	u32 due = 0, pulled;
 
-	timely_ndp_pull_set(&h->pull, &f->pull, timely_ndp_receiver_wanted(&f->r));
-	pull(h, f, answer);
-	send_packet(f, answer, false);
+	set_pulls(h, f, wanted);
+	while (wanted && h->pull.flows == 1 && timely_ndp_pull_next(&h->pull, sim.now_ns)) {
+		pulled = min(f->unit, wanted);
+		due += pulled;
+		wanted -= pulled;
+		set_pulls(h, f, wanted);
+	}
+	set_pull_timer(h);
+	return due;
+}
+
+static void set_hold_timer(struct flow *f)
+{
+	if (f->hold_timer_ns)
+		return;
+	f->hold_timer_ns = f->held_ns + option(HOLD_NS);
+	add_event(f->hold_timer_ns, HOLD, f - sim.flows, NULL);
+}
+
+/* Send the answer that waits, with the pulls that are due. @hold: an ACK may wait for a pull. */
+static void release_answer(struct flow *f, bool hold)
+{
+	u32 wanted = timely_ndp_receiver_wanted(&f->r);
+	u32 due = due_pulls(&sim.host[f->to], f, wanted);
+
+	if (hold && wanted && !due && f->answer.type == TIMELY_NDP_ACK &&
+	    sim.now_ns < f->held_ns + option(HOLD_NS)) {
+		set_hold_timer(f);
+		return;
+	}
+	f->held = 0;
+	timely_ndp_receiver_grant(&f->r, due, &f->answer);
+	send_packet(f, &f->answer, false);
+}
+
+static void hold_expires(struct flow *f)
+{
+	f->hold_timer_ns = 0;
+	if (!f->held)
+		return;
+	if (sim.now_ns < f->held_ns + option(HOLD_NS))
+		set_hold_timer(f);
+	else
+		release_answer(f, false);
+}
+
+/* Answer a packet. @hold: an ACK may wait. It need not be sent if a later answer or PULL says that
+ * all packets up to this one have arrived.
+ */
+static void send_answer(struct flow *f, const struct timely_ndp_header *answer, bool hold)
+{
+	if (f->held && !timely_ndp_before(f->answer.seq, answer->cum))
+		release_answer(f, false);
+	f->answer = *answer;
+	if (!f->held++)
+		f->held_ns = sim.now_ns;
+	release_answer(f, hold && f->held < MAX_HELD && !timely_ndp_receiver_done(&f->r));
 }
 
 static void measure(struct flow *f)
@@ -643,6 +731,7 @@ static void data_arrives(struct flow *f, const struct packet *p)
 {
 	enum timely_ndp_payload payload = p->trimmed ? TIMELY_NDP_PAYLOAD_CUT :
 						       TIMELY_NDP_PAYLOAD_WHOLE;
+	const u16 at_once = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN;
 	struct timely_ndp_header answer, room;
 	enum timely_ndp_verdict verdict;
 
@@ -652,7 +741,7 @@ static void data_arrives(struct flow *f, const struct packet *p)
 	/* The application reads at once, so the room never ends. */
 	timely_ndp_receiver_room(&f->r, f->r.cum + SPAN, &room);
 	answer.limit = f->r.limit;
-	send_answer(f, &answer);
+	send_answer(f, &answer, !(p->header.flags & at_once));
 	if (verdict == TIMELY_NDP_RECEIVED)
 		measure(f);
 }
@@ -664,7 +753,7 @@ static void to_receiver(struct flow *f, const struct packet *p)
 	if (p->header.type == TIMELY_NDP_DATA)
 		data_arrives(f, p);
 	else if (timely_ndp_receiver_probe(&f->r, &p->header, &answer))
-		send_answer(f, &answer);
+		send_answer(f, &answer, false);
 }
 
 static void arrive(struct packet *p)
@@ -859,8 +948,14 @@ static void run(void)
 			send_all(&sim.flows[event.who]);
 			break;
 		case PULL:
+			/* Only the newest timer counts. */
+			if (sim.host[event.who].timer_ns != event.at_ns)
+				break;
 			sim.host[event.who].timer_ns = 0;
-			pull(&sim.host[event.who], NULL, NULL);
+			pull(&sim.host[event.who]);
+			break;
+		case HOLD:
+			hold_expires(&sim.flows[event.who]);
 			break;
 		case BEGIN:
 			begin(&sim.flows[event.who]);
