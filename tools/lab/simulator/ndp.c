@@ -604,8 +604,7 @@ static void set_pulls(struct host *h, struct flow *f, u32 wanted)
 	timely_ndp_pull_set(&h->pull, &f->pull, (wanted + f->unit - 1) / f->unit);
 }
 
-/* A lone flow takes its pulls when its packets arrive. So the timer leaves time for the next packet.
- */
+/* A lone flow takes its pulls when packets arrive, so the timer leaves time for the next one. */
 static void set_pull_timer(struct host *h)
 {
 	u64 due = max(timely_ndp_pull_due_ns(&h->pull), sim.now_ns);
