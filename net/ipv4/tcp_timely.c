@@ -120,6 +120,23 @@ static const struct timely_param_set *timely_param_set(const struct sock *sk)
 	return timely_param_set_of(sk, inet_csk(sk)->icsk_ca_ops);
 }
 
+/* Return: packets in a segment for a rate in bytes per second. On a quiet path segments take more
+ * time, at the link rate and at the connection's own rate.
+ */
+static u32 timely_segment(const struct timely_sock *ts, const struct timely_cfg *cfg, u64 rate)
+{
+	u32 doublings = cfg->segment_grows ? ts->flow->path.quiet.doublings : 0;
+	u32 most = ts->gso_most;
+
+	if (!cfg->segment_auto)
+		return most;
+	if (doublings)
+		most = min3(most << doublings, timely_packets(ts, TIMELY_QUIET_BYTES),
+			    (u32)U8_MAX);
+	rate = (rate >> TIMELY_SEGMENT_SHIFT) << doublings;
+	return timely_segment_packets(timely_packets(ts, rate), most);
+}
+
 /* Set the number of packets in a segment for a rate in bytes per second. If the number changes and
  * sk_gso_max_segs was lowered to the old number, sk_gso_max_segs is reset to the socket's original
  * value; timely_min_tso_segs() then lowers sk_gso_max_segs to the new number.
@@ -127,14 +144,8 @@ static const struct timely_param_set *timely_param_set(const struct sock *sk)
 static void timely_set_segment(struct sock *sk, const struct timely_cfg *cfg, u64 rate)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
-	u32 packets = ts->gso_most;
+	u32 packets = timely_segment(ts, cfg, rate);
 
-	if (cfg->segment_auto)
-		packets = timely_segment_packets(timely_packets(ts, rate >> TIMELY_SEGMENT_SHIFT),
-						 packets);
-	if (cfg->segment_grows && ts->flow->path.quiet.doublings)
-		packets = min3(packets << ts->flow->path.quiet.doublings,
-			       timely_packets(ts, TIMELY_QUIET_BYTES), (u32)U8_MAX);
 	if (likely(packets == ts->gso_segs))
 		return;
 	if (ts->gso_max_segs && sk->sk_gso_max_segs == ts->gso_segs)

@@ -30,13 +30,13 @@ one_link() {
 
 # ---- segments ----
 
-# segments: send as fast as the link allows for 250 ms. Sets mean_bytes, the mean length of the
-# segments of the last 100 ms.
+# segments [OPTION]: send for 250 ms, as fast as the link allows but for the option. Sets mean_bytes,
+# the mean length of the segments of the last 100 ms.
 segments() {
 	echo "tc -n h1 -s -j qdisc show dev eth0 >$work/before" >"$work/look"
 	sed 's/before/after/' "$work/look" >"$work/look-again"
 	traffic <<-END
-		0	flow flow from=h1 to=h2 addr=$h2_v4 cc=timely
+		0	flow flow from=h1 to=h2 addr=$h2_v4 cc=timely ${1-}
 		0.15	run sh $work/look
 		0.25	run sh $work/look-again
 		0.26	end
@@ -56,6 +56,10 @@ segments_grow_on_a_quiet_path() {
 	must tc -n h1 qdisc replace dev eth0 root timely
 	segments
 	expect mean_bytes -ge 60000
+	# A segment takes at most 8 ms at the rate of its connection.
+	segments cap=10000
+	expect mean_bytes -ge 7000
+	expect mean_bytes -le 11000
 	ip netns exec h1 sysctl -qw net.ipv4.timely.segment_bytes=5792 || fail "cannot set segment_bytes"
 	segments
 	expect mean_bytes -le 6200
