@@ -34,7 +34,7 @@ and a peer may take more than the fair share.
 {table}
 
 Costs beside these: [an ACK](results.md#what-an-ack-costs) takes more CPU cycles than with bbr, and
-[a byte](results.md#what-a-byte-costs) up to four times the sender's cycles of cubic; [a
+[a byte](results.md#what-a-byte-costs) up to twice the sender's cycles of cubic; [a
 packet](results.md#what-a-packet-costs) takes fewer under sch_timely than under fq. Without hardware timestamps, hosts
 that are late [lose goodput](reproductions-timestamps.md). The rows are a selection: [hostile networks](hostile-networks.md) and the
 [reproductions](reproductions.md) have more, each with its verdict.
