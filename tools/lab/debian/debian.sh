@@ -72,8 +72,9 @@ newest() {
 	[ -z "$names" ] || own apt-cache madison $names | awk '{ print $1, $3 }' | sort -k 2,2V | tail -n 1
 }
 
-# have NAME=VERSION: is there such a package?
-have() { own apt-cache show "$1" >/dev/null 2>&1; }
+# have NAME=VERSION: is there such a package? apt-cache's status does not say so: it is 0, too, if other
+# packages merely refer to the name.
+have() { own apt-cache show "$1" 2>/dev/null | grep -q '^Package: '; }
 
 # needs NAME=VERSION PATTERN: print the packages that it depends on and whose names match.
 needs() {
