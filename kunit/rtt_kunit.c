@@ -1042,7 +1042,7 @@ static void ack_agg__unknown_after_seven_rtts(struct kunit *test)
 }
 
 /* If rates lag, the target delay is five times as long, but ACK aggregation is not. So a smaller
- * aggregation must be found, which takes 32 RTTs.
+ * aggregation must be found, which takes 16 RTTs after the path's first probe. That probe has 40.
  */
 static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 {
@@ -1052,7 +1052,7 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 
 	for (i = 1; i <= 1000; i++) {
 		struct timely_probe_sample late = {
-			.now_ns = i * 100000ULL,
+			.now_ns = i * 100000ULL + (i > 40 ? 60 * NSEC_PER_MSEC : 0),
 			.probe_queue_ns = rtt_roll(&dice) % (6 * DUE_NS),
 			.before_ns = flow_ns,
 			.due_ns = 5 * DUE_NS,
@@ -1061,12 +1061,55 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 
 		timely_ack_agg_add(&ack_agg, &late);
 		flow_ns = late.probe_queue_ns;
-		if (i < 32)
+		if (i < 40 + 16)
 			KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
-		if (i == 32 || i == 500)
+		if (i == 40 + 16 || i == 500)
 			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
 	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
+}
+
+/* Add RTTs that jump by @jump_ns, where rates lag, up to the first that makes a mean. Return: their
+ * number, at most 100.
+ */
+static u32 found_after(struct timely_ack_agg *ack_agg, u32 jump_ns)
+{
+	u32 times;
+
+	for (times = 0; times < 100 && !ack_agg->mean_ns; times++) {
+		u32 before_ns = ack_agg->probe_queue_ns;
+
+		timely_ack_agg_add(ack_agg, &(struct timely_probe_sample){
+			.now_ns = ack_agg->seen_ns + 100000,
+			.probe_queue_ns = before_ns ? 0 : jump_ns,
+			.before_ns = before_ns,
+			.due_ns = 5 * DUE_NS,
+			.rates_lag = true,
+		});
+	}
+	return times;
+}
+
+/* In the path's first probe, the mean must be 24/8 of a fifth of the target delay. What was too
+ * little in that probe does not count in the next. What was enough, but of too few RTTs, does.
+ */
+static void ack_agg__first_probe_if_rates_lag(struct kunit *test)
+{
+	u32 enough_ns = DUE_NS * 24 / 10;
+	struct timely_ack_agg ack_agg = {};
+
+	KUNIT_EXPECT_EQ(test, found_after(&ack_agg, enough_ns), 32);
+
+	ack_agg = (struct timely_ack_agg){};
+	KUNIT_EXPECT_EQ(test, found_after(&ack_agg, enough_ns - 1), 100);
+	ack_agg.seen_ns += 60 * NSEC_PER_MSEC;
+	KUNIT_EXPECT_EQ(test, found_after(&ack_agg, DUE_NS * 12 / 10), 100);
+
+	ack_agg = (struct timely_ack_agg){
+		.seen_ns = 1, .samples = 20, .jump_ns = enough_ns, .due_ns = DUE_NS,
+	};
+	ack_agg.seen_ns += 60 * NSEC_PER_MSEC;
+	KUNIT_EXPECT_EQ(test, found_after(&ack_agg, enough_ns), 12);
 }
 
 /* RTTs jump by 13/10 of a fifth of the target delay, so that the mean is 13/8 of the fifth. This is
@@ -1080,8 +1123,8 @@ static void ack_agg__least_that_counts_if_rates_lag(struct kunit *test)
 		struct timely_ack_agg ack_agg = {};
 		struct timely_probe_sample late = { .due_ns = 5 * DUE_NS, .rates_lag = true };
 
-		for (i = 0; i < 32; i++) {
-			late.now_ns += 100000;
+		for (i = 0; i < 1 + 16; i++) {
+			late.now_ns += i == 1 ? 60 * NSEC_PER_MSEC : 100000;
 			late.before_ns = late.probe_queue_ns;
 			late.probe_queue_ns = late.before_ns ? 0 : jump_ns - less;
 			timely_ack_agg_add(&ack_agg, &late);
@@ -1209,6 +1252,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(ack_agg__zero_up_to_the_target_delay),
 	KUNIT_CASE(ack_agg__unknown_after_seven_rtts),
 	KUNIT_CASE(ack_agg__found_later_if_rates_lag),
+	KUNIT_CASE(ack_agg__first_probe_if_rates_lag),
 	KUNIT_CASE(ack_agg__least_that_counts_if_rates_lag),
 	KUNIT_CASE(ack_agg__not_a_queue_that_fills_and_drains),
 	KUNIT_CASE(ack_agg__not_a_queue_that_outlasts_the_probe),

@@ -46,14 +46,19 @@
  * There, aggregation of only a fifth of the target delay lets one flow take over the link: when
  * several ACKs arrive together, the RTT rises once and then falls from ACK to ACK, and the falls
  * raise the rate by more than the rise lowered it. More RTTs and a mean of at least 13/8 of this
- * fifth are needed to distinguish so little aggregation from bursts of messages, and from the
- * varying queue of connections that have just started: in the first probe of ten hosts (scenario
- * limited of the lab, three seeds) that queue made means of up to 12.9/8 of the fifth, and one of
- * 14.7/8; with aggregation of 20 us the means were 13.6/8 and more.
+ * fifth are needed to distinguish so little aggregation from bursts of messages. With aggregation
+ * of 20 us the means were 13.6/8 and more.
+ *
+ * In the first probe of a path the mean must be at least 24/8. The varying queue of ten hosts that
+ * had just started (scenario limited of the lab, nine seeds) made means of up to 19.3/8 in that
+ * probe, and of up to 12.1/8 in later ones. If the mean is too low in the first probe, the average
+ * starts again with the second.
  */
 #define ACK_AGG_LAG_SHARE		5
 #define ACK_AGG_LAG_BEGINS		13
-#define ACK_AGG_LAG_SAMPLES_MIN	32
+#define ACK_AGG_LAG_BEGINS_FIRST	24
+#define ACK_AGG_LAG_SAMPLES_MIN		16
+#define ACK_AGG_LAG_SAMPLES_MIN_FIRST	32
 
 /* Assume that aggregation adds values distributed evenly from 0 to N to RTTs: their mean is N / 2.
  * The mean difference of two values is N / 3, and the mean of the larger of two such differences is
@@ -118,6 +123,43 @@ static u32 ack_agg_average(u32 mean, u32 value, u32 samples)
 	return mean + ((s32)min(value, ACK_AGG_MOST_NS) - (s32)mean) / (s32)samples;
 }
 
+static u64 ack_agg_mean(const struct timely_ack_agg *ack_agg)
+{
+	return (u64)ack_agg->jump_ns * ACK_AGG_MEAN_QUARTERS / 4;
+}
+
+/* Whether the mean counts as aggregation. */
+static bool ack_agg_counts(const struct timely_ack_agg *ack_agg, bool rates_lag)
+{
+	u32 eighths = ACK_AGG_BEGINS;
+
+	if (ack_agg->mean_ns)
+		eighths = ACK_AGG_ENDS;
+	else if (rates_lag)
+		eighths = ack_agg->past_first ? ACK_AGG_LAG_BEGINS : ACK_AGG_LAG_BEGINS_FIRST;
+	return ack_agg_mean(ack_agg) * 8 >= (u64)ack_agg->due_ns * eighths;
+}
+
+/* Number of RTTs that a mean needs. */
+static u32 ack_agg_samples_min(const struct timely_ack_agg *ack_agg, bool rates_lag)
+{
+	if (!rates_lag)
+		return ACK_AGG_SAMPLES_MIN;
+	return ack_agg->past_first ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_LAG_SAMPLES_MIN_FIRST;
+}
+
+/* Prepare the estimate for a new base-RTT probe, of which @sample is the first RTT. */
+static void ack_agg_begin_probe(struct timely_ack_agg *ack_agg,
+				const struct timely_probe_sample *sample)
+{
+	ack_agg->least_ns = sample->probe_queue_ns;
+	if (!ack_agg->seen_ns || ack_agg->past_first)
+		return;
+	if (sample->rates_lag && !ack_agg_counts(ack_agg, true))
+		ack_agg->samples = 0;
+	ack_agg->past_first = true;
+}
+
 /* Whether the probe has drained the queue, as far as its RTTs up to @sample show. Aggregation adds
  * next to nothing to the lowest of many RTTs. The queue that connections make by starting together
  * outlasts a probe, and its changes look like aggregation.
@@ -126,7 +168,7 @@ static bool ack_agg_has_drained(struct timely_ack_agg *ack_agg,
 				const struct timely_probe_sample *sample, u32 jump_ns)
 {
 	if ((s64)(sample->now_ns - ack_agg->seen_ns) >= (s64)ACK_AGG_PROBE_NS)
-		ack_agg->least_ns = sample->probe_queue_ns;
+		ack_agg_begin_probe(ack_agg, sample);
 	ack_agg->least_ns = min(ack_agg->least_ns, sample->probe_queue_ns);
 	return ack_agg->least_ns / ACK_AGG_DRAINED_JUMPS <= max(jump_ns, ack_agg->jump_ns);
 }
@@ -150,9 +192,7 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 {
 	u32 jump_ns = ack_agg_jump(sample->probe_queue_ns, sample->before_ns);
 	u32 due_ns = sample->rates_lag ? sample->due_ns / ACK_AGG_LAG_SHARE : sample->due_ns;
-	u32 eighths = sample->rates_lag ? ACK_AGG_LAG_BEGINS : ACK_AGG_BEGINS;
 	bool drained;
-	u64 mean_ns;
 
 	/* A sample of another processor may be a little older. */
 	if ((s64)(sample->now_ns - ack_agg->seen_ns) < (s64)ACK_AGG_APART_NS)
@@ -166,13 +206,8 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 	ack_agg->samples = min(ack_agg->samples + 1, ACK_AGG_SAMPLES_MAX);
 	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
 	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
-	mean_ns = (u64)ack_agg->jump_ns * ACK_AGG_MEAN_QUARTERS / 4;
-	if (ack_agg->samples < (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN))
+	if (ack_agg->samples < ack_agg_samples_min(ack_agg, sample->rates_lag))
 		return;
-	if (ack_agg->mean_ns)
-		eighths = ACK_AGG_ENDS;
-	if (mean_ns * 8 < (u64)ack_agg->due_ns * eighths)
-		mean_ns = 0;
-	ack_agg->mean_ns = mean_ns;
+	ack_agg->mean_ns = ack_agg_counts(ack_agg, sample->rates_lag) ? ack_agg_mean(ack_agg) : 0;
 }
 EXPORT_SYMBOL_GPL(timely_ack_agg_add);

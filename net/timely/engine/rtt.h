@@ -123,6 +123,7 @@ struct timely_rtt {
  * @due_ns: average target delay of the connections, to compare @mean_ns with; of connections
  *	whose new rates do not apply to queued packets, a fifth of the target delay
  * @samples: number of RTTs in the averages @jump_ns and @due_ns, at most 64
+ * @past_first: the path's first base-RTT probe is over
  * @mean_ns: mean of what ACK aggregation adds; 0 if there is none, or too little to be
  *	distinguished from a queue
  */
@@ -133,6 +134,7 @@ struct timely_ack_agg {
 	u32 jump_ns;
 	u32 due_ns;
 	u32 samples;
+	bool past_first;
 	u32 mean_ns;
 };
 
