@@ -450,21 +450,23 @@ static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn, bool may_hol
 }
 
 /* Grants credits: with the answer that waits, or in a PULL, which also says that all packets before
- * the first missing one have arrived.
+ * the first missing one have arrived. A lone connection's other pulls that are due go with them.
  */
 static void ndp_send_pull(struct sock *sk, struct ndp_turn *turn, u32 packets)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
 	bool selective = ndp->unanswered && !timely_ndp_before(ndp->answer.seq, ndp->answer.cum);
-	struct timely_ndp_header pull;
+	struct timely_ndp_header pull, *answer = selective ? &ndp->answer : &pull;
 
 	if (selective)
-		timely_ndp_receiver_grant(&ndp->receiver, packets, &ndp->answer);
+		timely_ndp_receiver_grant(&ndp->receiver, packets, answer);
 	else
-		timely_ndp_receiver_pull(&ndp->receiver, packets, &pull);
+		timely_ndp_receiver_pull(&ndp->receiver, packets, answer);
 	ndp->unanswered = 0;
 	ndp_pull_done(ndp, packets);
-	ndp_output_control(sk, selective ? &ndp->answer : &pull, &turn->out);
+	packets = ndp_pull_due(sk, ndp_memory_wanted(sk), turn->now_ns);
+	timely_ndp_receiver_grant(&ndp->receiver, packets, answer);
+	ndp_output_control(sk, answer, &turn->out);
 }
 
 /* ---- timer ---- */
@@ -1294,7 +1296,6 @@ void ndp_conn_pull(struct sock *sk, u32 packets)
 		/* Some may have arrived since the connection's turn came. */
 		packets = clamp(ndp_memory_wanted(sk), 1U, packets);
 		ndp_send_pull(sk, &turn, packets);
-		ndp_pull_want(sk, ndp_memory_wanted(sk));
 	}
 	ndp_end(sk, &turn);
 }
