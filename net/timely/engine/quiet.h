@@ -16,8 +16,8 @@
 #include <linux/types.h>
 
 /* Queueing delays up to TIMELY_QUIET_MEAN_NS on average are no queue: interrupts of two hosts are
- * moderated, 8 us each is usual. An eighth of the delays may be above TIMELY_QUIET_LONG_NS, and none
- * above TIMELY_QUIET_MOST_NS.
+ * moderated, 8 us each is usual. An eighth of the delays may be above TIMELY_QUIET_LONG_NS, and
+ * none above TIMELY_QUIET_MOST_NS.
  */
 #define TIMELY_QUIET_MEAN_NS	12000U
 #define TIMELY_QUIET_LONG_NS	30000U
