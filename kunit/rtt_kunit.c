@@ -1042,7 +1042,7 @@ static void ack_agg__unknown_after_seven_rtts(struct kunit *test)
 }
 
 /* If rates lag, the target delay is five times as long, but ACK aggregation is not. So a smaller
- * aggregation must be found, which takes 16 RTTs after the path's first probe. That probe has 40.
+ * aggregation must be found, which takes 32 RTTs after the path's first probe. That probe has 40.
  */
 static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 {
@@ -1061,9 +1061,9 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 
 		timely_ack_agg_add(&ack_agg, &late);
 		flow_ns = late.probe_queue_ns;
-		if (i < 40 + 16)
+		if (i < 40 + 32)
 			KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
-		if (i == 40 + 16 || i == 500)
+		if (i == 40 + 32 || i == 500)
 			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
 	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
@@ -1123,7 +1123,7 @@ static void ack_agg__least_that_counts_if_rates_lag(struct kunit *test)
 		struct timely_ack_agg ack_agg = {};
 		struct timely_probe_sample late = { .due_ns = 5 * DUE_NS, .rates_lag = true };
 
-		for (i = 0; i < 1 + 16; i++) {
+		for (i = 0; i < 1 + 32; i++) {
 			late.now_ns += i == 1 ? 60 * NSEC_PER_MSEC : 100000;
 			late.before_ns = late.probe_queue_ns;
 			late.probe_queue_ns = late.before_ns ? 0 : jump_ns - less;

@@ -51,14 +51,13 @@
  *
  * In the first probe of a path the mean must be at least 24/8. The varying queue of ten hosts that
  * had just started (scenario limited of the lab, nine seeds) made means of up to 19.3/8 in that
- * probe, and of up to 12.1/8 in later ones. If the mean is too low in the first probe, the average
- * starts again with the second.
+ * probe, and of up to 12.1/8 in later ones, but more there after 16 RTTs. If the mean is too low in
+ * the first probe, the average starts again with the second.
  */
 #define ACK_AGG_LAG_SHARE		5
 #define ACK_AGG_LAG_BEGINS		13
 #define ACK_AGG_LAG_BEGINS_FIRST	24
-#define ACK_AGG_LAG_SAMPLES_MIN		16
-#define ACK_AGG_LAG_SAMPLES_MIN_FIRST	32
+#define ACK_AGG_LAG_SAMPLES_MIN		32
 
 /* Assume that aggregation adds values distributed evenly from 0 to N to RTTs: their mean is N / 2.
  * The mean difference of two values is N / 3, and the mean of the larger of two such differences is
@@ -140,14 +139,6 @@ static bool ack_agg_counts(const struct timely_ack_agg *ack_agg, bool rates_lag)
 	return ack_agg_mean(ack_agg) * 8 >= (u64)ack_agg->due_ns * eighths;
 }
 
-/* Number of RTTs that a mean needs. */
-static u32 ack_agg_samples_min(const struct timely_ack_agg *ack_agg, bool rates_lag)
-{
-	if (!rates_lag)
-		return ACK_AGG_SAMPLES_MIN;
-	return ack_agg->past_first ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_LAG_SAMPLES_MIN_FIRST;
-}
-
 /* Prepare the estimate for a new base-RTT probe, of which @sample is the first RTT. */
 static void ack_agg_begin_probe(struct timely_ack_agg *ack_agg,
 				const struct timely_probe_sample *sample)
@@ -206,7 +197,7 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 	ack_agg->samples = min(ack_agg->samples + 1, ACK_AGG_SAMPLES_MAX);
 	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
 	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
-	if (ack_agg->samples < ack_agg_samples_min(ack_agg, sample->rates_lag))
+	if (ack_agg->samples < (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN))
 		return;
 	ack_agg->mean_ns = ack_agg_counts(ack_agg, sample->rates_lag) ? ack_agg_mean(ack_agg) : 0;
 }
