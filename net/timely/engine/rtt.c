@@ -51,8 +51,8 @@
  *
  * In the first probe of a path the mean must be at least 24/8. The varying queue of ten hosts that
  * had just started (scenario limited of the lab, nine seeds) made means of up to 19.3/8 in that
- * probe, and of up to 12.1/8 in later ones, but more there after 16 RTTs. If the mean is too low in
- * the first probe, the average starts again with the second.
+ * probe, and of up to 12.1/8 in later ones. Means of only 16 RTTs exceeded 13/8 in later probes,
+ * too. If the mean is too low in the first probe, the average starts again with the second.
  */
 #define ACK_AGG_LAG_SHARE		5
 #define ACK_AGG_LAG_BEGINS		13
