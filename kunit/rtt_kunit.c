@@ -1090,8 +1090,8 @@ static u32 found_after(struct timely_ack_agg *ack_agg, u32 jump_ns)
 	return times;
 }
 
-/* In the path's first probe, the mean must be 24/8 of a fifth of the target delay. If it is less, the
- * RTTs of that probe do not count in the next. If it is enough, but of too few RTTs, they do.
+/* In the path's first probe, the mean must be 24/8 of a fifth of the target delay. If it is less,
+ * the RTTs of that probe do not count in the next. If it is enough, but of too few RTTs, they do.
  */
 static void ack_agg__first_probe_if_rates_lag(struct kunit *test)
 {
