@@ -276,6 +276,8 @@ the_clocks_of_all_hosts_are_set() {
 	clocks=$clocks,$ptp
 	truth_types=R
 	total_kbps=2200000
+	all_wrong=0
+	all_hardware=0
 	for delay in $delays; do
 		delay "$delay"
 		for size in $all_sizes; do
@@ -297,10 +299,16 @@ the_clocks_of_all_hosts_are_set() {
 			# A step within the host's random delay is found when the PTP clock is read
 			# next.
 			expect error_max -le $((size < 50001 ? size + almost : 10000)) "by $size ns"
-			[ "$size" -le 50000 ] || expect error_wrong -le $((hardware / 20)) "by $size ns"
+			if [ "$size" -gt 50000 ]; then
+				all_wrong=$((all_wrong + error_wrong))
+				all_hardware=$((all_hardware + hardware))
+			fi
 			[ -z "${software_min-}" ] || expect software_min -ge -$exact "by $size ns"
 		done
 	done
+	# How long a new mapping is off by more than 1 us depends on the random delays: usually less
+	# than 2 ms of the 150 ms between steps, rarely 10 ms. So only the sum is limited.
+	expect all_wrong -le $((all_hardware / 20))
 	must tc -n h2 qdisc del dev eth0 root
 	timestamps h2 eth0 none
 	busy h2 eth0 0 0
