@@ -88,6 +88,7 @@ static void receiver__follows_the_reference(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, bed->answer.credits, v->granted, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, bed->answer.owed, v->owed, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, bed->answer.cum, v->cum, "row %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, bed->answer.arrived, v->arrived, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, bed->answer.limit, v->limit, "row %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, timely_ndp_receiver_wanted(&bed->r), v->wanted,
 				    "row %u", i);
@@ -153,6 +154,38 @@ static void data__is_answered_at_once(struct kunit *test)
 }
 
 /* A packet that comes again, even trimmed, is acknowledged, because it has arrived. */
+/* The 32 packets behind the first missing one, wherever that is in the map, which wraps here. */
+static void data__names_what_arrived_behind_a_gap(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, LIMIT);
+	u32 cum, seq;
+
+	for (cum = 0; cum < 200; cum++) {
+		KUNIT_ASSERT_EQ(test, bed->r.cum, cum);
+		timely_ndp_receiver_room(&bed->r, cum + SPAN, &bed->answer);
+		for (seq = cum + 1; seq < cum + SPAN; seq++) {
+			u32 after = seq - cum - 1;
+			bool comes = after == 0 || after % 7 == 3 || after >= 31;
+
+			if (comes)
+				arrive(bed, seq, 1, 0, TIMELY_NDP_PAYLOAD_WHOLE);
+			KUNIT_EXPECT_EQ(test, timely_ndp_says_arrived(&bed->answer, seq),
+					comes && after < 32);
+		}
+		KUNIT_EXPECT_EQ(test, bed->answer.cum, cum);
+		KUNIT_EXPECT_EQ(test, bed->answer.arrived & 1, 1);
+		KUNIT_EXPECT_FALSE(test, timely_ndp_says_arrived(&bed->answer, cum));
+		KUNIT_EXPECT_TRUE(test, timely_ndp_says_arrived(&bed->answer, cum - 1));
+		/* Begin again one packet later. */
+		set_up(test, bed, LIMIT);
+		for (seq = 0; seq <= cum; seq++) {
+			timely_ndp_receiver_room(&bed->r, seq + LIMIT, &bed->answer);
+			arrive(bed, seq, 1, 0, TIMELY_NDP_PAYLOAD_WHOLE);
+		}
+		KUNIT_EXPECT_EQ(test, bed->answer.arrived, 0);
+	}
+}
+
 static void data__repeated_is_acknowledged(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, LIMIT);
@@ -402,6 +435,7 @@ static struct kunit_case ndp_receiver_cases[] = {
 	KUNIT_CASE(init__checks_its_parameters),
 	KUNIT_CASE(data__in_any_order),
 	KUNIT_CASE(data__is_answered_at_once),
+	KUNIT_CASE(data__names_what_arrived_behind_a_gap),
 	KUNIT_CASE(data__repeated_is_acknowledged),
 	KUNIT_CASE(data__without_room),
 	KUNIT_CASE(data__fills_the_whole_map),

@@ -95,6 +95,7 @@ static bool replay_row(struct bed *bed, const struct ndp_sender_vector *v)
 	struct timely_ndp_header header = {
 		.type = v->type, .seq = v->seq, .credits = v->credits, .owed = v->owed,
 		.cum = v->cum, .limit = v->limit, .flags = v->flags, .tries = v->tries,
+		.arrived = v->arrived,
 	};
 
 	switch (v->event) {
@@ -348,6 +349,44 @@ static void answer__refuses_the_impossible(struct kunit *test)
 }
 
 /* The peer cannot say that it owes more than was used. */
+static bool answer_arrived(struct bed *bed, u32 cum, u32 arrived)
+{
+	struct timely_ndp_header header = {
+		.type = TIMELY_NDP_PULL, .cum = cum, .arrived = arrived, .limit = cum + 100,
+	};
+
+	return timely_ndp_sender_answer(&bed->s, &header, bed->now_ns);
+}
+
+/* One answer says that many packets have arrived, also a trimmed one that was repeated. */
+static void answer__names_packets_behind_a_gap(struct kunit *test)
+{
+	struct bed *bed = make_bed(test, WINDOW);
+
+	timely_ndp_sender_queue(&bed->s, WINDOW, bed->now_ns);
+	KUNIT_ASSERT_EQ(test, send_all(bed), WINDOW);
+	answer(bed, TIMELY_NDP_NACK, 3, 0, 0);
+	answer(bed, TIMELY_NDP_NACK, 0, 0, 0);
+	KUNIT_EXPECT_TRUE(test, answer_arrived(bed, 0, 0x6));
+	KUNIT_EXPECT_EQ(test, bed->slots[1].state, TIMELY_NDP_SLOT_SENT);
+	KUNIT_EXPECT_EQ(test, bed->slots[2].state, TIMELY_NDP_SLOT_ACKED);
+	KUNIT_EXPECT_EQ(test, bed->slots[3].state, TIMELY_NDP_SLOT_ACKED);
+	KUNIT_EXPECT_EQ(test, bed->s.resend_list.count, 1);
+	KUNIT_EXPECT_EQ(test, bed->s.sent_list.count, WINDOW - 3);
+	KUNIT_EXPECT_EQ(test, bed->s.una, 0);
+	/* The last packet that was sent, and one that was not. */
+	KUNIT_EXPECT_TRUE(test, answer_arrived(bed, 0, 1 << (WINDOW - 2)));
+	KUNIT_EXPECT_FALSE(test, answer_arrived(bed, 0, 1 << (WINDOW - 1)));
+	KUNIT_EXPECT_EQ(test, bed->s.stats.invalid, 1);
+	KUNIT_EXPECT_EQ(test, bed->s.sent_list.count, WINDOW - 4);
+	/* An answer that was overtaken. */
+	KUNIT_EXPECT_TRUE(test, answer_arrived(bed, 5, 0));
+	KUNIT_EXPECT_TRUE(test, answer_arrived(bed, 0, 0xff));
+	KUNIT_EXPECT_EQ(test, bed->s.una, 5);
+	KUNIT_EXPECT_EQ(test, bed->s.resend_list.count, 0);
+	KUNIT_EXPECT_EQ(test, bed->slots[8].state, TIMELY_NDP_SLOT_ACKED);
+}
+
 static void answer__bounds_what_is_owed(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 4);
@@ -634,6 +673,7 @@ static struct kunit_case ndp_sender_cases[] = {
 	KUNIT_CASE(next__retransmissions_first),
 	KUNIT_CASE(answer__of_an_earlier_transmission),
 	KUNIT_CASE(answer__refuses_the_impossible),
+	KUNIT_CASE(answer__names_packets_behind_a_gap),
 	KUNIT_CASE(answer__bounds_what_is_owed),
 	KUNIT_CASE(timeout__sends_one_packet),
 	KUNIT_CASE(timeout__asks_for_credits),

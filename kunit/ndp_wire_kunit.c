@@ -237,7 +237,7 @@ static void decode__nothing_impossible(struct kunit *test)
 /* Types and fields that encoding does not write, with the checksum that they would have. */
 static void decode__no_unknown_types_and_fields(struct kunit *test)
 {
-	/* What is at this byte. The version is 2; the types 0 and 8 do not exist. */
+	/* What is at this byte. The version is 3; the types 0 and 8 do not exist. */
 	static const struct { u8 type, at, value; } faults[] = {
 		{ TIMELY_NDP_PULL, 6, 1 }, { TIMELY_NDP_PULL, 7, 1 }, { TIMELY_NDP_PULL, 16, 1 },
 		{ TIMELY_NDP_PULL, 19, 1 }, { TIMELY_NDP_PROBE, 7, 1 }, { TIMELY_NDP_PROBE, 17, 1 },
@@ -247,8 +247,8 @@ static void decode__no_unknown_types_and_fields(struct kunit *test)
 		{ TIMELY_NDP_RESET, 24, 1 }, { TIMELY_NDP_RESET, 29, 1 },
 		{ TIMELY_NDP_RESET, 30, 1 }, { TIMELY_NDP_RESET, 31, 1 },
 		{ TIMELY_NDP_COOKIE, 20, 1 }, { TIMELY_NDP_COOKIE, 31, 1 },
-		{ TIMELY_NDP_DATA, 0, 0x20 }, { TIMELY_NDP_COOKIE, 0, 0x28 },
-		{ TIMELY_NDP_ACK, 0, 0x12 }, { TIMELY_NDP_ACK, 0, 0x32 },
+		{ TIMELY_NDP_DATA, 0, 0x30 }, { TIMELY_NDP_COOKIE, 0, 0x38 },
+		{ TIMELY_NDP_ACK, 0, 0x22 }, { TIMELY_NDP_ACK, 0, 0x42 },
 		/* The number of the key, and the bytes of 0 behind it. */
 		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES, 0 },
 		{ TIMELY_NDP_ACK, TIMELY_NDP_BYTES + 1, 1 },

@@ -110,16 +110,17 @@ def encode(h, family, saddr, daddr, key):
     numbered = kind in (DATA, ACK, NACK)
     credits = h['credits'] if kind <= PROBE else 0
     difference = h['limit'] - h['cum'] if answer else credits - h['seen'] if kind in (DATA, PROBE) else 0
-    head = struct.pack('>BBHHBBQ', 2 << 4 | kind, h['flags'] | (TAGGED if key else 0), h['sport'], h['dport'],
+    head = struct.pack('>BBHHBBQ', 3 << 4 | kind, h['flags'] | (TAGGED if key else 0), h['sport'], h['dport'],
                        h['path'] if numbered else 0, h['tries'] if numbered else 0, h['conn'])
     head += struct.pack('>IIIHH', h['seq'] if numbered else 0, credits,
                         h['cum'] if answer else h['sum'] if kind == DATA else 0,
                         h['owed'] if answer else h['length'] if kind == DATA else 0, difference & 0xffff)
     number = struct.pack('>Bxxx', h['key']) if key else b''
     cookie = struct.pack('>Q', h['cookie']) if kind == COOKIE or h['flags'] & COOKIED else b''
-    signed = struct.pack('>H', family) + saddr + daddr + head + b'\0\0\0\0' + number + bytes(8) + cookie
+    last = struct.pack('>I', h['arrived']) if answer else cookie
+    signed = struct.pack('>H', family) + saddr + daddr + head + b'\0\0\0\0' + number + bytes(8) + last
     tag = struct.pack('>Q', siphash(signed, *key)) if key else b''
-    rest = number + tag + cookie
+    rest = number + tag + last
     mixed = bytes(a ^ b for a, b in zip(saddr, daddr))
     text = mixed + head + b'\0\0\0\0' + rest
     check = jhash2([word for word, in struct.iter_unpack('>I', text)], family)
@@ -133,7 +134,7 @@ def headers(rng):
     for i in range(42):
         kind = 1 + i % 7
         h = {name: rng.getrandbits(bits) for name, bits in (
-            ('conn', 64), ('cookie', 64), ('seq', 32), ('credits', 32), ('cum', 32),
+            ('conn', 64), ('cookie', 64), ('seq', 32), ('credits', 32), ('cum', 32), ('arrived', 32),
             ('sum', 32), ('owed', 16), ('path', 8), ('tries', 8))}
         h.update(type=kind, flags=rng.getrandbits(7) & allowed[kind], length=rng.randrange(65452),
                  sport=rng.randrange(1, 65536), dport=rng.randrange(1, 65536),
@@ -183,14 +184,16 @@ class Receiver:
 
     def answer(self):
         self.told = self.limit
-        return self.granted, min(self.used - self.granted, 65535), self.cum(), self.limit
+        cum = self.cum()
+        arrived = sum(1 << i for i in range(32) if cum + 1 + i in self.arrived)
+        return self.granted, min(self.used - self.granted, 65535), cum, arrived, self.limit
 
     def data(self, seq, credits, seen, flags, payload):
         refused = not self.possible(credits, seen) or seq - self.cum() >= 65536
         refused |= self.fin is not None and (seq > self.fin or (flags & FIN and seq != self.fin))
         refused |= bool(flags & FIN) and self.fin is None and seq < self.highest
         if refused:
-            return ('refused', 0, 0) + (0,) * 4
+            return ('refused', 0, 0) + (0,) * 5
         self.hear(credits, seen)
         if seq >= self.highest:
             self.highest, self.last = seq, bool(flags & LAST)
@@ -209,7 +212,7 @@ class Receiver:
 
     def probe(self, credits, seen):
         if not self.possible(credits, seen):
-            return ('refused', 0, 0) + (0,) * 4
+            return ('refused', 0, 0) + (0,) * 5
         self.hear(credits, seen)
         self.finish()
         return ('received', PULL, 0) + self.answer()
@@ -218,9 +221,9 @@ class Receiver:
         stalled = self.highest + 1 >= self.told and self.used == self.granted
         limit = min(limit, self.cum() + self.span)
         if limit <= self.limit:
-            return ('refused', 0, 0) + (0,) * 4
+            return ('refused', 0, 0) + (0,) * 5
         self.limit = limit
-        return ('received', PULL, 0) + self.answer() if stalled else ('refused', 0, 0) + (0,) * 4
+        return ('received', PULL, 0) + self.answer() if stalled else ('refused', 0, 0) + (0,) * 5
 
     def pull(self, pulls):
         self.granted += min(pulls, self.used - self.granted)
@@ -385,8 +388,8 @@ class Sender:
 
     def answer(self, h, now):
         """An ACK, NACK or PULL. Return: whether it is possible."""
-        kind, seq, credits, owed, cum, limit, flags, tries = h
-        if cum > self.next or credits > self.used or not 0 <= limit - cum < 65536 or \
+        kind, seq, credits, owed, cum, limit, flags, tries, arrived = h
+        if cum > self.next or (arrived and cum + arrived.bit_length() >= self.next) or credits > self.used or not 0 <= limit - cum < 65536 or \
                 (kind != PULL and seq >= self.next):
             return False
         self.answered = True
@@ -412,13 +415,14 @@ class Sender:
             self.again.append(seq)
             progress = True
         while self.una < cum:
-            if self.una in self.flight:     # one answer for several packets
-                self.count(True)
-            for where in (self.flight, self.again):
-                if self.una in where:
-                    where.remove(self.una)
+            self.also_arrived(self.una)
             self.una += 1
             progress = True
+        for seq in (cum + 1 + i for i in range(32) if arrived >> i & 1):
+            if seq in self.flight or seq in self.again:
+                self.also_arrived(seq)
+                self.acked.add(seq)
+                progress = True
         progress |= self.take_credits(credits, owed, now)
         if limit > self.limit:
             self.limit = limit
@@ -428,6 +432,16 @@ class Sender:
         while self.graceful and self.flight and self.sent[self.flight[0]] + (self.srtt >> 2) < self.newest:
             self.lose()
         return True
+
+    def also_arrived(self, seq):
+        """One answer may do for several packets."""
+        if seq in self.flight:
+            self.count(True)
+            if not self.tries[seq]:
+                self.newest = max(self.newest, self.sent[seq])
+        for where in (self.flight, self.again):
+            if seq in where:
+                where.remove(seq)
 
     def take_credits(self, credits, owed, now):
         if self.promised <= self.granted:
@@ -475,7 +489,11 @@ def sender_answer(rng, s):
     limit = max(s.limit, cum) + rng.choice([0, 0, 1, 5]) if rng.random() < .9 else cum
     flags = TRIMMED if kind == NACK and rng.random() < .7 else 0
     tries = s.tries.get(seq, 0) if rng.random() < .95 else 3
-    return kind, seq, credits, owed, cum, limit, flags, tries
+    behind = [n for n in range(cum + 1, min(cum + 33, s.next)) if n in s.acked or rng.random() < .15]
+    arrived = sum(1 << n - cum - 1 for n in behind) if rng.random() < .5 else 0
+    if rng.random() < .03:
+        arrived |= 1 << min(max(s.next - cum - 1, 0), 31)
+    return kind, seq, credits, owed, cum, limit, flags, tries, arrived
 
 
 def sender_rows(rng):
@@ -487,12 +505,12 @@ def sender_rows(rng):
     while len(rows) < EVENTS:
         now += rng.choice([0, 1000, 20000, 100000])
         what = rng.choices(['queue', 'finish', 'answer', 'returned', 'timeout'], [3, .3, 10, 1, 2])[0]
-        h = (0,) * 8
+        h = (0,) * 9
         result = 1
         if what == 'queue':
             if s.fin is not None:
                 continue
-            h = (0, 0, rng.randrange(1, 12)) + (0,) * 5
+            h = (0, 0, rng.randrange(1, 12)) + (0,) * 6
             s.queue(h[2], now)
         elif what == 'finish':
             s.finish(now)
@@ -501,7 +519,7 @@ def sender_rows(rng):
             result = int(s.answer(h, now))
         elif what == 'returned':
             seq = rng.choice(s.flight or [0])
-            h = (0, seq, 0, 0, 0, 0, 0, s.tries.get(seq, 0))
+            h = (0, seq, 0, 0, 0, 0, 0, s.tries.get(seq, 0), 0)
             s.returned(seq, h[7], now)
         else:
             if s.due() is not None and rng.random() < .7:
@@ -511,7 +529,7 @@ def sender_rows(rng):
         while True:
             sent = s.take(now)
             rows.append(('next', now, (sent or (0,) * 4)[:1] + (sent or (0,) * 4)[1:2] + (s.used, 0, 0, 0) +
-                         (sent or (0,) * 4)[2:], int(sent is not None), s.una, len(s.flight), len(s.again),
+                         (sent or (0,) * 4)[2:] + (0,), int(sent is not None), s.una, len(s.flight), len(s.again),
                          s.due(), s.graceful))
             if not sent:
                 break
@@ -554,7 +572,7 @@ enum ndp_vector_event {
 };
 
 /* An event at a receiver with its arguments; the verdict, or for a PROBE and room whether there is an
- * answer; the answer's type, flags, credits, owed, cum and limit; the pulls wanted and cum afterwards.
+ * answer; the answer's type, flags, credits, owed, cum, arrived and limit; the pulls wanted and cum afterwards.
  */
 struct ndp_receiver_vector {
 	u8 event;
@@ -569,6 +587,7 @@ struct ndp_receiver_vector {
 	u32 granted;
 	u16 owed;
 	u32 cum;
+	u32 arrived;
 	u32 limit;
 	u32 wanted;
 	u32 cum_after;
@@ -589,6 +608,7 @@ struct ndp_sender_vector {
 	u32 limit;
 	u16 flags;
 	u8 tries;
+	u32 arrived;
 	u8 result;
 	u32 una;
 	u32 flight;

@@ -431,7 +431,7 @@ static bool ndp_may_hold(const struct ndp_sock *ndp, u64 now_ns)
 }
 
 /* Sends the answer that waits. Pulls that are due go with it and need no packet of their own.
- * @may_hold: the answer may go with a later pull
+ * @may_hold: the answer may wait for the connection's next pull, or the next packet
  */
 static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn, bool may_hold)
 {
@@ -442,23 +442,23 @@ static void ndp_send_answer(struct sock *sk, struct ndp_turn *turn, bool may_hol
 		return;
 	wanted = ndp_memory_wanted(sk);
 	due = ndp_pull_due(sk, wanted, turn->now_ns);
-	if (may_hold && wanted && !due && ndp_may_hold(ndp, turn->now_ns))
+	may_hold &= wanted || timely_ndp_receiver_pulls_on_way(&ndp->receiver);
+	if (may_hold && !due && ndp_may_hold(ndp, turn->now_ns))
 		return;
 	ndp->unanswered = 0;
 	timely_ndp_receiver_grant(&ndp->receiver, due, &ndp->answer);
 	ndp_output_control(sk, &ndp->answer, &turn->out);
 }
 
-/* Grants credits: with the answer that waits, or in a PULL, which also says that all packets before
- * the first missing one have arrived. A lone connection's other pulls that are due go with them.
+/* Grants credits: with the answer that waits, or in a PULL. A lone connection's other pulls that
+ * are due go with them.
  */
 static void ndp_send_pull(struct sock *sk, struct ndp_turn *turn, u32 packets)
 {
 	struct ndp_sock *ndp = ndp_sk(sk);
-	bool selective = ndp->unanswered && !timely_ndp_before(ndp->answer.seq, ndp->answer.cum);
-	struct timely_ndp_header pull, *answer = selective ? &ndp->answer : &pull;
+	struct timely_ndp_header *answer = &ndp->answer;
 
-	if (selective)
+	if (ndp->unanswered)
 		timely_ndp_receiver_grant(&ndp->receiver, packets, answer);
 	else
 		timely_ndp_receiver_pull(&ndp->receiver, packets, answer);
@@ -1070,7 +1070,7 @@ static void ndp_note_length(struct ndp_sock *ndp, u32 length)
 
 /* Answers a DATA packet: at once, with the next ones that the device's driver delivers in the same
  * poll, or with the connection's next pull. An ACK need not be sent if a later answer or PULL says
- * that all packets up to this one have arrived.
+ * that this packet has arrived.
  */
 static void ndp_answer(struct sock *sk, const struct ndp_packet *packet,
 		       const struct timely_ndp_header *answer, struct ndp_turn *turn)
@@ -1078,7 +1078,7 @@ static void ndp_answer(struct sock *sk, const struct ndp_packet *packet,
 	const u16 at_once = TIMELY_NDP_SYN | TIMELY_NDP_LAST | TIMELY_NDP_FIN;
 	struct ndp_sock *ndp = ndp_sk(sk);
 
-	if (ndp->unanswered && !timely_ndp_before(ndp->answer.seq, answer->cum))
+	if (ndp->unanswered && !timely_ndp_says_arrived(answer, ndp->answer.seq))
 		ndp_send_answer(sk, turn, false);
 	ndp->answer = *answer;
 	if (!ndp->unanswered++)

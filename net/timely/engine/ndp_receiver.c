@@ -3,7 +3,8 @@
  * The receiver of an NDP stream (SIGCOMM'17, section 3.2), and the record of past connections.
  *
  * Any packet may arrive first. Each DATA packet has an answer: an ACK if its payload has arrived,
- * now or before, otherwise a NACK. The caller may leave out an ACK if a later answer says the same.
+ * now or before, otherwise a NACK. Each answer names up to 32 packets behind the first missing one
+ * that have arrived. The caller may leave out an ACK if a later answer says the same.
  *
  * Credits. DATA packets carry the number of credits that their sender has used, answers the number
  * that this receiver has granted (the pull counter). The difference is owed. Owed credits are
@@ -73,6 +74,20 @@ static bool receiver_has_arrived(const struct timely_ndp_receiver *r, u32 seq)
 	if (timely_ndp_before(seq, r->cum))
 		return true;
 	return seq - r->cum < r->span && receiver_has(r, seq);
+}
+
+/* Which of the 32 packets after the first missing one have arrived, the first in the lowest bit. */
+static u32 receiver_map(const struct timely_ndp_receiver *r)
+{
+	u32 first = r->cum + 1, skip = first % 64;
+	u64 map;
+
+	if (!r->ahead)
+		return 0;
+	map = *receiver_word(r, first) >> skip;
+	if (skip > 32)
+		map |= *receiver_word(r, first + 32) << (64 - skip);
+	return map;
 }
 
 static u32 receiver_owed(const struct timely_ndp_receiver *r)
@@ -156,6 +171,7 @@ static void receiver_fill(struct timely_ndp_receiver *r, struct timely_ndp_heade
 	answer->credits = r->granted;
 	answer->owed = min_t(u32, receiver_owed(r), U16_MAX);
 	answer->cum = r->cum;
+	answer->arrived = receiver_map(r);
 	answer->limit = r->limit;
 	r->told = r->limit;
 }

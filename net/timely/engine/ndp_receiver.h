@@ -157,6 +157,19 @@ static inline bool timely_ndp_receiver_idle(const struct timely_ndp_receiver *r)
 }
 
 /**
+ * timely_ndp_receiver_pulls_on_way() - check whether packets will come that pulls have asked for
+ * @r: the receiver
+ *
+ * Then there will be another answer, so that an ACK may wait for it.
+ *
+ * Return: true if no packet has shown yet that the sender knows the last pull.
+ */
+static inline bool timely_ndp_receiver_pulls_on_way(const struct timely_ndp_receiver *r)
+{
+	return r->granted != r->seen;
+}
+
+/**
  * struct timely_ndp_past_entry - a connection that has ended
  * @conn: number of the connection, combined with its addresses and ports by the caller's hash
  * @until_ns: the entry is kept until this time; 0: unused

@@ -437,6 +437,8 @@ static bool sender_plausible(const struct timely_ndp_sender *s,
 		return false;
 	if (header->limit - header->cum >= SENDER_MAX_ROOM)
 		return false;
+	if (header->arrived && timely_ndp_before(s->next, header->cum + 1 + fls64(header->arrived)))
+		return false;
 	return header->type == TIMELY_NDP_PULL || timely_ndp_before(header->seq, s->next);
 }
 
@@ -504,20 +506,45 @@ static bool sender_nack(struct timely_ndp_sender *s, const struct timely_ndp_hea
 	return true;
 }
 
+/* An answer to another packet says that this one has arrived: one answer may do for several. */
+static void sender_arrived(struct timely_ndp_sender *s, const struct timely_ndp_slot *slot)
+{
+	if (slot->state != TIMELY_NDP_SLOT_SENT)
+		return;
+	sender_count_share(s, true);
+	if (slot->tries)
+		return;
+	timely_ndp_paths_ack(s->paths, slot->path);
+	s->newest_acked_ns = max(s->newest_acked_ns, slot->sent_ns);
+}
+
+/* Note the packets behind the first missing one that an answer says have arrived. */
+static bool sender_take_arrived(struct timely_ndp_sender *s,
+				const struct timely_ndp_header *header)
+{
+	u32 arrived = header->arrived, seq;
+	struct timely_ndp_slot *slot;
+	bool progress = false;
+
+	for (; arrived; arrived &= arrived - 1) {
+		seq = header->cum + 1 + __ffs64(arrived);
+		slot = sender_pending(s, seq);
+		if (!slot)
+			continue;
+		sender_arrived(s, slot);
+		sender_set_state(s, seq, TIMELY_NDP_SLOT_ACKED);
+		progress = true;
+	}
+	return progress;
+}
+
 /* All packets before @cum have arrived. */
 static bool sender_advance(struct timely_ndp_sender *s, u32 cum)
 {
 	bool progress = timely_ndp_before(s->una, cum);
-	const struct timely_ndp_slot *slot;
 
 	while (timely_ndp_before(s->una, cum)) {
-		slot = sender_slot(s, s->una);
-		/* One answer may do for several packets: these have arrived, too. */
-		if (slot->state == TIMELY_NDP_SLOT_SENT) {
-			sender_count_share(s, true);
-			if (!slot->tries)
-				timely_ndp_paths_ack(s->paths, slot->path);
-		}
+		sender_arrived(s, sender_slot(s, s->una));
 		sender_set_state(s, s->una, TIMELY_NDP_SLOT_FREE);
 		s->una++;
 	}
@@ -587,6 +614,7 @@ bool timely_ndp_sender_answer(struct timely_ndp_sender *s, const struct timely_n
 	else if (header->type == TIMELY_NDP_NACK)
 		progress = sender_nack(s, header, now_ns);
 	progress |= sender_advance(s, header->cum);
+	progress |= sender_take_arrived(s, header);
 	progress |= sender_take_credits(s, header, now_ns);
 	if (timely_ndp_before(s->limit, header->limit)) {
 		s->limit = header->limit;

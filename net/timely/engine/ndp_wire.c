@@ -45,7 +45,7 @@
 /* Fields that a type of packets has besides the common ones. */
 #define NDP_HAS_SEQ		0x01	/* with path and transmission */
 #define NDP_HAS_CREDITS		0x02
-#define NDP_HAS_ROOM		0x04	/* owed, cum and limit */
+#define NDP_HAS_ROOM		0x04	/* owed, cum, arrived and limit */
 #define NDP_HAS_PAYLOAD		0x08	/* length and sum */
 #define NDP_HAS_SEEN		0x10
 
@@ -159,7 +159,9 @@ u32 timely_ndp_encode(u8 *wire, const struct timely_ndp_header *header,
 	put_unaligned_be16(header->dport, wire + 4);
 	put_unaligned_be64(header->conn, wire + 8);
 	ndp_encode_fields(wire, header);
-	if (timely_ndp_has_cookie(header))
+	if (timely_ndp_is_answer(header))
+		put_unaligned_be32(header->arrived, wire + bytes - TIMELY_NDP_ARRIVED_BYTES);
+	else if (timely_ndp_has_cookie(header))
 		put_unaligned_be64(header->cookie, wire + bytes - TIMELY_NDP_COOKIE_BYTES);
 	if (key) {
 		wire[1] |= TIMELY_NDP_TAGGED;
@@ -271,7 +273,9 @@ enum timely_ndp_decoded timely_ndp_decode(struct timely_ndp_header *header, cons
 	if (!found.sport || !found.dport)
 		return TIMELY_NDP_MALFORMED;
 	found.conn = get_unaligned_be64(wire + 8);
-	if (timely_ndp_has_cookie(&found))
+	if (timely_ndp_is_answer(&found))
+		found.arrived = get_unaligned_be32(wire + needs - TIMELY_NDP_ARRIVED_BYTES);
+	else if (timely_ndp_has_cookie(&found))
 		found.cookie = get_unaligned_be64(wire + needs - TIMELY_NDP_COOKIE_BYTES);
 	*header = found;
 	return total - needs < found.length ? TIMELY_NDP_CUT : TIMELY_NDP_WHOLE;

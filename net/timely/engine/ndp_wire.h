@@ -8,7 +8,7 @@
  * of 36 to 56 bytes, in network byte order:
  *
  *	offset	bytes	contents
- *	 0	1	version, 2, in the upper four bits; type in the lower ones
+ *	 0	1	version, 3, in the upper four bits; type in the lower ones
  *	 1	1	flags
  *	 2	2	source port of the socket
  *	 4	2	destination port of the socket
@@ -26,8 +26,9 @@
  *	32	4	checksum of the header
  *
  * With the flag TIMELY_NDP_TAGGED follow 12 bytes: the number of the key, three bytes of 0, and the
- * tag with 8 bytes. With the flag TIMELY_NDP_COOKIED, and in packets of the type COOKIE, the cookie
- * follows with 8 bytes.
+ * tag with 8 bytes. In ACKs, NACKs and PULLs follow 4 bytes: which of the 32 packets after the first
+ * one that has not arrived have arrived, the first of them in the lowest bit. With the flag
+ * TIMELY_NDP_COOKIED, and in packets of the type COOKIE, the cookie follows with 8 bytes.
  *
  * Fields that a type does not use are 0. Payload follows in DATA packets only.
  *
@@ -47,9 +48,10 @@
 
 #include "orack.h"
 
-#define TIMELY_NDP_VERSION	2
-#define TIMELY_NDP_BYTES	36	/* of a header with neither tag nor cookie */
+#define TIMELY_NDP_VERSION	3
+#define TIMELY_NDP_BYTES	36	/* of a header without any of the following */
 #define TIMELY_NDP_TAG_BYTES	12	/* with the number of the key */
+#define TIMELY_NDP_ARRIVED_BYTES	4
 #define TIMELY_NDP_COOKIE_BYTES	8
 #define TIMELY_NDP_MAX_BYTES	(TIMELY_NDP_BYTES + TIMELY_NDP_TAG_BYTES + \
 				 TIMELY_NDP_COOKIE_BYTES)
@@ -98,6 +100,7 @@ enum timely_ndp_type {
  * @seen: DATA, PROBE: number of credits granted by the receiver, as far as the sender knows; at
  *	most 65535 less than @credits
  * @cum: ACK, NACK, PULL: first packet number that has not arrived whole
+ * @arrived: ACK, NACK, PULL: bit i: packet @cum + 1 + i has arrived whole
  * @limit: ACK, NACK, PULL: first packet number that the receiver has no room for, at most 65535
  *	more than @cum
  * @sum: DATA: timely_ndp_sum() of the payload
@@ -121,6 +124,7 @@ struct timely_ndp_header {
 	u32 credits;
 	u32 seen;
 	u32 cum;
+	u32 arrived;
 	u32 limit;
 	u32 sum;
 	u16 length;
@@ -177,6 +181,13 @@ static inline bool timely_ndp_has_cookie(const struct timely_ndp_header *header)
 	return header->type == TIMELY_NDP_COOKIE || header->flags & TIMELY_NDP_COOKIED;
 }
 
+/* Whether a header is that of an ACK, NACK or PULL. */
+static inline bool timely_ndp_is_answer(const struct timely_ndp_header *header)
+{
+	return header->type == TIMELY_NDP_ACK || header->type == TIMELY_NDP_NACK ||
+	       header->type == TIMELY_NDP_PULL;
+}
+
 /**
  * timely_ndp_header_bytes() - length of a header
  * @header: the header
@@ -185,8 +196,11 @@ static inline bool timely_ndp_has_cookie(const struct timely_ndp_header *header)
  */
 static inline u32 timely_ndp_header_bytes(const struct timely_ndp_header *header)
 {
-	return TIMELY_NDP_BYTES + (header->key ? TIMELY_NDP_TAG_BYTES : 0) +
-	       (timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0);
+	u32 bytes = TIMELY_NDP_BYTES + (header->key ? TIMELY_NDP_TAG_BYTES : 0);
+
+	if (timely_ndp_is_answer(header))
+		return bytes + TIMELY_NDP_ARRIVED_BYTES;
+	return bytes + (timely_ndp_has_cookie(header) ? TIMELY_NDP_COOKIE_BYTES : 0);
 }
 
 /* The checksum of payload works on blocks of four words of 64 bits. */
@@ -248,6 +262,20 @@ bool timely_ndp_cookie_valid(const struct timely_ndp_header *header,
 static inline bool timely_ndp_before(u32 a, u32 b)
 {
 	return (s32)(a - b) < 0;
+}
+
+/**
+ * timely_ndp_says_arrived() - check whether an answer says that a packet has arrived
+ * @answer: header of an ACK, NACK or PULL
+ * @seq: number of the packet
+ *
+ * Return: true if the answer needs no other answer beside it for this packet.
+ */
+static inline bool timely_ndp_says_arrived(const struct timely_ndp_header *answer, u32 seq)
+{
+	u32 after = seq - answer->cum - 1;
+
+	return timely_ndp_before(seq, answer->cum) || (after < 32 && answer->arrived >> after & 1);
 }
 
 #endif /* _TIMELY_ENGINE_NDP_WIRE_H */

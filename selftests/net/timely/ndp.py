@@ -163,7 +163,7 @@ def jhash2(words, start):
 
 def forged_packet(source, target, number, credits, length, conn=1, flags=0, sum=0):
 	"""The header of a first packet to PORT: number, credits used, length of its payload."""
-	start = struct.pack("!BBHHBBQIIIHH", 0x21, SYN | INITIATOR | flags, 1, PORT, 0, 0, conn, number,
+	start = struct.pack("!BBHHBBQIIIHH", 0x31, SYN | INITIATOR | flags, 1, PORT, 0, 0, conn, number,
 			    credits, sum, length, credits & 0xffff)
 	ends = [struct.unpack("!I", socket.inet_aton(address))[0] for address in (source, target)]
 	words = [ends[0] ^ ends[1], 0, 0, 0, *struct.unpack("!8I", start), 0]

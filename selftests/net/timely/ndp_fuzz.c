@@ -72,6 +72,7 @@ static void fill(struct timely_ndp_header *header)
 	header->seq = number();
 	header->credits = number();
 	header->cum = number();
+	header->arrived = one_in(2) ? chance() : 0;
 	header->owed = number();
 	header->path = number();
 	header->tries = number();
@@ -94,6 +95,7 @@ static void drop_fields(struct timely_ndp_header *header)
 		header->credits = 0;
 	if (!answer) {
 		header->cum = 0;
+		header->arrived = 0;
 		header->limit = 0;
 		header->owed = 0;
 	}

@@ -41,7 +41,6 @@
 #define GAP		(8 + 12)	/* preamble and gap, which no queue holds */
 #define ETHERNET	(GAP + 14 + 4)
 #define HEADERS		(20 + 8 + TIMELY_NDP_BYTES)
-#define CONTROL		(ETHERNET + HEADERS)
 #define SPAN		1024
 #define MAX_HELD	8		/* packets with one answer */
 #define LONE_NS		5000		/* a pull of a lone flow waits so long for a packet */
@@ -565,7 +564,7 @@ static void send_packet(struct flow *f, const struct timely_ndp_header *header, 
 	p->from = forward ? f->from : f->to;
 	p->to = forward ? f->to : f->from;
 	p->control = header->type != TIMELY_NDP_DATA;
-	p->bytes = CONTROL;
+	p->bytes = ETHERNET + 20 + 8 + timely_ndp_header_bytes(header);
 	if (!p->control) {
 		p->bytes += payload(f, header->seq);
 		p->path = header->path;
@@ -619,18 +618,15 @@ static void set_pull_timer(struct host *h)
 	add_event(due, PULL, h - sim.host, NULL);
 }
 
-/* Grant credits: with the ACK that waits, or in a PULL if that says as much. */
+/* Grant credits: with the ACK that waits, or in a PULL. */
 static void send_pull(struct flow *f)
 {
-	bool selective = f->held && !timely_ndp_before(f->answer.seq, f->answer.cum);
-	struct timely_ndp_header header;
-
-	if (selective)
+	if (f->held)
 		timely_ndp_receiver_grant(&f->r, f->unit, &f->answer);
 	else
-		timely_ndp_receiver_pull(&f->r, f->unit, &header);
+		timely_ndp_receiver_pull(&f->r, f->unit, &f->answer);
 	f->held = 0;
-	send_packet(f, selective ? &f->answer : &header, false);
+	send_packet(f, &f->answer, false);
 }
 
 /* Send the pulls that are due. */
@@ -677,7 +673,7 @@ static void release_answer(struct flow *f, bool hold)
 	u32 wanted = timely_ndp_receiver_wanted(&f->r);
 	u32 due = due_pulls(&sim.host[f->to], f, wanted);
 
-	if (hold && wanted && !due && f->answer.type == TIMELY_NDP_ACK &&
+	if (hold && (wanted || timely_ndp_receiver_pulls_on_way(&f->r)) && !due && f->answer.type == TIMELY_NDP_ACK &&
 	    sim.now_ns < f->held_ns + option(HOLD_NS)) {
 		set_hold_timer(f);
 		return;
@@ -699,11 +695,11 @@ static void hold_expires(struct flow *f)
 }
 
 /* Answer a packet. @hold: an ACK may wait. It need not be sent if a later answer or PULL says that
- * all packets up to this one have arrived.
+ * this one has arrived.
  */
 static void send_answer(struct flow *f, const struct timely_ndp_header *answer, bool hold)
 {
-	if (f->held && !timely_ndp_before(f->answer.seq, answer->cum))
+	if (f->held && !timely_ndp_says_arrived(answer, f->answer.seq))
 		release_answer(f, false);
 	f->answer = *answer;
 	if (!f->held++)
@@ -995,7 +991,7 @@ static double optimum_us(void)
 		now = max(now, ready[i]) + full;
 	for (i = 0; i < sim.nflows; i++)
 		if (sim.flows[i].message)
-			now -= full - wire_ns(CONTROL + sim.flows[i].last_bytes);
+			now -= full - wire_ns(ETHERNET + HEADERS + sim.flows[i].last_bytes);
 	free(ready);
 	return now / 1000;
 }
