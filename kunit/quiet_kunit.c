@@ -20,7 +20,7 @@ static u32 completions(struct timely_quiet *quiet, u32 now_us, u32 us, u32 a_ns,
 
 	while (now_us != end_us) {
 		now_us += 100;
-		if (timely_quiet_add(quiet, now_us, queue_ns))
+		if (timely_quiet_add(quiet, now_us, queue_ns, false))
 			timely_quiet_judge(quiet, now_us, TARGET_NS);
 		queue_ns = queue_ns == a_ns ? b_ns : a_ns;
 	}
@@ -63,10 +63,10 @@ static void quiet__long_target(struct kunit *test)
 	struct timely_quiet quiet;
 
 	timely_quiet_reset(&quiet, 0);
-	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, TIME_US, 15000));
+	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, TIME_US, 15000, false));
 	timely_quiet_judge(&quiet, TIME_US, 20000);
 	KUNIT_EXPECT_EQ(test, quiet.doublings, 1);
-	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, 2 * TIME_US, 15001));
+	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, 2 * TIME_US, 15001, false));
 	timely_quiet_judge(&quiet, 2 * TIME_US, 20000);
 	KUNIT_EXPECT_EQ(test, quiet.doublings, 0);
 }
@@ -80,9 +80,25 @@ static void quiet__some_long_delays(struct kunit *test)
 	for (every = 7; every <= 9; every += 2) {
 		timely_quiet_reset(&quiet, 0);
 		for (i = 1; i <= 63; i++)
-			timely_quiet_add(&quiet, i, i % every ? 0 : TIMELY_QUIET_LONG_NS + 1);
+			timely_quiet_add(&quiet, i, i % every ? 0 : TIMELY_QUIET_LONG_NS + 1,
+					 false);
 		timely_quiet_judge(&quiet, TIME_US, TARGET_NS);
 		KUNIT_EXPECT_EQ(test, quiet.doublings, every == 9);
+	}
+}
+
+/* Segments that compete count as those with a long delay. */
+static void quiet__some_that_compete(struct kunit *test)
+{
+	struct timely_quiet quiet;
+	u32 every, i;
+
+	for (every = 7; every <= 9; every++) {
+		timely_quiet_reset(&quiet, 0);
+		for (i = 0; i < 72 * every; i++)
+			timely_quiet_add(&quiet, i, 0, i % every == 0);
+		timely_quiet_judge(&quiet, TIME_US, TARGET_NS);
+		KUNIT_EXPECT_EQ(test, quiet.doublings, every > 7);
 	}
 }
 
@@ -110,8 +126,8 @@ static void quiet__reset_begins_anew(struct kunit *test)
 
 	timely_quiet_reset(&quiet, 7000);
 	KUNIT_EXPECT_EQ(test, quiet.doublings, 0);
-	KUNIT_EXPECT_FALSE(test, timely_quiet_add(&quiet, TIME_US, 0));
-	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, 7000 + TIME_US, 0));
+	KUNIT_EXPECT_FALSE(test, timely_quiet_add(&quiet, TIME_US, 0, false));
+	KUNIT_EXPECT_TRUE(test, timely_quiet_add(&quiet, 7000 + TIME_US, 0, false));
 }
 
 /* The count of delays and their sum do not overflow, however short the segments are. */
@@ -121,7 +137,7 @@ static void quiet__many_completions(struct kunit *test)
 	u32 i = 0;
 
 	timely_quiet_reset(&quiet, 0);
-	while (!timely_quiet_add(&quiet, 1, TIMELY_QUIET_LONG_NS))
+	while (!timely_quiet_add(&quiet, 1, TIMELY_QUIET_LONG_NS, false))
 		i++;
 	KUNIT_EXPECT_EQ(test, i, U16_MAX - 1);
 	KUNIT_EXPECT_EQ(test, quiet.sum_ns, U16_MAX * TIMELY_QUIET_LONG_NS);
@@ -132,6 +148,7 @@ static struct kunit_case timely_quiet_cases[] = {
 	KUNIT_CASE(quiet__mean_delay_decides),
 	KUNIT_CASE(quiet__long_target),
 	KUNIT_CASE(quiet__some_long_delays),
+	KUNIT_CASE(quiet__some_that_compete),
 	KUNIT_CASE(quiet__longest_delay_halves_at_once),
 	KUNIT_CASE(quiet__reset_begins_anew),
 	KUNIT_CASE(quiet__many_completions),

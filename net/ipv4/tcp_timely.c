@@ -356,6 +356,18 @@ static void timely_doubt_base(struct sock *sk, const struct timely_completion *c
 	timely_forget_base(sk, completion->now_ns);
 }
 
+/* Whether the connection shares the host's link with others, and only its rate limits it, not the
+ * program or SO_MAX_PACING_RATE. Such connections keep the link full together. If their segments
+ * were long, each would wait for those of the others, and the rates would vary.
+ */
+static bool timely_competes(const struct sock *sk, const struct timely_completion *completion)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	return !completion->app_limited && timely_other_senders(sk) &&
+	       timely_rate_Bps(&ts->rate) <= READ_ONCE(sk->sk_max_pacing_rate);
+}
+
 /* Let the engine compute the rate, and count how long the path has been without a queue. */
 static void timely_update_rate(struct sock *sk, const struct timely_cfg *cfg,
 			       const struct timely_completion *completion)
@@ -368,7 +380,8 @@ static void timely_update_rate(struct sock *sk, const struct timely_cfg *cfg,
 	if (!cfg->segment_grows)
 		return;
 	quiet = &ts->flow->path.quiet;
-	if (timely_quiet_add(quiet, now_us, max(completion->rtt_ns, base_ns) - base_ns))
+	if (timely_quiet_add(quiet, now_us, max(completion->rtt_ns, base_ns) - base_ns,
+			     timely_competes(sk, completion)))
 		timely_quiet_judge(quiet, now_us,
 				   timely_target_ref_ns(&cfg->rate, ts->rate.rate_fp) - base_ns);
 }

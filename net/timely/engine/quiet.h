@@ -16,8 +16,9 @@
 #include <linux/types.h>
 
 /* Queueing delays up to TIMELY_QUIET_MEAN_NS on average are no queue: interrupts of two hosts are
- * moderated, 8 us each is usual. An eighth of the delays may be above TIMELY_QUIET_LONG_NS, and
- * none above TIMELY_QUIET_MOST_NS.
+ * moderated, 8 us each is usual. An eighth of the segments may have a delay above
+ * TIMELY_QUIET_LONG_NS, or compete with other connections; none may have a delay above
+ * TIMELY_QUIET_MOST_NS.
  */
 #define TIMELY_QUIET_MEAN_NS	12000U
 #define TIMELY_QUIET_LONG_NS	30000U
@@ -36,14 +37,14 @@
  * @since_us: when the present time began, us; wraps
  * @sum_ns: sum of the queueing delays since then, ns
  * @count: number of these delays
- * @longs: number of these delays that are above TIMELY_QUIET_LONG_NS
+ * @against: number of these segments that show that the path is not quiet
  * @doublings: how many times segments are doubled
  */
 struct timely_quiet {
 	u32 since_us;
 	u32 sum_ns;
 	u16 count;
-	u16 longs;
+	u16 against;
 	u8 doublings;
 };
 
@@ -53,7 +54,7 @@ static inline void timely_quiet_begin(struct timely_quiet *quiet, u32 now_us)
 	quiet->since_us = now_us;
 	quiet->sum_ns = 0;
 	quiet->count = 0;
-	quiet->longs = 0;
+	quiet->against = 0;
 }
 
 /**
@@ -72,12 +73,14 @@ static inline void timely_quiet_reset(struct timely_quiet *quiet, u32 now_us)
  * @quiet: the state
  * @now_us: current time, us; wraps
  * @queue_ns: queueing delay of the segment, ns
+ * @competes: the connection competes with others of this host for its link
  *
  * A delay above TIMELY_QUIET_MOST_NS halves segments and begins a new time.
  *
  * Return: true if the present time is over; the caller then calls timely_quiet_judge().
  */
-static inline bool timely_quiet_add(struct timely_quiet *quiet, u32 now_us, u32 queue_ns)
+static inline bool timely_quiet_add(struct timely_quiet *quiet, u32 now_us, u32 queue_ns,
+				    bool competes)
 {
 	if (queue_ns > TIMELY_QUIET_MOST_NS) {
 		timely_quiet_begin(quiet, now_us);
@@ -86,7 +89,7 @@ static inline bool timely_quiet_add(struct timely_quiet *quiet, u32 now_us, u32 
 	}
 	quiet->sum_ns += queue_ns;
 	quiet->count++;
-	quiet->longs += queue_ns > TIMELY_QUIET_LONG_NS;
+	quiet->against += competes || queue_ns > TIMELY_QUIET_LONG_NS;
 	return now_us - quiet->since_us >= TIMELY_QUIET_TIME_US || quiet->count == U16_MAX;
 }
 
@@ -103,7 +106,7 @@ static inline void timely_quiet_judge(struct timely_quiet *quiet, u32 now_us, u3
 {
 	u64 most_ns = max(target_ns / 4 * 3, TIMELY_QUIET_MEAN_NS);
 
-	if (quiet->sum_ns <= most_ns * quiet->count && quiet->longs <= quiet->count / 8)
+	if (quiet->sum_ns <= most_ns * quiet->count && quiet->against <= quiet->count / 8)
 		quiet->doublings += quiet->doublings < TIMELY_QUIET_DOUBLINGS;
 	else
 		quiet->doublings -= quiet->doublings > 0;

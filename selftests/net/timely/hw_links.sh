@@ -65,6 +65,31 @@ segments_grow_on_a_quiet_path() {
 	expect mean_bytes -le 6200
 }
 
+# Where several connections keep the host's link full, long segments would wait for each other, and
+# the rates would vary: until segments of such connections stayed short, the link carried 8.4 Gb/s.
+segments_of_competitors_stay_short() {
+	one_link
+	must tc -n h1 qdisc replace dev eth0 root timely
+	{
+		for flow in 1 2 3 4; do
+			echo "0 flow f$flow from=h1 to=h2 addr=$h2_v4 cc=timely"
+			echo "0.5 stop f$flow"
+			echo "0.2 goodput kbps$flow flow=f$flow for=0.2"
+		done
+	} >"$work/plan"
+	traffic <"$work/plan"
+	sum=$((kbps1 + kbps2 + kbps3 + kbps4))
+	# The link carries 9.415 Gb/s of payload.
+	expect sum -ge 9300000 "kbit/s of all"
+	for flow in 1 2 3 4; do
+		eval "got=\$kbps$flow"
+		expect got -ge $((sum / 4 * 95 / 100)) "kbit/s of connection $flow"
+	done
+	# A connection that no longer competes gets long segments again, and a lone one has them.
+	segments
+	expect mean_bytes -ge 60000
+}
+
 # ---- events of other devices ----
 
 # queries [DEVICE]: how often the driver of h1's NIC was asked so far
@@ -412,7 +437,8 @@ links_go_under_senders() {
 	expect first_mbps -ge 4900
 }
 
-run_cases load segments_grow_on_a_quiet_path others_devices_ask_no_nic enslaving_changes_no_link_rate \
+run_cases load segments_grow_on_a_quiet_path segments_of_competitors_stay_short \
+	others_devices_ask_no_nic enslaving_changes_no_link_rate \
 	tenants_macvlan_changes_no_link_rate only_the_devices_own_nic_is_asked \
 	hundred_pods_share_a_link newcomers_see_the_other_pods routed_pods_share_a_link \
 	two_nics_do_not_share links_go_under_senders remove_all
