@@ -1498,6 +1498,29 @@ static void record__a_subset_when_many_are_in_flight(struct kunit *test)
 	timely_flow_put(flow);
 }
 
+/* The device has a backlog, so departures are recorded for later times than now. */
+static void record__a_subset_ahead_of_time(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+	const u32 ahead_ns[] = { 2000, 100000, 20000000, 999000000 };
+	u64 now_ns;
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	for (i = 0; i < ARRAY_SIZE(ahead_ns); i++) {
+		timely_flow_keep(flow, 1000000);
+		depart(flow, 1000 * i + 1, 1000, 5000);
+		now_ns = bench.now_ns;
+		bench.now_ns -= ahead_ns[i];
+		KUNIT_EXPECT_LE(test, count_departures(test, flow, 1000 * i + 801, 200,
+						       TIMELY_DEPARTURE_SKIPPED),
+				TIMELY_DEPARTURES / 2);
+		bench.now_ns = now_ns;
+	}
+	timely_flow_put(flow);
+}
+
 static void record__is_kept_for_two_round_trips(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
@@ -3354,6 +3377,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(record__each_while_there_is_room),
 	KUNIT_CASE(record__estimate_for_an_ack_of_many),
 	KUNIT_CASE(record__a_subset_when_many_are_in_flight),
+	KUNIT_CASE(record__a_subset_ahead_of_time),
 	KUNIT_CASE(record__is_kept_for_two_round_trips),
 	KUNIT_CASE(entry__closed_while_packets_wait),
 	KUNIT_CASE(record__none_after_close),

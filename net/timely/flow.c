@@ -428,12 +428,17 @@ static bool flow_skips(const struct timely_flow *flow, u32 next, u64 now_ns)
 	       now_ns - newest_ns < keep_ns / TIMELY_DEPARTURES;
 }
 
-/* Whether a departure of the flow was skipped in the last timely_flow.keep_ns. */
+/* A departure may be recorded for a time so much later than now, in units of timely_flow.skipped. */
+#define FLOW_AHEAD	((u32)(NSEC_PER_SEC >> TIMELY_SKIPPED_SHIFT))
+
+/* Whether a departure of the flow was skipped in the last timely_flow.keep_ns. The time of a
+ * departure may be later than now, if the device has a backlog.
+ */
 static bool flow_skipped(const struct timely_flow *flow, u64 now_ns)
 {
 	u32 age = (u32)(now_ns >> TIMELY_SKIPPED_SHIFT) - READ_ONCE(flow->skipped);
 
-	return age <= READ_ONCE(flow->keep_ns) >> TIMELY_SKIPPED_SHIFT;
+	return age + FLOW_AHEAD <= (READ_ONCE(flow->keep_ns) >> TIMELY_SKIPPED_SHIFT) + FLOW_AHEAD;
 }
 
 /**
