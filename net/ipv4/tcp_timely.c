@@ -644,7 +644,7 @@ static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 				      ack->now_ns, &departure)) {
 	case TIMELY_DEPARTURE_FOUND:
 		ack->sent_ns = departure.time_ns;
-		ack->segment_bytes = departure.bytes ?: ts->gso_segs * ack->mss;
+		ack->segment_bytes = departure.bytes;
 		break;
 	case TIMELY_DEPARTURE_SKIPPED:
 		ack->skipped = true;

@@ -467,24 +467,48 @@ void timely_flow_depart(struct timely_flow *flow,
 }
 EXPORT_SYMBOL_GPL(timely_flow_depart);
 
+/* Departures are not regular: segments of other connections come between. So the departure of a
+ * skipped segment is estimated earlier by this time, that of a short segment at 10 Gb/s.
+ */
+#define FLOW_IRREGULAR_NS	2000ULL
+
+/* First sequence number of a recorded segment, or a little more: 15 of 16 bytes are payload, or more
+ * where the MTU is 1500 bytes or longer.
+ */
+static u32 flow_start_seq(const struct timely_departure *departure)
+{
+	return departure->end_seq - (departure->bytes - departure->bytes / 16);
+}
+
 /* Estimate when a skipped segment, which ends at @end_seq, departed, from the recorded departures
  * before and after it: @before and @departure, which becomes the estimate. A time of 0 is unknown.
  * A segment is skipped only within keep_ns / TIMELY_DEPARTURES of the recorded departure before it.
+ *
+ * Times of departure are those of the segments' starts, so the estimate is between the starts. The
+ * segment is taken to be as long as the longer one of the two, if there is so much between them.
+ * If it is shorter its RTT seems longer than it was, but not shorter, which would count as a base
+ * RTT.
  * Return: whether there is an estimate.
  */
 static bool flow_estimate(const struct timely_flow *flow, const struct timely_departure *before,
 			  u32 end_seq, struct timely_departure *departure)
 {
 	u64 most_ns = READ_ONCE(flow->keep_ns) / TIMELY_DEPARTURES;
+	u32 longest = max(before->bytes, departure->bytes);
+	u32 bytes = min(longest, end_seq - before->end_seq);
+	u32 first = flow_start_seq(before), span = flow_start_seq(departure) - first;
+	u32 offset = end_seq - bytes - first;
 	u64 gap_ns;
 
 	if (!before->time_ns || departure->time_ns < before->time_ns)
 		return false;
+	/* After a retransmission the ring has an earlier segment behind a later one. */
+	if ((s32)offset < 0 || (s32)(span - offset) <= 0)
+		return false;
 	gap_ns = min_t(u64, departure->time_ns - before->time_ns, U32_MAX);
-	gap_ns = div_u64(gap_ns * (end_seq - before->end_seq),
-			 departure->end_seq - before->end_seq);
-	departure->time_ns = before->time_ns + min(gap_ns, most_ns);
-	departure->bytes = 0;
+	gap_ns = min(div_u64(gap_ns * offset, span), most_ns);
+	departure->time_ns = before->time_ns + gap_ns - min(gap_ns, FLOW_IRREGULAR_NS);
+	departure->bytes = bytes; /* payload only, for the same reason */
 	return true;
 }
 
@@ -511,8 +535,8 @@ static void flow_forget_departures(struct timely_flow *flow, u32 next, u8 *read,
  *	need them any more
  * @end_seq: sequence number after the last byte of the segment
  * @now_ns: current time, CLOCK_MONOTONIC
- * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined. If
- *	the time is an estimate, bytes is 0
+ * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined. It may
+ *	be an estimate
  *
  * The search begins after the last departure found: segments are mostly acknowledged in the order
  * of departure.
