@@ -428,7 +428,9 @@ static bool flow_skips(const struct timely_flow *flow, u32 next, u64 now_ns)
 	       now_ns - newest_ns < keep_ns / TIMELY_DEPARTURES;
 }
 
-/* A departure may be recorded for a time so much later than now, in units of timely_flow.skipped. */
+/* A departure may be recorded for a time that is later than now by this, in units of
+ * timely_flow.skipped: 1 s.
+ */
 #define FLOW_AHEAD	((u32)(NSEC_PER_SEC >> TIMELY_SKIPPED_SHIFT))
 
 /* Whether a departure of the flow was skipped in the last timely_flow.keep_ns. The time of a
@@ -472,8 +474,8 @@ EXPORT_SYMBOL_GPL(timely_flow_depart);
  */
 #define FLOW_IRREGULAR_NS	2000ULL
 
-/* First sequence number of a recorded segment, or a little more: 15 of 16 bytes are payload, or more
- * where the MTU is 1500 bytes or longer.
+/* First sequence number of a recorded segment, or a little more: at least 15 of 16 bytes are
+ * payload where the MTU is 1500 bytes or longer.
  */
 static u32 flow_start_seq(const struct timely_departure *departure)
 {

@@ -26,8 +26,8 @@
  *	32	4	checksum of the header
  *
  * With the flag TIMELY_NDP_TAGGED follow 12 bytes: the number of the key, three bytes of 0, and the
- * tag with 8 bytes. In ACKs, NACKs and PULLs follow 4 bytes: which of the 32 packets after the first
- * one that has not arrived have arrived, the first of them in the lowest bit. With the flag
+ * tag with 8 bytes. In ACKs, NACKs and PULLs follow 4 bytes: which of the 32 packets behind the
+ * first one that has not arrived have arrived, the first of them in the lowest bit. With the flag
  * TIMELY_NDP_COOKIED, and in packets of the type COOKIE, the cookie follows with 8 bytes.
  *
  * Fields that a type does not use are 0. Payload follows in DATA packets only.

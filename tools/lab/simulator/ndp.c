@@ -673,7 +673,8 @@ static void release_answer(struct flow *f, bool hold)
 	u32 wanted = timely_ndp_receiver_wanted(&f->r);
 	u32 due = due_pulls(&sim.host[f->to], f, wanted);
 
-	if (hold && (wanted || timely_ndp_receiver_pulls_on_way(&f->r)) && !due && f->answer.type == TIMELY_NDP_ACK &&
+	hold &= wanted || timely_ndp_receiver_pulls_on_way(&f->r);
+	if (hold && !due && f->answer.type == TIMELY_NDP_ACK &&
 	    sim.now_ns < f->held_ns + option(HOLD_NS)) {
 		set_hold_timer(f);
 		return;
