@@ -83,7 +83,7 @@ segments_of_competitors_stay_short() {
 	expect sum -ge 9300000 "kbit/s of all"
 	for flow in 1 2 3 4; do
 		eval "got=\$kbps$flow"
-		expect got -ge $((sum / 4 * 95 / 100)) "kbit/s of connection $flow"
+		expect got -ge $((sum * 95 / 400)) "kbit/s of connection $flow"
 	done
 	# A connection that no longer competes gets long segments again, and a lone one has them.
 	segments
