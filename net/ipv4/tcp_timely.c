@@ -413,16 +413,29 @@ static void timely_apply(struct sock *sk, const struct timely_cfg *cfg)
 		ts->cwnd_limit = timely_window_packets(ts, cfg);
 }
 
+/* Largest window on a path without a recent RTT, packets: TCP's initial window (RFC 6928), or the
+ * connection's share of two such windows for all connections of the host that send. Where very many
+ * start together, ten packets of each would overflow the queue. @least: window of any message
+ */
+static u32 timely_first_window(const struct sock *sk, u32 least)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u32 senders = ts->counted ? 1 + timely_other_senders(sk) : 1;
+	u32 share = max(2 * TCP_INIT_CWND / senders, least);
+
+	return min_t(u32, share, TCP_INIT_CWND);
+}
+
 /* Put the rate into force at the start of a message. Until the first ACK, the window is smaller
  * than usual, so that an RTT can show a queue before the connection sends much of the message. If
- * the path is not @known by a recent RTT, the window is at most TCP's initial window (RFC 6928).
+ * the path is not @known by a recent RTT, the window is at most timely_first_window().
  */
 static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, bool known)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 	u64 bytes = timely_rate_Bps(&ts->rate) * cfg->start_q24 >> 24;
 	struct tcp_sock *tp = tcp_sk(sk);
-	u32 packets;
+	u32 packets, least;
 
 	if (ts->path)
 		timely_quiet_reset(&ts->flow->path.quiet, tp->tcp_mstamp);
@@ -432,9 +445,10 @@ static void timely_start_message(struct sock *sk, const struct timely_cfg *cfg, 
 		tcp_snd_cwnd_set(tp, min(ts->cwnd_limit, tp->snd_cwnd_clamp));
 		return;
 	}
-	packets = timely_packets(ts, bytes) + TIMELY_START_SEGMENTS * ts->gso_segs;
+	least = TIMELY_START_SEGMENTS * ts->gso_segs;
+	packets = timely_packets(ts, bytes) + least;
 	if (!known)
-		packets = min(packets, TCP_INIT_CWND);
+		packets = min(packets, timely_first_window(sk, least));
 	tcp_snd_cwnd_set(tp, min(tcp_snd_cwnd(tp), packets));
 }
 
