@@ -153,7 +153,6 @@ static void data__is_answered_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bed->r.stats.received, 1);
 }
 
-/* A packet that comes again, even trimmed, is acknowledged, because it has arrived. */
 /* The 32 packets behind the first missing one, wherever that is in the map, which wraps here. */
 static void data__names_what_arrived_behind_a_gap(struct kunit *test)
 {
@@ -186,6 +185,7 @@ static void data__names_what_arrived_behind_a_gap(struct kunit *test)
 	}
 }
 
+/* A packet that comes again, even trimmed, is acknowledged, because it has arrived. */
 static void data__repeated_is_acknowledged(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, LIMIT);

@@ -348,7 +348,6 @@ static void answer__refuses_the_impossible(struct kunit *test)
 	}
 }
 
-/* The peer cannot say that it owes more than was used. */
 static bool answer_arrived(struct bed *bed, u32 cum, u32 arrived)
 {
 	struct timely_ndp_header header = {
@@ -387,6 +386,7 @@ static void answer__names_packets_behind_a_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bed->slots[8].state, TIMELY_NDP_SLOT_ACKED);
 }
 
+/* The peer cannot say that it owes more than was used. */
 static void answer__bounds_what_is_owed(struct kunit *test)
 {
 	struct bed *bed = make_bed(test, 4);

@@ -566,6 +566,7 @@ static void forge(struct flow *f)
 	header.flags = (u8)below(256);
 	header.tries = (u8)below(4);
 	header.path = (u8)below(12);
+	header.arrived = below(2) ? (u32)roll() : 0;
 	switch (below(4)) {
 	case 0:
 		timely_ndp_sender_answer(&f->s, &header, world.now_ns);

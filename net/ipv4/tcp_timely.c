@@ -364,8 +364,9 @@ static bool timely_competes(const struct sock *sk, const struct timely_completio
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
-	return !completion->app_limited && timely_other_senders(sk) &&
-	       timely_rate_Bps(&ts->rate) <= READ_ONCE(sk->sk_max_pacing_rate);
+	return !completion->app_limited &&
+	       timely_rate_Bps(&ts->rate) <= READ_ONCE(sk->sk_max_pacing_rate) &&
+	       timely_other_senders(sk);
 }
 
 /* Let the engine compute the rate, and count how long the path has been without a queue. */

@@ -430,8 +430,7 @@ EXPORT_SYMBOL_GPL(timely_ndp_sender_probe);
 static bool sender_plausible(const struct timely_ndp_sender *s,
 			     const struct timely_ndp_header *header)
 {
-	if (header->type != TIMELY_NDP_ACK && header->type != TIMELY_NDP_NACK &&
-	    header->type != TIMELY_NDP_PULL)
+	if (!timely_ndp_is_answer(header))
 		return false;
 	if (timely_ndp_before(s->next, header->cum) || timely_ndp_before(s->used, header->credits))
 		return false;

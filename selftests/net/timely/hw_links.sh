@@ -85,7 +85,7 @@ segments_of_competitors_stay_short() {
 		eval "got=\$kbps$flow"
 		expect got -ge $((sum * 95 / 400)) "kbit/s of connection $flow"
 	done
-	# A connection that no longer competes gets long segments again, and a lone one has them.
+	# A lone connection has long segments.
 	segments
 	expect mean_bytes -ge 60000
 }

@@ -84,8 +84,6 @@ static void fill(struct timely_ndp_header *header)
 /* Only fields that the type has are on the wire. */
 static void drop_fields(struct timely_ndp_header *header)
 {
-	bool answer = header->type >= TIMELY_NDP_ACK && header->type <= TIMELY_NDP_PULL;
-
 	if (header->type > TIMELY_NDP_NACK && header->type != TIMELY_NDP_DATA) {
 		header->seq = 0;
 		header->path = 0;
@@ -93,7 +91,7 @@ static void drop_fields(struct timely_ndp_header *header)
 	}
 	if (header->type >= TIMELY_NDP_RESET)
 		header->credits = 0;
-	if (!answer) {
+	if (!timely_ndp_is_answer(header)) {
 		header->cum = 0;
 		header->arrived = 0;
 		header->limit = 0;

@@ -40,7 +40,8 @@
 /* Bytes of a packet: preamble, gap, Ethernet and its checksum around the IP packet. */
 #define GAP		(8 + 12)	/* preamble and gap, which no queue holds */
 #define ETHERNET	(GAP + 14 + 4)
-#define HEADERS		(20 + 8 + TIMELY_NDP_BYTES)
+#define IP_UDP		(20 + 8)
+#define HEADERS		(IP_UDP + TIMELY_NDP_BYTES)
 #define SPAN		1024
 #define MAX_HELD	8		/* packets with one answer */
 #define LONE_NS		5000		/* a pull of a lone flow waits so long for a packet */
@@ -564,7 +565,7 @@ static void send_packet(struct flow *f, const struct timely_ndp_header *header, 
 	p->from = forward ? f->from : f->to;
 	p->to = forward ? f->to : f->from;
 	p->control = header->type != TIMELY_NDP_DATA;
-	p->bytes = ETHERNET + 20 + 8 + timely_ndp_header_bytes(header);
+	p->bytes = ETHERNET + IP_UDP + timely_ndp_header_bytes(header);
 	if (!p->control) {
 		p->bytes += payload(f, header->seq);
 		p->path = header->path;
