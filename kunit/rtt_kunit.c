@@ -1042,7 +1042,7 @@ static void ack_agg__unknown_after_seven_rtts(struct kunit *test)
 }
 
 /* If rates lag, the target delay is five times as long, but ACK aggregation is not. So a smaller
- * aggregation must be found, which takes 32 RTTs after the path's first probe. That probe has 40.
+ * aggregation must be found, which takes 64 RTTs after the path's first probe. That probe has 40.
  */
 static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 {
@@ -1053,7 +1053,7 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 	for (i = 1; i <= 1000; i++) {
 		struct timely_probe_sample late = {
 			.now_ns = i * 100000ULL + (i > 40 ? 60 * NSEC_PER_MSEC : 0),
-			.probe_queue_ns = rtt_roll(&dice) % (6 * DUE_NS),
+			.probe_queue_ns = rtt_roll(&dice) % (5 * DUE_NS),
 			.before_ns = flow_ns,
 			.due_ns = 5 * DUE_NS,
 			.rates_lag = i <= 500,
@@ -1061,9 +1061,9 @@ static void ack_agg__found_later_if_rates_lag(struct kunit *test)
 
 		timely_ack_agg_add(&ack_agg, &late);
 		flow_ns = late.probe_queue_ns;
-		if (i < 40 + 32)
+		if (i < 40 + 64)
 			KUNIT_ASSERT_EQ(test, ack_agg.mean_ns, 0);
-		if (i == 40 + 32 || i == 500)
+		if (i == 40 + 64 || i == 500)
 			KUNIT_EXPECT_GT(test, ack_agg.mean_ns, 15000);
 	}
 	KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
@@ -1113,7 +1113,7 @@ static void ack_agg__first_probe_if_rates_lag(struct kunit *test)
 }
 
 /* RTTs jump by 13/10 of a fifth of the target delay, so that the mean is 13/8 of the fifth. This is
- * the least that counts if rates lag.
+ * the least that counts if rates lag, and of 64 RTTs only.
  */
 static void ack_agg__least_that_counts_if_rates_lag(struct kunit *test)
 {
@@ -1123,7 +1123,8 @@ static void ack_agg__least_that_counts_if_rates_lag(struct kunit *test)
 		struct timely_ack_agg ack_agg = {};
 		struct timely_probe_sample late = { .due_ns = 5 * DUE_NS, .rates_lag = true };
 
-		for (i = 0; i < 1 + 32; i++) {
+		for (i = 0; i < 1 + 64; i++) {
+			KUNIT_EXPECT_EQ(test, ack_agg.mean_ns, 0);
 			late.now_ns += i == 1 ? 60 * NSEC_PER_MSEC : 100000;
 			late.before_ns = late.probe_queue_ns;
 			late.probe_queue_ns = late.before_ns ? 0 : jump_ns - less;

@@ -45,18 +45,18 @@
 /* Where new rates take effect late, as under fq, queues are longer and the rule reacts more weakly.
  * There, aggregation of only a fifth of the target delay lets one flow take over the link: when
  * several ACKs arrive together, the RTT rises once and then falls from ACK to ACK, and the falls
- * raise the rate by more than the rise lowered it. More RTTs and a mean of at least 13/8 of this
- * fifth are needed to distinguish so little aggregation from bursts of messages. With aggregation
- * of 20 us the means were 13.6/8 and more.
+ * raise the rate by more than the rise lowered it. A mean of at least 13/8 of this fifth, over as
+ * many RTTs as are averaged, is needed to distinguish so little aggregation from bursts of
+ * messages. With aggregation of 20 us the means were 13.6/8 and more.
  *
- * In the first probe of a path the mean must be at least 24/8. The varying queue of ten hosts that
- * had just started (scenario limited of the lab, nine seeds) made means of up to 19.3/8 in that
- * probe, and of up to 12.1/8 in later ones. Means of only 16 RTTs exceeded 13/8 in later probes,
- * too. If the mean is too low in the first probe, the average starts again with the second.
+ * In the first probe of a path, and until so many RTTs have been averaged, the mean must be at
+ * least 24/8. The varying queue of ten hosts that had just started (scenario limited of the lab)
+ * made means of up to 19.3/8 in the first probe, and of up to 16.2/8 of 32 RTTs in later ones. If
+ * the mean is too low in the first probe, the average starts again with the second.
  */
 #define ACK_AGG_LAG_SHARE		5
 #define ACK_AGG_LAG_BEGINS		13
-#define ACK_AGG_LAG_BEGINS_FIRST	24
+#define ACK_AGG_LAG_BEGINS_EARLY	24
 #define ACK_AGG_LAG_SAMPLES_MIN		32
 
 /* Assume that aggregation adds values distributed evenly from 0 to N to RTTs: their mean is N / 2.
@@ -135,7 +135,8 @@ static bool ack_agg_counts(const struct timely_ack_agg *ack_agg, bool rates_lag)
 	if (ack_agg->mean_ns)
 		eighths = ACK_AGG_ENDS;
 	else if (rates_lag)
-		eighths = ack_agg->past_first ? ACK_AGG_LAG_BEGINS : ACK_AGG_LAG_BEGINS_FIRST;
+		eighths = ack_agg->past_first && ack_agg->samples == ACK_AGG_SAMPLES_MAX ?
+			  ACK_AGG_LAG_BEGINS : ACK_AGG_LAG_BEGINS_EARLY;
 	return ack_agg_mean(ack_agg) * 8 >= (u64)ack_agg->due_ns * eighths;
 }
 
