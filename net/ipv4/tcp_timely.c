@@ -621,19 +621,31 @@ static void timely_skip(struct timely_sock *ts, const struct tcp_sock *tp)
 	ts->completed_us = tp->tcp_mstamp;
 }
 
+/* Length of the headers of a packet in an Ethernet frame, without options of SACK. */
+static u32 timely_header_bytes(const struct sock *sk)
+{
+	const struct inet_connection_sock *icsk = inet_csk(sk);
+
+	return ETH_HLEN + icsk->icsk_af_ops->net_header_len + icsk->icsk_ext_hdr_len +
+	       tcp_sk(sk)->tcp_header_len;
+}
+
 /* Handle an ACK that ends within a segment. A receiver that delays ACKs acknowledges every second
  * packet. After a single packet, the receiver's ACKs may not end at the end of a segment for a long
  * time, and would complete no segment. So the part of the segment up to the ACK counts as a
  * segment. The segment left as a whole, so the part has the departure time of the segment.
- *
- * The recorded size of a segment includes headers, the size of the unacknowledged rest does not. So
- * the part counts too large by the headers of the rest.
  */
-static void timely_within_segment(const struct timely_sock *ts, struct timely_ack *ack)
+static void timely_within_segment(const struct sock *sk, struct timely_ack *ack)
 {
-	u32 segment = ack->sent_ns ? ack->segment_bytes : ts->gso_segs * ack->mss;
+	const struct timely_sock *ts = inet_csk_ca(sk);
+	u32 segment = ts->gso_segs * ack->mss;
 	u32 rest = ack->end_seq - ack->una;
 
+	/* The recorded size of a segment includes headers. */
+	if (ack->sent_ns) {
+		segment = ack->segment_bytes;
+		rest += DIV_ROUND_UP(rest, ack->mss) * timely_header_bytes(sk);
+	}
 	if (rest < segment) {
 		ack->segment_bytes = segment - rest;
 		ack->end_seq = ack->una;
@@ -700,7 +712,7 @@ static void timely_departure(const struct sock *sk,
 	if (ts->flow)
 		timely_look_up(ts, ack);
 	if (within)
-		timely_within_segment(ts, ack);
+		timely_within_segment(sk, ack);
 }
 
 /* Fill in what is known about the ACK that TCP processes. */
