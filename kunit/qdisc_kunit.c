@@ -1364,13 +1364,13 @@ static void due__keeps_to_the_rate(struct kunit *test)
 /* The recorded departure, or 0 if there is none. */
 static u64 departed_ns(struct timely_flow *flow, u32 end_seq)
 {
-	struct timely_departure departure;
+	struct timely_departed departed;
 	u8 read = 0;
 
-	if (timely_flow_departure(flow, &read, end_seq - 1, end_seq, bench.now_ns, &departure) !=
+	if (timely_flow_departure(flow, &read, end_seq - 1, end_seq, bench.now_ns, &departed) !=
 	    TIMELY_DEPARTURE_FOUND)
 		return 0;
-	return departure.time_ns;
+	return departed.time_ns;
 }
 
 static void record__departures(struct kunit *test)
@@ -1412,14 +1412,14 @@ static void depart(struct timely_flow *flow, u32 first, u32 count, u64 gap_ns)
 static u32 count_departures(struct kunit *test, struct timely_flow *flow, u32 first, u32 count,
 			    enum timely_departure_result others)
 {
-	struct timely_departure departure;
+	struct timely_departed departed;
 	enum timely_departure_result found;
 	u32 i, known = 0;
 	u8 read = 0;
 
 	for (i = first; i < first + count; i++) {
 		found = timely_flow_departure(flow, &read, (i - 1) * 1000, i * 1000, bench.now_ns,
-					      &departure);
+					      &departed);
 		if (found == TIMELY_DEPARTURE_FOUND)
 			known++;
 		else
@@ -1452,7 +1452,7 @@ static void record__estimate_for_an_ack_of_many(struct kunit *test)
 {
 	struct sock *sk = bench_recorded(test, 0, 1000000);
 	struct timely_flow *flow = timely_flow_get(sk);
-	struct timely_departure departure;
+	struct timely_departed departed;
 	u32 i, estimates = 0;
 	u64 first_ns;
 	u8 read = 0;
@@ -1463,18 +1463,50 @@ static void record__estimate_for_an_ack_of_many(struct kunit *test)
 	depart(flow, 1, 1000, 5000);
 	for (i = 810; i < 980; i += 50) {
 		KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, &read, (i - 50) * 1000, i * 1000,
-							    bench.now_ns, &departure),
+							    bench.now_ns, &departed),
 				TIMELY_DEPARTURE_FOUND);
-		estimates += departure.time_ns != first_ns + i * 5000;
-		/* The estimate is not later, and at most a segment earlier. */
-		KUNIT_EXPECT_LE(test, departure.time_ns, first_ns + i * 5000);
-		KUNIT_EXPECT_GE(test, departure.time_ns, first_ns + (i - 1) * 5000);
+		estimates += departed.unsure_ns > 0;
+		/* Departures are regular: the estimate is at most a segment earlier. */
+		KUNIT_EXPECT_LE(test, departed.time_ns, first_ns + i * 5000);
+		KUNIT_EXPECT_GE(test, departed.time_ns, first_ns + (i - 1) * 5000);
 		/* There is no second estimate: the recorded departure before it has been used. */
 		if (timely_flow_departure(flow, &read, i * 1000, (i + 1) * 1000, bench.now_ns,
-					  &departure) == TIMELY_DEPARTURE_FOUND)
-			KUNIT_EXPECT_EQ(test, departure.bytes, 1000);
+					  &departed) == TIMELY_DEPARTURE_FOUND)
+			KUNIT_EXPECT_EQ(test, departed.unsure_ns, 0);
 	}
 	KUNIT_EXPECT_GT(test, estimates, 1);
+	timely_flow_put(flow);
+}
+
+/* Departures are irregular: every fifth segment waits. */
+static void record__estimates_know_the_earliest_departure(struct kunit *test)
+{
+	struct sock *sk = bench_recorded(test, 0, 1000000);
+	struct timely_flow *flow = timely_flow_get(sk);
+	struct timely_departed departed;
+	u32 i, estimates = 0;
+	u64 first_ns;
+	u8 read = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, flow);
+	timely_flow_keep(flow, 1000000);
+	first_ns = bench.now_ns;
+	for (i = 0; i < 200; i++) {
+		depart(flow, 5 * i + 1, 1, 24900);
+		depart(flow, 5 * i + 2, 4, 25);
+	}
+	for (i = 807; i < 980; i += 49) {
+		u64 true_ns = first_ns + (i - 1) / 5 * 25000 + 24900 + (i - 1) % 5 * 25;
+
+		KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, &read, (i - 49) * 1000, i * 1000,
+							    bench.now_ns, &departed),
+				TIMELY_DEPARTURE_FOUND);
+		estimates += departed.time_ns > true_ns;
+		KUNIT_EXPECT_LE(test, departed.time_ns - departed.unsure_ns, true_ns);
+		/* No longer than the recorded departures are apart */
+		KUNIT_EXPECT_LE(test, departed.unsure_ns, 2000000 / TIMELY_DEPARTURES);
+	}
+	KUNIT_EXPECT_GT(test, estimates, 0);
 	timely_flow_put(flow);
 }
 
@@ -3378,6 +3410,7 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(record__departures),
 	KUNIT_CASE(record__each_while_there_is_room),
 	KUNIT_CASE(record__estimate_for_an_ack_of_many),
+	KUNIT_CASE(record__estimates_know_the_earliest_departure),
 	KUNIT_CASE(record__a_subset_when_many_are_in_flight),
 	KUNIT_CASE(record__a_subset_ahead_of_time),
 	KUNIT_CASE(record__is_kept_for_two_round_trips),

@@ -56,6 +56,19 @@ struct timely_departure {
 	u32 bytes;
 };
 
+/**
+ * struct timely_departed - when a pacing segment departed, as timely_flow_departure() found
+ * @time_ns: departure time, CLOCK_MONOTONIC
+ * @unsure_ns: 0 if @time_ns was recorded; if it is an estimate, the segment departed at most this
+ *	time earlier
+ * @bytes: length of the segment; of an estimate the likely length of the payload
+ */
+struct timely_departed {
+	u64 time_ns;
+	u32 unsure_ns;
+	u32 bytes;
+};
+
 /* Number of elements of timely_onramp.sent. An element covers the packets of up to 16 us. */
 #define TIMELY_SENT		128
 
@@ -300,7 +313,7 @@ void timely_flow_depart(struct timely_flow *flow,
 			const struct timely_departure *departure);
 enum timely_departure_result timely_flow_departure(struct timely_flow *flow, u8 *read,
 						   u32 done_seq, u32 end_seq, u64 now_ns,
-						   struct timely_departure *departure);
+						   struct timely_departed *departed);
 void timely_flow_pause(struct timely_flow *flow, u64 until_ns);
 
 /* For the files of module timely. */

@@ -185,15 +185,17 @@ static void timely_adopt(struct sock *sk, const struct timely_param_set *set)
 }
 
 /* Add a new RTT to the minimum filter of the base RTT. If the path has changed, compute the path's
- * configuration again. @segment_bytes is the size of the segment that the RTT belongs to.
+ * configuration again. @segment_bytes is the size of the segment that the RTT belongs to. The RTT
+ * may have been longer by up to @unsure_ns; the longest RTT counts, so that the base RTT is not too
+ * low.
  */
 static void timely_watch_path(struct sock *sk, const struct timely_param_set *set,
 			      const struct timely_completion *completion,
-			      u32 segment_bytes)
+			      u32 unsure_ns, u32 segment_bytes)
 {
 	struct timely_sock *ts = inet_csk_ca(sk);
 	struct timely_path_state *path = &ts->flow->path;
-	u32 rtt_ns = max(completion->rtt_ns, 1U);
+	u32 rtt_ns = clamp_t(u64, (u64)completion->rtt_ns + unsure_ns, 1, U32_MAX);
 	u64 half_ns = path->filter.half_ns;
 	enum timely_path_change change;
 	u64 least_ns, base_ns;
@@ -665,13 +667,14 @@ static void timely_look_up(struct timely_sock *ts, struct timely_ack *ack)
 {
 	/* Negative if the qdisc sent the segment before the scheduled time, and its ACK is here. */
 	s64 age_ns = ack->now_ns - ack->scheduled_ns;
-	struct timely_departure departure;
+	struct timely_departed departed;
 
 	switch (timely_flow_departure(ts->flow, &ts->departure, ts->rtt.seq, ack->end_seq,
-				      ack->now_ns, &departure)) {
+				      ack->now_ns, &departed)) {
 	case TIMELY_DEPARTURE_FOUND:
-		ack->sent_ns = departure.time_ns;
-		ack->segment_bytes = departure.bytes;
+		ack->sent_ns = departed.time_ns;
+		ack->unsure_ns = departed.unsure_ns;
+		ack->segment_bytes = departed.bytes;
 		break;
 	case TIMELY_DEPARTURE_SKIPPED:
 		ack->skipped = true;
@@ -725,6 +728,7 @@ static void timely_fill_ack(struct sock *sk, const struct timely_cfg *cfg,
 	ack->now_ns = tp->tcp_clock_cache;
 	ack->arrived_ns = 0;
 	ack->sent_ns = 0;
+	ack->unsure_ns = 0;
 	ack->scheduled_ns = 0;
 	ack->least_ns = 0;
 	ack->source = TIMELY_RTT_tcp;
@@ -777,7 +781,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 			timely_flow_keep(ts->flow, completion.rtt_ns);
 		waits_known = timely_exclude_ack_wait(sk, cfg, &ack, &completion);
 		if (ts->path)
-			timely_watch_path(sk, set, &completion,
+			timely_watch_path(sk, set, &completion, ack.unsure_ns,
 					  timely_rtt_segment(&ack, completion.bytes));
 		completion.may_rise = timely_may_rise(sk, cfg, rs, &completion,
 						      tcp_sk(sk)->delivered - delivered);

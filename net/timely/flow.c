@@ -469,11 +469,6 @@ void timely_flow_depart(struct timely_flow *flow,
 }
 EXPORT_SYMBOL_GPL(timely_flow_depart);
 
-/* Departures are not regular: segments of other connections come between. So the departure of a
- * skipped segment is estimated earlier by this time, that of a short segment at 10 Gb/s.
- */
-#define FLOW_IRREGULAR_NS	2000ULL
-
 /* First sequence number of a recorded segment, or a little more: at least 15 of 16 bytes are
  * payload where the MTU is 1500 bytes or longer.
  */
@@ -483,34 +478,33 @@ static u32 flow_start_seq(const struct timely_departure *departure)
 }
 
 /* Estimate when a skipped segment, which ends at @end_seq, departed, from the recorded departures
- * before and after it: @before and @departure, which becomes the estimate. A time of 0 is unknown.
- * A segment is skipped only within keep_ns / TIMELY_DEPARTURES of the recorded departure before it.
+ * before and after it, @before and @after. A time of 0 is unknown. A segment is skipped only within
+ * keep_ns / TIMELY_DEPARTURES of the recorded departure before it.
  *
  * Times of departure are those of the segments' starts, so the estimate is between the starts. The
  * segment is taken to be as long as the longer one of the two, if there is so much between them.
- * If it is shorter its RTT seems longer than it was, but not shorter, which would count as a base
- * RTT.
  * Return: whether there is an estimate.
  */
 static bool flow_estimate(const struct timely_flow *flow, const struct timely_departure *before,
-			  u32 end_seq, struct timely_departure *departure)
+			  const struct timely_departure *after, u32 end_seq,
+			  struct timely_departed *departed)
 {
 	u64 most_ns = READ_ONCE(flow->keep_ns) / TIMELY_DEPARTURES;
-	u32 longest = max(before->bytes, departure->bytes);
+	u32 longest = max(before->bytes, after->bytes);
 	u32 bytes = min(longest, end_seq - before->end_seq);
-	u32 first = flow_start_seq(before), span = flow_start_seq(departure) - first;
+	u32 first = flow_start_seq(before), span = flow_start_seq(after) - first;
 	u32 offset = end_seq - bytes - first;
 	u64 gap_ns;
 
-	if (!before->time_ns || departure->time_ns < before->time_ns)
+	if (!before->time_ns || after->time_ns < before->time_ns)
 		return false;
 	/* After a retransmission the ring has an earlier segment behind a later one. */
 	if ((s32)offset < 0 || (s32)(span - offset) <= 0)
 		return false;
-	gap_ns = min_t(u64, departure->time_ns - before->time_ns, U32_MAX);
-	gap_ns = min(div_u64(gap_ns * offset, span), most_ns);
-	departure->time_ns = before->time_ns + gap_ns - min(gap_ns, FLOW_IRREGULAR_NS);
-	departure->bytes = bytes; /* payload only, for the same reason */
+	gap_ns = min_t(u64, after->time_ns - before->time_ns, U32_MAX);
+	departed->unsure_ns = min(div_u64(gap_ns * offset, span), most_ns);
+	departed->time_ns = before->time_ns + departed->unsure_ns;
+	departed->bytes = bytes;
 	return true;
 }
 
@@ -537,8 +531,7 @@ static void flow_forget_departures(struct timely_flow *flow, u32 next, u8 *read,
  *	need them any more
  * @end_seq: sequence number after the last byte of the segment
  * @now_ns: current time, CLOCK_MONOTONIC
- * @departure: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined. It may
- *	be an estimate
+ * @departed: set to the departure if the result is TIMELY_DEPARTURE_FOUND; else undefined
  *
  * The search begins after the last departure found: segments are mostly acknowledged in the order
  * of departure.
@@ -553,9 +546,9 @@ static void flow_forget_departures(struct timely_flow *flow, u32 next, u8 *read,
  */
 enum timely_departure_result timely_flow_departure(struct timely_flow *flow, u8 *read,
 						   u32 done_seq, u32 end_seq, u64 now_ns,
-						   struct timely_departure *departure)
+						   struct timely_departed *departed)
 {
-	struct timely_departure before = {};
+	struct timely_departure before = {}, departure;
 	u32 next = atomic_read(&flow->next);
 	/* Number of departures recorded after the last one found, as far as the ring has them. */
 	u8 since = min_t(u8, next - *read - 1, TIMELY_DEPARTURES);
@@ -569,29 +562,32 @@ enum timely_departure_result timely_flow_departure(struct timely_flow *flow, u8 
 	skipped = flow_skipped(flow, now_ns);
 	for (i = next - since; i != next - since + TIMELY_DEPARTURES; i++) {
 		entry = &flow->ring[i % TIMELY_DEPARTURES];
-		departure->time_ns = READ_ONCE(entry->time_ns);
+		departure.time_ns = READ_ONCE(entry->time_ns);
 		smp_rmb(); /* pairs with the second smp_wmb() of timely_flow_depart() */
-		departure->end_seq = READ_ONCE(entry->end_seq);
-		departure->bytes = READ_ONCE(entry->bytes);
+		departure.end_seq = READ_ONCE(entry->end_seq);
+		departure.bytes = READ_ONCE(entry->bytes);
 		smp_rmb(); /* pairs with the first smp_wmb() of timely_flow_depart() */
-		if (departure->time_ns != READ_ONCE(entry->time_ns))
-			departure->time_ns = 0; /* written at the same time */
-		if (departure->end_seq == end_seq && departure->time_ns) {
+		if (departure.time_ns != READ_ONCE(entry->time_ns))
+			departure.time_ns = 0; /* written at the same time */
+		if (departure.end_seq == end_seq && departure.time_ns) {
 			*read = (s32)(i - next) < 0 ? i : i - TIMELY_DEPARTURES;
+			departed->time_ns = departure.time_ns;
+			departed->unsure_ns = 0;
+			departed->bytes = departure.bytes;
 			return TIMELY_DEPARTURE_FOUND;
 		}
 		/* The entry is the departure of data after @end_seq. If departures are skipped,
 		 * that of @end_seq was most likely skipped, too: do not search the rest of the
 		 * ring.
 		 */
-		if (skipped && (s32)(departure->end_seq - end_seq) > 0) {
-			if (!flow_estimate(flow, &before, end_seq, departure))
+		if (skipped && (s32)(departure.end_seq - end_seq) > 0) {
+			if (!flow_estimate(flow, &before, &departure, end_seq, departed))
 				break;
 			*read = (s32)(i - next) < 0 ? i - 1 : i - 1 - TIMELY_DEPARTURES;
 			return TIMELY_DEPARTURE_FOUND;
 		}
-		if ((s32)(departure->end_seq - done_seq) > 0)
-			before = *departure;
+		if ((s32)(departure.end_seq - done_seq) > 0)
+			before = departure;
 	}
 	if (skipped)
 		return TIMELY_DEPARTURE_SKIPPED;

@@ -72,6 +72,8 @@ TRACE_DEFINE_ENUM(TIMELY_CUTS);
  *	now_ns		when TCP processed the ACK
  *	arrived_ns	when the ACK arrived, by a hardware or driver timestamp
  *	sent_ns		when the qdisc handed the pacing segment to the device
+ *	unsure_ns	0 if sent_ns was recorded; if it is an estimate, the pacing segment
+ *			departed at most this time earlier, ns
  *	scheduled_ns	departure time of the pacing segment that TCP computed
  *	hw_timestamp_ns	hardware timestamp of the ACK, ns of the NIC's clock
  *	result		"hardware", "driver" or "tcp": which time of arrival the RTT ends with; or
@@ -93,6 +95,7 @@ TRACE_EVENT(timely_rtt,
 		__field(u64, hw_timestamp_ns)
 		__field(u64, rate_Bps)
 		TIMELY_TRACE_CONNECTION
+		__field(u32, unsure_ns)
 		__field(u32, end_seq)
 		__field(u32, una)
 		__field(u32, segment_bytes)
@@ -107,6 +110,7 @@ TRACE_EVENT(timely_rtt,
 		__entry->hw_timestamp_ns = hw_timestamp_ns;
 		__entry->rate_Bps = rate_Bps;
 		TIMELY_TRACE_ASSIGN(sk);
+		__entry->unsure_ns = ack->unsure_ns;
 		__entry->end_seq = ack->end_seq;
 		__entry->una = ack->una;
 		__entry->segment_bytes = ack->segment_bytes;
@@ -114,11 +118,11 @@ TRACE_EVENT(timely_rtt,
 		__entry->result = result;
 	),
 
-	TP_printk("net=%llu src=%pISpc dest=%pISpc end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu scheduled_ns=%llu hw_timestamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
+	TP_printk("net=%llu src=%pISpc dest=%pISpc end_seq=%u una=%u bytes=%u now_ns=%llu arrived_ns=%llu sent_ns=%llu unsure_ns=%u scheduled_ns=%llu hw_timestamp_ns=%llu result=%s rtt_ns=%u rate_Bps=%llu",
 		  __entry->net_cookie, __entry->saddr, __entry->daddr,
 		  __entry->end_seq, __entry->una, __entry->segment_bytes,
 		  __entry->now_ns, __entry->arrived_ns, __entry->sent_ns,
-		  __entry->scheduled_ns, __entry->hw_timestamp_ns,
+		  __entry->unsure_ns, __entry->scheduled_ns, __entry->hw_timestamp_ns,
 		  __print_symbolic(__entry->result, TIMELY_RTT_COUNTERS(TIMELY_TRACE_NAME)
 				   { TIMELY_RTT_COUNTER_COUNT, "none" }),
 		  __entry->rtt_ns, __entry->rate_Bps)

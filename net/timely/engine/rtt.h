@@ -56,6 +56,8 @@ enum timely_rtt_result {
  * @now_ns: when TCP processes the ACK, CLOCK_MONOTONIC
  * @arrived_ns: when the ACK arrived, by a timestamp, CLOCK_MONOTONIC; 0 for none
  * @sent_ns: when the segment was passed to the device, CLOCK_MONOTONIC; 0 if not recorded
+ * @unsure_ns: 0 if @sent_ns was recorded; if it is an estimate, the segment was passed to the
+ *	device at most this time earlier
  * @scheduled_ns: when TCP had scheduled the segment to leave, CLOCK_MONOTONIC
  * @source: if @arrived_ns is not 0, its source: TIMELY_RTT_hardware or TIMELY_RTT_driver.
  *	TIMELY_RTT_doubtful if the hardware timestamp contradicts the clock mapping: no RTT
@@ -63,8 +65,8 @@ enum timely_rtt_result {
  * @end_seq: end of the newest data that this ACK is the first to confirm, by acknowledgment or SACK
  * @delivered: packets of the connection delivered so far, including those that this ACK confirms
  * @mss: payload bytes of a packet
- * @segment_bytes: length of the segment that ends at @end_seq: the length on the wire if
- *	@sent_ns is known, else the largest possible length
+ * @segment_bytes: length of the segment that ends at @end_seq: the length on the wire, or an
+ *	estimate of it, if @sent_ns is known, else the largest possible length
  * @in_flight: packets in flight before the ACK
  * @acked: packets that this ACK is the first to confirm
  * @ns_per_byte_q16: serialization time of a byte at the link rate, ns, Q16; 0 if not known
@@ -86,6 +88,7 @@ struct timely_ack {
 	u64 sent_ns;
 	u64 scheduled_ns;
 	enum timely_rtt_result source;
+	u32 unsure_ns;
 	u32 una;
 	u32 end_seq;
 	u32 delivered;
