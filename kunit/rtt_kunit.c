@@ -1165,6 +1165,28 @@ static void ack_agg__not_a_queue_that_outlasts_the_probe(struct kunit *test)
 	KUNIT_EXPECT_LT(test, ack_agg.mean_ns, 3 * DUE_NS);
 }
 
+/* In the first probe the queue rises for the whole probe, and each RTT is much longer than the one
+ * before. There is no queue in the second. With aggregation RTTs also rise by much, but fall again.
+ */
+static void ack_agg__not_a_queue_that_rises_in_the_first_probe(struct kunit *test)
+{
+	u32 falls, i;
+
+	for (falls = 0; falls < 2; falls++) {
+		struct timely_ack_agg ack_agg = {};
+		u32 flow_ns = 5 * DUE_NS;
+
+		late(&ack_agg, 67000000, &flow_ns, 5 * DUE_NS);
+		for (i = 1; i < 10; i++)
+			late(&ack_agg, 100000, &flow_ns,
+			     5 * DUE_NS + (falls && i % 2 ? 0 : i * 3 * DUE_NS));
+		KUNIT_EXPECT_EQ(test, ack_agg.mean_ns > 0, falls);
+		late(&ack_agg, 67000000, &flow_ns, 0);
+		KUNIT_EXPECT_EQ(test, ack_agg.mean_ns > 0, falls);
+		KUNIT_EXPECT_EQ(test, ack_agg.samples > 1, falls);
+	}
+}
+
 static void ack_agg__shows_in_flows_in_phase(struct kunit *test)
 {
 	static const u32 waits_ns[] = { 5000, 45000, 20000 };
@@ -1257,6 +1279,7 @@ static struct kunit_case rtt_cases[] = {
 	KUNIT_CASE(ack_agg__least_that_counts_if_rates_lag),
 	KUNIT_CASE(ack_agg__not_a_queue_that_fills_and_drains),
 	KUNIT_CASE(ack_agg__not_a_queue_that_outlasts_the_probe),
+	KUNIT_CASE(ack_agg__not_a_queue_that_rises_in_the_first_probe),
 	KUNIT_CASE(ack_agg__shows_in_flows_in_phase),
 	KUNIT_CASE(ack_agg__ends),
 	KUNIT_CASE(ack_agg__of_any_numbers),

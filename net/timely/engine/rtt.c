@@ -51,8 +51,7 @@
  *
  * In the first probe of a path, and until so many RTTs have been averaged, the mean must be at
  * least 24/8. The varying queue of ten hosts that had just started (scenario limited of the lab)
- * made means of up to 19.3/8 in the first probe, and of up to 16.2/8 of 32 RTTs in later ones. If
- * the mean is too low in the first probe, the average starts again with the second.
+ * made means of up to 19.3/8 in the first probe, and of up to 16.2/8 of 32 RTTs in later ones.
  */
 #define ACK_AGG_LAG_SHARE		5
 #define ACK_AGG_LAG_BEGINS		13
@@ -77,6 +76,12 @@
  * times the mean difference of RTTs.
  */
 #define ACK_AGG_DRAINED_JUMPS	4
+
+/* If RTTs fall by less than this part of their mean difference, on average, a queue rises. With
+ * aggregation of 200 us, where the RTT rises once and then falls from ACK to ACK, they fell by a
+ * quarter.
+ */
+#define ACK_AGG_FALLS		16
 
 /* In averages, a time above one second counts as one second, so that differences fit in 32 bits. */
 #define ACK_AGG_MOST_NS		1000000000U
@@ -116,6 +121,11 @@ static u32 ack_agg_jump(u32 a, u32 b)
 	return max(a, b) - min(a, b);
 }
 
+static u32 ack_agg_fall(u32 before, u32 now)
+{
+	return before - min(before, now);
+}
+
 /* Average of @samples values: @value is the newest, @mean is the average of the other values. */
 static u32 ack_agg_average(u32 mean, u32 value, u32 samples)
 {
@@ -140,14 +150,26 @@ static bool ack_agg_counts(const struct timely_ack_agg *ack_agg, bool rates_lag)
 	return ack_agg_mean(ack_agg) * 8 >= (u64)ack_agg->due_ns * eighths;
 }
 
-/* Prepare the estimate for a new base-RTT probe, of which @sample is the first RTT. */
+/* Whether the path's first probe shows a queue that connections make by starting together: RTTs
+ * rise for the whole probe. With aggregation they rise and fall.
+ */
+static bool ack_agg_is_queue(const struct timely_ack_agg *ack_agg)
+{
+	return !ack_agg->past_first && ack_agg->fall_ns < ack_agg->jump_ns / ACK_AGG_FALLS;
+}
+
+/* Prepare the estimate for a new base-RTT probe, of which @sample is the first RTT. RTTs of the
+ * first probe do not count in the second if they were of a queue or, if rates lag, too equal.
+ */
 static void ack_agg_begin_probe(struct timely_ack_agg *ack_agg,
 				const struct timely_probe_sample *sample)
 {
+	bool queue = ack_agg_is_queue(ack_agg);
+
 	ack_agg->least_ns = sample->probe_queue_ns;
 	if (!ack_agg->seen_ns || ack_agg->past_first)
 		return;
-	if (sample->rates_lag && !ack_agg_counts(ack_agg, true))
+	if (sample->rates_lag ? !ack_agg_counts(ack_agg, true) : queue)
 		ack_agg->samples = 0;
 	ack_agg->past_first = true;
 }
@@ -184,12 +206,16 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 {
 	u32 jump_ns = ack_agg_jump(sample->probe_queue_ns, sample->before_ns);
 	u32 due_ns = sample->rates_lag ? sample->due_ns / ACK_AGG_LAG_SHARE : sample->due_ns;
+	u32 fall_ns = ack_agg_fall(sample->before_ns, sample->probe_queue_ns);
 	bool drained;
 
 	/* A sample of another processor may be a little older. */
-	if ((s64)(sample->now_ns - ack_agg->seen_ns) < (s64)ACK_AGG_APART_NS)
+	if ((s64)(sample->now_ns - ack_agg->seen_ns) < (s64)ACK_AGG_APART_NS) {
 		jump_ns = max(jump_ns,
 			      ack_agg_jump(sample->probe_queue_ns, ack_agg->probe_queue_ns));
+		fall_ns = max(fall_ns,
+			      ack_agg_fall(ack_agg->probe_queue_ns, sample->probe_queue_ns));
+	}
 	drained = ack_agg_has_drained(ack_agg, sample, jump_ns);
 	ack_agg->seen_ns = sample->now_ns;
 	ack_agg->probe_queue_ns = sample->probe_queue_ns;
@@ -197,8 +223,11 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 		return;
 	ack_agg->samples = min(ack_agg->samples + 1, ACK_AGG_SAMPLES_MAX);
 	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
+	ack_agg->fall_ns = ack_agg_average(ack_agg->fall_ns, fall_ns, ack_agg->samples);
 	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
 	if (ack_agg->samples < (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN))
+		return;
+	if (ack_agg_is_queue(ack_agg))
 		return;
 	ack_agg->mean_ns = ack_agg_counts(ack_agg, sample->rates_lag) ? ack_agg_mean(ack_agg) : 0;
 }

@@ -123,6 +123,7 @@ struct timely_rtt {
  * @probe_queue_ns: the last RTT that was added, minus the base RTT of the path
  * @least_ns: the lowest of these differences in the last base-RTT probe
  * @jump_ns: average difference of successive RTTs
+ * @fall_ns: average by which an RTT is lower than the RTT before; 0 counts for one that is higher
  * @due_ns: average target delay of the connections, to compare @mean_ns with; of connections
  *	whose new rates do not apply to queued packets, a fifth of the target delay
  * @samples: number of RTTs in the averages @jump_ns and @due_ns, at most 64
@@ -135,6 +136,7 @@ struct timely_ack_agg {
 	u32 probe_queue_ns;
 	u32 least_ns;
 	u32 jump_ns;
+	u32 fall_ns;
 	u32 due_ns;
 	u32 samples;
 	bool past_first;
