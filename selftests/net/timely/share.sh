@@ -139,6 +139,33 @@ first_ten_packets_wait_for_no_ack() {
 	wire_to_h2 "rate 10gbit delay 10us"
 }
 
+# The host's connections that have data to send share 20 packets before the first ACK: beside 20
+# others a new one sends two segments, which are four packets.
+first_packets_are_shared() {
+	wire_to_h2 "rate 10gbit delay 5ms"
+	sockets <<-EOF
+		$calm
+		client, server = connect("$h2_v6")
+		others = [connect("$h2_v4") for _ in range(20)]
+		calm()
+		for sock, _ in others:
+		    sock.sendall(bytes(65536))
+		begin = time.monotonic()
+		client.sendall(bytes(10 * 1428))
+		server.recv(4 * 1428, socket.MSG_WAITALL)
+		four = time.monotonic() - begin
+		server.recv(6 * 1428, socket.MSG_WAITALL)
+		ten = time.monotonic() - begin
+		result(four=round(four * 1000), ten=round(ten * 1000))
+	EOF
+	expect four -le 7
+	expect ten -ge 9
+	expect ten -le 20
+	wire_to_h2 "rate 10gbit delay 10us"
+	# The change of the wire may lose a FIN, which is sent again after a timeout.
+	sleep 1
+}
+
 # A connection that starts while a queue stands uses the base RTT that another connection to the
 # same destination has measured. The IPv6 address is another destination, without a measurement.
 base_rtt_is_known_in_a_queue() {
@@ -194,4 +221,5 @@ trace_event_shows_path_parameters() {
 }
 
 run_cases hosts message_starts_with_its_share first_ten_packets_wait_for_no_ack \
-	closed_connections_do_not_count base_rtt_is_known_in_a_queue trace_event_shows_path_parameters
+	first_packets_are_shared closed_connections_do_not_count base_rtt_is_known_in_a_queue \
+	trace_event_shows_path_parameters
