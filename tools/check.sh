@@ -301,9 +301,11 @@ figures() {
 
 # hostile SCENARIO:CC...: check figures of these cells: paths with losses, delayed ACKs and blackouts.
 hostile() {
+	failed=0
 	for cell; do
-		run_lab "${cell%%:*}" --cc "${cell#*:}" --seeds 1 || return 1
+		run_lab "${cell%%:*}" --cc "${cell#*:}" --seeds 1 || failed=1
 	done
+	return $failed
 }
 
 # Run selftests in a guest. Virtual time makes results independent of other guests on the machine.
