@@ -1447,6 +1447,15 @@ static void record__each_while_there_is_room(struct kunit *test)
 	timely_flow_put(flow);
 }
 
+/* Look up the departure of segment @last, as an ACK of @count segments does. It must be known. */
+static void look_up_last(struct kunit *test, struct timely_flow *flow, u8 *read, u32 last,
+			 u32 count, struct timely_departed *departed)
+{
+	KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, read, (last - count) * 1000, last * 1000,
+						    bench.now_ns, departed),
+			TIMELY_DEPARTURE_FOUND);
+}
+
 /* Each ACK acknowledges 50 segments, the last of which was skipped. */
 static void record__estimate_for_an_ack_of_many(struct kunit *test)
 {
@@ -1462,17 +1471,17 @@ static void record__estimate_for_an_ack_of_many(struct kunit *test)
 	first_ns = bench.now_ns;
 	depart(flow, 1, 1000, 5000);
 	for (i = 810; i < 980; i += 50) {
-		KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, &read, (i - 50) * 1000, i * 1000,
-							    bench.now_ns, &departed),
-				TIMELY_DEPARTURE_FOUND);
+		look_up_last(test, flow, &read, i, 50, &departed);
 		estimates += departed.unsure_ns > 0;
 		/* Departures are regular: the estimate is at most a segment earlier. */
 		KUNIT_EXPECT_LE(test, departed.time_ns, first_ns + i * 5000);
 		KUNIT_EXPECT_GE(test, departed.time_ns, first_ns + (i - 1) * 5000);
 		/* There is no second estimate: the recorded departure before it has been used. */
 		if (timely_flow_departure(flow, &read, i * 1000, (i + 1) * 1000, bench.now_ns,
-					  &departed) == TIMELY_DEPARTURE_FOUND)
+					  &departed) == TIMELY_DEPARTURE_FOUND) {
 			KUNIT_EXPECT_EQ(test, departed.unsure_ns, 0);
+			KUNIT_EXPECT_EQ(test, departed.bytes, 1000);
+		}
 	}
 	KUNIT_EXPECT_GT(test, estimates, 1);
 	timely_flow_put(flow);
@@ -1498,9 +1507,7 @@ static void record__estimates_know_the_earliest_departure(struct kunit *test)
 	for (i = 807; i < 980; i += 49) {
 		u64 true_ns = first_ns + (i - 1) / 5 * 25000 + 24900 + (i - 1) % 5 * 25;
 
-		KUNIT_ASSERT_EQ(test, timely_flow_departure(flow, &read, (i - 49) * 1000, i * 1000,
-							    bench.now_ns, &departed),
-				TIMELY_DEPARTURE_FOUND);
+		look_up_last(test, flow, &read, i, 49, &departed);
 		estimates += departed.time_ns > true_ns;
 		KUNIT_EXPECT_LE(test, departed.time_ns - departed.unsure_ns, true_ns);
 		/* No longer than the recorded departures are apart */

@@ -264,7 +264,7 @@ faults_of_rtt() {
 	a queue that outlasts the probe is taken for ACK aggregation|s/if (!drained)/if (0)/
 	a queue that rises in the first probe is taken for ACK aggregation|s/return !ack_agg->past_first .*/return false;/
 	a queue that rises in the first probe counts in the second|s/!ack_agg_counts(ack_agg, true) : queue)/!ack_agg_counts(ack_agg, true) : false)/
-	an RTT falls below the connection's previous one only|s/fall_ns = max(fall_ns,/jump_ns = max(jump_ns,/
+	an RTT is compared with the connection's previous one only, to see if RTTs fall|s/fall_ns = max(fall_ns,/jump_ns = max(jump_ns,/
 	if rates lag, 32 RTTs of a little aggregation are enough|s/ \&\& ack_agg->samples == ACK_AGG_SAMPLES_MAX//
 	a delayed last packet counts|s/if (rtt_ns > ack->tail_limit_ns \&\&/if (0 \&\&/
 	with nothing in flight, an ACK is not of a last packet|s/ack->in_flight <= 1/ack->in_flight == 1/

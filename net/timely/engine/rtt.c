@@ -45,12 +45,12 @@
 /* Where new rates take effect late, as under fq, queues are longer and the rule reacts more weakly.
  * There, aggregation of only a fifth of the target delay lets one flow take over the link: when
  * several ACKs arrive together, the RTT rises once and then falls from ACK to ACK, and the falls
- * raise the rate by more than the rise lowered it. A mean of at least 13/8 of this fifth, over as
- * many RTTs as are averaged, is needed to distinguish so little aggregation from bursts of
- * messages. With aggregation of 20 us the means were 13.6/8 and more.
+ * raise the rate by more than the rise lowered it. A mean of at least 13/8 of this fifth, over
+ * ACK_AGG_SAMPLES_MAX RTTs, is needed to distinguish so little aggregation from bursts of messages.
+ * With aggregation of 20 us the means were 13.6/8 and more.
  *
- * In the first probe of a path, and until so many RTTs have been averaged, the mean must be at
- * least 24/8. The varying queue of ten hosts that had just started (scenario limited of the lab)
+ * In the first probe of a path, and while the mean is over fewer RTTs, the mean must be at least
+ * 24/8. The varying queue of ten hosts that had just started (scenario limited of the lab)
  * made means of up to 19.3/8 in the first probe, and of up to 16.2/8 of 32 RTTs in later ones.
  */
 #define ACK_AGG_LAG_SHARE		5
@@ -207,6 +207,7 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 	u32 jump_ns = ack_agg_jump(sample->probe_queue_ns, sample->before_ns);
 	u32 due_ns = sample->rates_lag ? sample->due_ns / ACK_AGG_LAG_SHARE : sample->due_ns;
 	u32 fall_ns = ack_agg_fall(sample->before_ns, sample->probe_queue_ns);
+	u32 enough = sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN;
 	bool drained;
 
 	/* A sample of another processor may be a little older. */
@@ -225,9 +226,7 @@ void timely_ack_agg_add(struct timely_ack_agg *ack_agg, const struct timely_prob
 	ack_agg->jump_ns = ack_agg_average(ack_agg->jump_ns, jump_ns, ack_agg->samples);
 	ack_agg->fall_ns = ack_agg_average(ack_agg->fall_ns, fall_ns, ack_agg->samples);
 	ack_agg->due_ns = ack_agg_average(ack_agg->due_ns, due_ns, ack_agg->samples);
-	if (ack_agg->samples < (sample->rates_lag ? ACK_AGG_LAG_SAMPLES_MIN : ACK_AGG_SAMPLES_MIN))
-		return;
-	if (ack_agg_is_queue(ack_agg))
+	if (ack_agg->samples < enough || ack_agg_is_queue(ack_agg))
 		return;
 	ack_agg->mean_ns = ack_agg_counts(ack_agg, sample->rates_lag) ? ack_agg_mean(ack_agg) : 0;
 }

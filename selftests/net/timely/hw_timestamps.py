@@ -27,7 +27,6 @@ early_max	longest time from the qdisc's hand-over of a segment to its first bit,
 early_min	negative: the RTT started after the segment had left, or if it is from an
 	estimated departure, could have
 estimated	RTTs from estimated departures
-estimated_off	longest time that these departures are wrong by, ns; -1: not known
 serial_min serial_max	serialization time that was subtracted, ps per byte, of segments of more
 	than 5000 bytes
 serial_all_min serial_all_max	the same, of segments of more than 500 bytes
@@ -135,7 +134,7 @@ def judge(path, truths, after_us="0", until_us="1000000000", step_ns=None, sport
 	for name in (*MEASURED, "doubtful"):
 		out[name + "_later"] = sum(e["result"] == name for e in window)
 	errors = {name: [] for name in MEASURED}
-	early, serial, serial_all, late, off = [], [], [], [], []
+	early, serial, serial_all, late = [], [], [], []
 	out["unjoined"] = out["twice"] = 0
 	out["sacked"] = sum(0 < (e["end_seq"] - e["una"]) % 2**32 < 2**31 for e in used)
 	for event in used:
@@ -157,15 +156,12 @@ def judge(path, truths, after_us="0", until_us="1000000000", step_ns=None, sport
 		out["twice"] += len(left) > 1
 		if event["sent_ns"] and len(left) == 1:
 			early.append(left[0] - taken_off - begun + event["unsure_ns"])
-			if event["unsure_ns"]:
-				off.append(abs(left[0] - taken_off - begun))
 	hardware = [abs(error) for error in errors["hardware"]]
 	out["error_p50"] = quantile(hardware, 0.5)
 	out["error_p99"] = quantile(hardware, 0.99)
 	out["error_max"] = max(hardware, default=-1)
 	out["error_wrong"] = sum(error > 1000 for error in hardware)
 	out["estimated"] = sum(e["unsure_ns"] > 0 for e in used)
-	out["estimated_off"] = max(off, default=-1)
 	rtts = [event["rtt_ns"] + event["unsure_ns"] for event in used]
 	for name, values in (("software", errors["driver"]), ("tcp", errors["tcp"]),
 			     ("early", early), ("serial", serial), ("serial_all", serial_all),
