@@ -2719,6 +2719,72 @@ static void ack__dscp_of_a_clone(struct kunit *test)
 	kfree_skb(clone);
 }
 
+/* Give a packet with the IPv4 ID 7 and take it. Return: its ID afterwards. */
+static u32 id_after(struct kunit *test, struct packet *p)
+{
+	struct sk_buff *skb;
+	u32 id;
+
+	p->ip_id = 7;
+	bench_give(test, p);
+	skb = bench_take_skb();
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_EXPECT_EQ(test, ip_fast_csum((u8 *)ip_hdr(skb), ip_hdr(skb)->ihl), 0);
+	id = ntohs(ip_hdr(skb)->id);
+	kfree_skb(skb);
+	return id;
+}
+
+static void ack__time(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .ack = true };
+
+	bench.now_ns += 123456789;
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 1);
+	bench.now_ns += 1000;
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	must_change(test, TCA_TIMELY_ACK_TIME, 0);
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), 7);
+	must_change(test, TCA_TIMELY_ACK_TIME, 1, TCA_TIMELY_ACK_DSCP, 46, TCA_TIMELY_ACK_FIRST, 1);
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 3);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_marked, 1);
+	EXPECT_DONE(test);
+}
+
+/* Other packets keep their IDs: those with data, those that may be fragmented, and IPv6. */
+static void ack__time_only_of_acks(struct kunit *test)
+{
+	static const u16 frag_offs[] = { IP_CE, IP_MF, 185, IP_DF | IP_MF, IP_DF | 185 };
+	struct packet p = { .sk = bench_udp(0), .hash = 1 };
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), 7);
+	p.ack = true;
+	for (i = 0; i < ARRAY_SIZE(frag_offs); i++) {
+		p.frag_off = frag_offs[i];
+		KUNIT_EXPECT_EQ(test, id_after(test, &p), 7);
+	}
+	give_ack(test, bench_udp(0), true, 0);
+	KUNIT_EXPECT_GT(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 0);
+}
+
+static void ack__time_of_a_clone(struct kunit *test)
+{
+	struct packet p = { .sk = bench_udp(0), .hash = 1, .ack = true, .ip_id = 7 };
+	struct sk_buff *skb = bench_packet(test, &p), *clone;
+
+	clone = skb_clone(skb, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, clone);
+	bench_enqueue(skb);
+	KUNIT_EXPECT_GT(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 1);
+	KUNIT_EXPECT_EQ(test, ntohs(ip_hdr(clone)->id), 7);
+	kfree_skb(clone);
+}
+
 static void ack__priority(struct kunit *test)
 {
 	struct sock *sk = bench_udp(0);
@@ -3463,6 +3529,9 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(ack__overtaking_has_a_limit),
 	KUNIT_CASE(ack__dscp),
 	KUNIT_CASE(ack__dscp_of_a_clone),
+	KUNIT_CASE(ack__time),
+	KUNIT_CASE(ack__time_only_of_acks),
+	KUNIT_CASE(ack__time_of_a_clone),
 	KUNIT_CASE(ack__priority),
 	KUNIT_CASE(change__ends_of_ranges),
 	KUNIT_CASE(change__offload_without_device_support),

@@ -87,6 +87,7 @@ struct timely_cfg {
  * @ack_wait: how long ACKs wait on their way back
  * @ack_wait_ns: the wait that was subtracted from the last RTT
  * @rcv_nxt: tp->rcv_nxt at the previous completion: data that arrived since
+ * @ack_id: IPv4 ID of the last packet, if it was a pure ACK; TIMELY_ACK_NO_ID otherwise
  * @quiet: how long the path has been quiet
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the
@@ -133,6 +134,7 @@ struct timely_path_state {
 	struct timely_ack_wait ack_wait;
 	u32 ack_wait_ns;
 	u32 rcv_nxt;
+	u32 ack_id;
 	struct timely_quiet quiet;
 	struct timely_link *link;
 	const struct net_device *link_dev;

@@ -59,6 +59,8 @@
 	  "DSCP of pure ACKs; 255: unchanged") \
 	X(ack_priority, ACK_PRIORITY, 8, 0, 15, 255, "priority", \
 	  "skb priority of pure ACKs; 255: unchanged") \
+	X(ack_time, ACK_TIME, 8, 0, 1, 1, "flag", \
+	  "write the time into the IPv4 ID of pure ACKs") \
 	X(wrong_clock_drop, WRONG_CLOCK_DROP, 8, 0, 1, 0, "flag", \
 	  "drop packets with a timestamp of another clock; 0: ignore the timestamp") \
 	X(onramp, ONRAMP, 32, 1000, 1000000000, 0, "ns", \

@@ -65,6 +65,11 @@ faults_of_ack_wait() {
 	the lowest difference does not fall|s/wait_us <= 0 || //
 	milliseconds are taken for microseconds|s/ \&\&$/ || 1 \&\&/
 	the unit is measured once|s/ || age_us >= ACK_WAIT_UNSURE_US//
+	any ID is an ACK time|s/if (timely_ack_time_id(time) != id) {/if (0) {/
+	one ID is enough|s/ACK_TIME_SURE		8U/ACK_TIME_SURE		1U/
+	equal IDs count|s/w->ids += .*/w->ids++;/
+	another ID changes nothing|s/^\t\tw->ids = 0;$//
+	times wrap too early|s/w->least_us, ACK_TIME_BITS - 1)/w->least_us, ACK_TIME_BITS - 2)/
 	one unit is enough|s/ACK_WAIT_UNITS		16U/ACK_WAIT_UNITS		1U/
 	FAULTS
 }

@@ -22,6 +22,8 @@
  *    the logs of the test NICs.
  */
 
+#include <linux/if_ether.h>
+#include <linux/ip.h>
 #include <linux/kernel.h>
 #include <linux/printk.h>
 #include <linux/skbuff.h>
@@ -51,6 +53,14 @@ static u32 timely_napi_id(const struct sk_buff *skb)
 	return 0;
 }
 
+/* The IPv4 ID of a packet, which may be the time of a pure ACK; TIMELY_ACK_NO_ID for others. */
+static u32 timely_ack_id(const struct sk_buff *skb)
+{
+	if (skb->len > tcp_hdrlen(skb) || skb->protocol != htons(ETH_P_IP))
+		return TIMELY_ACK_NO_ID;
+	return ntohs(ip_hdr(skb)->id);
+}
+
 /* Copy the timestamps of a packet to the state of its connection. TCP raises the tracepoint before
  * it processes a packet of an established connection, whatever the congestion control is.
  */
@@ -63,8 +73,11 @@ static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struc
 	ts = inet_csk_ca(sk);
 	if (ts->flow)
 		timely_flow_prefetch(ts->flow, ts->departure, ts->path);
-	if (ts->path && skb->len > tcp_hdrlen(skb))
-		timely_count_received(sk, skb->len);
+	if (ts->path) {
+		ts->flow->path.ack_id = timely_ack_id(skb);
+		if (skb->len > tcp_hdrlen(skb))
+			timely_count_received(sk, skb->len);
+	}
 	ts->dsfield = TCP_SKB_CB(skb)->ip_dsfield;
 	ts->napi_id = timely_napi_id(skb);
 	ts->driver_ns = ktime_to_ns(skb_tstamp(skb));

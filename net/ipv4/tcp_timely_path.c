@@ -181,12 +181,35 @@ void timely_fill_ingress(struct sock *sk, struct timely_completion *completion)
 	completion->both_ways = timely_both_ways(sk, now_ns, READ_ONCE(load->much_ns));
 }
 
-/* Subtract from an RTT how long its ACK has waited on its way back, if the ACK's timestamp tells.
- * Only the target-delay rule has this; the other rules are those of their papers. The RTT does not
- * become shorter than the base RTT.
+/* When the ACK in process was sent, us, by the clock of its sender. An ACK time counts if the
+ * receiver writes ACK times; an ACK with data then has none. Otherwise the ACK's timestamp counts.
  *
- * While the receiver sends data, too, an ACK may have the time at which the receiver's next segment
- * is scheduled, which is of no use: such an ACK comes with data or after data.
+ * While the receiver sends data, too, an ACK may have the timestamp at which the receiver's next
+ * segment is scheduled, which is of no use: such an ACK comes with data or after data.
+ *
+ * Return: whether the time is known, or may be.
+ */
+static bool timely_ack_sent_us(const struct sock *sk, struct timely_path_state *path,
+			       u32 arrived_us, u32 rtt_ns, u32 *sent_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	if (rtt_ns < TIMELY_ACK_TIME_RTT_NS &&
+	    timely_ack_time_us(&path->ack_wait, arrived_us, path->ack_id, sent_us))
+		return true;
+	if (path->ack_wait.source == TIMELY_ACK_WAIT_ID || !tp->rx_opt.saw_tstamp)
+		return false;
+	if (path->rcv_nxt != tp->rcv_nxt) {
+		path->rcv_nxt = tp->rcv_nxt;
+		return false;
+	}
+	*sent_us = tp->rx_opt.rcv_tsval;
+	return true;
+}
+
+/* Subtract from an RTT how long its ACK has waited on its way back, if the ACK tells. Only the
+ * target-delay rule has this; the other rules are those of their papers. The RTT does not become
+ * shorter than the base RTT.
  *
  * Return: whether the wait is known.
  */
@@ -194,26 +217,22 @@ bool timely_exclude_ack_wait(struct sock *sk, const struct timely_cfg *cfg,
 			     const struct timely_ack *ack, struct timely_completion *completion)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
-	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 arrived_us = tcp_sk(sk)->tcp_mstamp;
 	struct timely_path_state *path;
-	u32 arrived_us = tp->tcp_mstamp;
-	u32 wait_ns, queue_ns;
+	u32 wait_ns, queue_ns, sent_us;
 
-	if (!ts->path || cfg->rate.rule != TIMELY_RULE_TARGET_DELAY || !tp->rx_opt.saw_tstamp)
+	if (!ts->path || cfg->rate.rule != TIMELY_RULE_TARGET_DELAY)
 		return false;
 	path = &ts->flow->path;
-	if (path->rcv_nxt != tp->rcv_nxt) {
-		path->rcv_nxt = tp->rcv_nxt;
-		return false;
-	}
 	if (ack->arrived_ns)
 		arrived_us -= (u32)(ack->now_ns - ack->arrived_ns) / (u32)NSEC_PER_USEC;
-	wait_ns = timely_ack_wait_us(&path->ack_wait, arrived_us, tp->rx_opt.rcv_tsval) *
-		  NSEC_PER_USEC;
+	if (!timely_ack_sent_us(sk, path, arrived_us, completion->rtt_ns, &sent_us))
+		return false;
+	wait_ns = timely_ack_wait_us(&path->ack_wait, arrived_us, sent_us) * NSEC_PER_USEC;
 	queue_ns = completion->rtt_ns - min(completion->rtt_ns, cfg->rate.min_rtt_ns);
 	path->ack_wait_ns = min(wait_ns, queue_ns);
 	completion->rtt_ns -= path->ack_wait_ns;
-	return path->ack_wait.unit == TIMELY_ACK_WAIT_US;
+	return timely_ack_wait_is_known(&path->ack_wait);
 }
 
 /* Set the connection's link, NULL if not known, and count the connection as a sender there. */

@@ -48,6 +48,7 @@
 #include <net/tcp.h>
 
 #include <net/timely_onramp.h>
+#include <timely/engine/ack_wait.h>
 
 #include "sch_timely_pace.h"
 
@@ -502,14 +503,36 @@ static bool tq_set_dscp(struct sk_buff *skb, u8 dscp)
 	return false;
 }
 
-/* Apply the options ack_priority and ack_dscp to a pure ACK. Pure ACKs carry the congestion signal
- * of the opposite direction (section 2 of the paper). They need not wait behind data in this host,
- * nor in a network that gives their DSCP a queue with priority.
+/* Write the time into the IPv4 ID of a pure ACK, see ack_wait.c. Packets that must not be
+ * fragmented need no ID. If there is no memory for a header of its own, the packet keeps its ID.
+ */
+static void tq_time_ack(struct tq_sched *q, struct sk_buff *skb, u64 now)
+{
+	u32 headers = skb_network_offset(skb) + sizeof(struct iphdr);
+	struct iphdr *ip;
+	__be16 id;
+
+	if (skb->protocol != htons(ETH_P_IP) || skb_headlen(skb) < headers ||
+	    ip_hdr(skb)->protocol != IPPROTO_TCP || ip_hdr(skb)->frag_off != htons(IP_DF) ||
+	    skb_ensure_writable(skb, headers))
+		return;
+	ip = ip_hdr(skb);
+	id = htons(timely_ack_time_id(div_u64(now, NSEC_PER_USEC)));
+	csum_replace2(&ip->check, ip->id, id);
+	ip->id = id;
+	q->stats.acks_timed++;
+}
+
+/* Apply the options ack_time, ack_priority and ack_dscp to a pure ACK. Pure ACKs carry the
+ * congestion signal of the opposite direction (section 2 of the paper). They need not wait behind
+ * data in this host, nor in a network that gives their DSCP a queue with priority.
  *
  * Return: true if the packet may overtake all queued packets (ack_first).
  */
-static bool tq_mark_ack(struct tq_sched *q, struct sk_buff *skb)
+static bool tq_mark_ack(struct tq_sched *q, struct sk_buff *skb, u64 now)
 {
+	if (q->config.ack_time)
+		tq_time_ack(q, skb, now);
 	if (q->config.ack_priority != TIMELY_PRIORITY_KEEP)
 		skb->priority = q->config.ack_priority;
 	if (q->config.ack_dscp != TIMELY_DSCP_KEEP &&
@@ -681,8 +704,8 @@ static int tq_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	now = timely_clock_ns();
 	prefetchw(*bucket);
 
-	if (unlikely(q->config.ack_special) && skb_is_tcp_pure_ack(skb))
-		first = tq_mark_ack(q, skb);
+	if (q->config.ack_special && skb_is_tcp_pure_ack(skb))
+		first = tq_mark_ack(q, skb, now);
 	band = q->config.prio2band[skb->priority & TC_PRIO_MAX];
 	if (unlikely(q->bands[band].packets >= sch->limit)) {
 		q->stats.band_drops[band]++;

@@ -276,7 +276,8 @@ struct tq_options {
  * @lazy: read rates again when packets are due
  * @horizon_drop: drop packets with timestamps beyond the horizon; 0: delay them to the horizon
  * @ack_first: pure ACKs leave before all other packets
- * @ack_special: one of the options ack_first, ack_dscp and ack_priority is set
+ * @ack_time: pure ACKs get the time as their IPv4 ID
+ * @ack_special: one of the options ack_time, ack_first, ack_dscp and ack_priority is set
  * @wrong_clock_drop: drop packets with timestamps of another clock; 0: remove the timestamps
  * @onramp: On-Ramp is on
  * @ack_dscp: DSCP of pure ACKs, or TIMELY_DSCP_KEEP
@@ -305,6 +306,7 @@ struct tq_config {
 	   lazy:1,
 	   horizon_drop:1,
 	   ack_first:1,
+	   ack_time:1,
 	   ack_special:1,
 	   wrong_clock_drop:1,
 	   onramp:1;

@@ -157,6 +157,7 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 		.lazy = value[TQ_O_lazy],
 		.horizon_drop = value[TQ_O_horizon_drop],
 		.ack_first = value[TQ_O_ack_first],
+		.ack_time = value[TQ_O_ack_time],
 		.wrong_clock_drop = value[TQ_O_wrong_clock_drop],
 		.ack_dscp = value[TQ_O_ack_dscp],
 		.ack_priority = value[TQ_O_ack_priority],
@@ -167,7 +168,7 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 	 */
 	config->catch_up_ns = min_t(u64, 2 * value[TQ_O_slot] + value[TQ_O_timer_slack],
 				    TQ_CATCH_UP_MAX_NS);
-	config->ack_special = config->ack_first ||
+	config->ack_special = config->ack_time || config->ack_first ||
 			      config->ack_dscp != TIMELY_DSCP_KEEP ||
 			      config->ack_priority != TIMELY_PRIORITY_KEEP;
 	if (value[TQ_O_split_rate])

@@ -143,8 +143,8 @@ arguments() {
 	helps limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
 		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
 		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
-		split split_rate '\[no\]ack_first' ack_dscp ack_priority wrong_clock \
-		onramp gain owd pause_max '\[no\]strawman' clock_error
+		split split_rate '\[no\]ack_first' ack_dscp ack_priority '\[no\]ack_time' \
+		wrong_clock onramp gain owd pause_max '\[no\]strawman' clock_error
 	map='2 1 0 2 1 0 2 1 0 2 1 0 2 1 0 2'
 	accepts
 	accepts limit 1 flow_limit 4294967295 quantum 0x100 initial_quantum 0 buckets 1000
@@ -156,7 +156,8 @@ arguments() {
 	accepts bands 3 priomap $map weights 16384 20000 2147483647
 	accepts slot 256 slot 1048576ns lazy nolazy split 512k split 0
 	accepts ack_first noack_first ack_dscp 46 ack_dscp af41 ack_dscp keep
-	accepts ack_priority 15 ack_priority keep wrong_clock send wrong_clock drop
+	accepts ack_priority 15 ack_priority keep ack_time noack_time
+	accepts wrong_clock send wrong_clock drop
 	accepts onramp 50us onramp 1000 onramp 1s onramp off
 	accepts onramp 50us gain 1/16 owd relative pause_max 10ms strawman clock_error 0
 	accepts gain .0625 gain 1 gain 1/65536 gain 3/48 owd absolute owd rtt nostrawman

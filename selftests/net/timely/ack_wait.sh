@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# The wait of ACKs: where the receiver writes TCP timestamps in microseconds (the feature
-# tcp_usec_ts of its route), RTTs do not include how long ACKs wait on their way back. Topology:
+# The wait of ACKs: where the receiver's qdisc writes the time into the IPv4 IDs of ACKs (ack_time),
+# or the receiver writes TCP timestamps in microseconds (the feature tcp_usec_ts of its route), RTTs
+# do not include how long ACKs wait on their way back. Topology:
 # h1 -- mid -- h2, 10 Gb/s. The queue towards h1 has room for 100 packets, which bursts of h2's data
 # fill for a part of the time: ACKs of h1's data wait up to 121 us.
 
@@ -63,6 +64,45 @@ milliseconds_do_not_tell() {
 	expect longest -eq 0
 }
 
+ack_times_tell() {
+	must insmod "$modules/sch_timely.ko"
+	must tc -n h2 qdisc replace dev eth0 root timely noack_time
+	look_at_waits
+	expect longest -eq 0
+	must tc -n h2 qdisc change dev eth0 root timely ack_time
+	both_ways
+	say "ACK times: $sent kbit/s, back $back"
+	expect sent -ge 8500000 "the wait of ACKs slows the connection down"
+	expect back -ge 8500000
+	look_at_waits
+	expect longest -ge 10000 "no ACK has waited"
+	timed=$(tc -n h2 -s qdisc show dev eth0 | sed -n 's/.* acks_timed \([0-9]*\) .*/\1/p')
+	expect timed -ge 1000
+}
+
+# A receiver that changes its qdisc during a connection.
+ack_times_end() {
+	traffic <<-EOF &
+		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
+		0.05	goodput sent flow=a for=0.9
+		1	end
+	EOF
+	sleep 0.3
+	where=$in_h1
+	ctl 0 -j flows
+	json 'len(all) == 1 and "acks-timed" in n["states"]'
+	must tc -n h2 qdisc replace dev eth0 root pfifo
+	sleep 0.1
+	ctl 0 -j flows
+	json 'len(all) == 1 and "acks-timed" not in n["states"]'
+	must tc -n h2 qdisc replace dev eth0 root timely
+	sleep 0.1
+	ctl 0 -j flows
+	json 'len(all) == 1 and "acks-timed" in n["states"]'
+	wait $! || fail "the transfer failed"
+	must tc -n h2 qdisc replace dev eth0 root pfifo
+}
+
 microseconds_tell() {
 	microseconds h2 10.7.2.1
 	both_ways
@@ -85,4 +125,4 @@ flows_shows_the_state() {
 	wait $! || fail "the transfer failed"
 }
 
-run_cases hosts milliseconds_do_not_tell microseconds_tell flows_shows_the_state
+run_cases hosts milliseconds_do_not_tell ack_times_tell ack_times_end microseconds_tell flows_shows_the_state

@@ -22,4 +22,9 @@ static inline u64 ror64(u64 word, unsigned int shift)
 	return word >> (shift & 63) | word << (-shift & 63);
 }
 
+static inline s32 sign_extend32(u32 word, int sign_bit)
+{
+	return (s32)(word << (31 - sign_bit)) >> (31 - sign_bit);
+}
+
 #endif /* _USER_LINUX_BITOPS_H */
