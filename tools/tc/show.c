@@ -238,6 +238,11 @@ static bool threshold_is_set(const struct rtattr *attr)
 	       threshold_ns;
 }
 
+static bool is_of_onramp(const struct option *o)
+{
+	return o->attr >= TCA_TIMELY_ONRAMP && o->attr <= TCA_TIMELY_ONRAMP_CLOCK_ERROR;
+}
+
 int show_options(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 {
 	const struct rtattr *attrs[TCA_TIMELY_MAX + 1] = {};
@@ -255,7 +260,7 @@ int show_options(const struct qdisc_util *qu, FILE *f, struct rtattr *opt)
 
 		if (!attrs[o->attr] || o->attr == TCA_TIMELY_UNSPEC)
 			continue;
-		if (o->attr >= TCA_TIMELY_ONRAMP && !onramp_is_on)
+		if (is_of_onramp(o) && !onramp_is_on)
 			continue;
 		if (o->type == TYPE_PRIOMAP)
 			show_priomap(attrs[o->attr]);
