@@ -241,7 +241,7 @@ static void ack_time__other_ids(struct kunit *test)
 	u32 first, step, i, time_us, found = 0;
 
 	for (first = 0; first <= U16_MAX; first += 251) {
-		for (step = 0; step < 64; step++) {
+		for (step = 0; step <= 256; step++) {
 			struct timely_ack_wait w = {};
 
 			for (i = 0; i < 50; i++) {

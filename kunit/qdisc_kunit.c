@@ -2738,16 +2738,17 @@ static u32 id_after(struct kunit *test, struct packet *p)
 static void ack__time(struct kunit *test)
 {
 	struct packet p = { .sk = bench_udp(0), .hash = 1, .ack = true };
+	u32 first;
 
-	bench.now_ns += 123456789;
-	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	first = id_after(test, &p);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 1);
 	bench.now_ns += 1000;
-	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id((first >> 3) + 1));
 	must_change(test, TCA_TIMELY_ACK_TIME, 0);
 	KUNIT_EXPECT_EQ(test, id_after(test, &p), 7);
 	must_change(test, TCA_TIMELY_ACK_TIME, 1, TCA_TIMELY_ACK_DSCP, 46, TCA_TIMELY_ACK_FIRST, 1);
-	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id(bench.now_ns / 1000));
+	bench.now_ns += 5000;
+	KUNIT_EXPECT_EQ(test, id_after(test, &p), timely_ack_time_id((first >> 3) + 6));
 	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_timed, 3);
 	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_marked, 1);
 	EXPECT_DONE(test);
@@ -3269,6 +3270,7 @@ static void soak_change(struct kunit *test, struct rnd_state *rnd)
 			       TCA_TIMELY_SPLIT, soak_below(rnd, 2) * soak_below(rnd, 30000),
 			       TCA_TIMELY_SPLIT_RATE, soak_below(rnd, 2) * 125000000ULL,
 			       TCA_TIMELY_ACK_FIRST, soak_below(rnd, 2),
+			       TCA_TIMELY_ACK_TIME, soak_below(rnd, 2),
 			       TCA_TIMELY_SLOT, 256 << soak_below(rnd, 13),
 			       TCA_TIMELY_BUCKETS_LOG, 1 + soak_below(rnd, 12),
 			       TCA_TIMELY_MAXRATE, soak_below(rnd, 2) ? 50000000 : U64_MAX,

@@ -87,7 +87,8 @@ struct timely_cfg {
  * @ack_wait: how long ACKs wait on their way back
  * @ack_wait_ns: the wait that was subtracted from the last RTT
  * @rcv_nxt: tp->rcv_nxt at the previous completion: data that arrived since
- * @ack_id: IPv4 ID of the last packet, if it was a pure ACK; TIMELY_ACK_NO_ID otherwise
+ * @ack_id: IPv4 ID of the last packet before the connection was half-closed, if it was a pure ACK;
+ *	TIMELY_ACK_NO_ID otherwise
  * @quiet: how long the path has been quiet
  * @link: the link of the connection, with a reference; NULL if not known
  * @link_dev: address of the device that @link was found for; never dereferenced; NULL before the

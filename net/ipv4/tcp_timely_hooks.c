@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The hook of tcp_timely on incoming packets. A probe of the tracepoint tcp_probe copies the
- * timestamps of the packet (the skb) of each ACK into the state of the connection, where
- * tcp_timely.c finds them, and counts the bytes that connections receive.
+ * timestamps and the IPv4 ID of the packet (the skb) of each ACK into the state of the connection,
+ * where tcp_timely.c finds them, and counts the bytes that connections receive.
  *
  * Why there is no better hook: the operations of a congestion control get the socket and a rate
  * sample, but never the packet. Only the packet has the hardware timestamp, the driver timestamp
@@ -53,16 +53,20 @@ static u32 timely_napi_id(const struct sk_buff *skb)
 	return 0;
 }
 
-/* The IPv4 ID of a packet, which may be the time of a pure ACK; TIMELY_ACK_NO_ID for others. */
+/* The IPv4 ID of a pure ACK, which may be its time; TIMELY_ACK_NO_ID for other packets. ACKs that
+ * TCP has merged in the socket's backlog have the ID of the first and the arrival of the last.
+ */
 static u32 timely_ack_id(const struct sk_buff *skb)
 {
-	if (skb->len > tcp_hdrlen(skb) || skb->protocol != htons(ETH_P_IP))
+	if (skb->len > tcp_hdrlen(skb) || skb->protocol != htons(ETH_P_IP) ||
+	    skb_shinfo(skb)->gso_segs > 1)
 		return TIMELY_ACK_NO_ID;
 	return ntohs(ip_hdr(skb)->id);
 }
 
-/* Copy the timestamps of a packet to the state of its connection. TCP raises the tracepoint before
- * it processes a packet of an established connection, whatever the congestion control is.
+/* Copy the timestamps and the ID of a packet to the state of its connection. TCP raises the
+ * tracepoint before it processes a packet of an established connection, whatever the congestion
+ * control is.
  */
 static void timely_probe(void *unused, struct sock *sk, TIMELY_PROBE_CONST struct sk_buff *skb)
 {

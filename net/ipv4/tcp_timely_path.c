@@ -183,6 +183,8 @@ void timely_fill_ingress(struct sock *sk, struct timely_completion *completion)
 
 /* When the ACK in process was sent, us, by the clock of its sender. An ACK time counts if the
  * receiver writes ACK times; an ACK with data then has none. Otherwise the ACK's timestamp counts.
+ * On a half-closed connection the hook does not see the ACK, and @path has the ID of an earlier
+ * one.
  *
  * While the receiver sends data, too, an ACK may have the timestamp at which the receiver's next
  * segment is scheduled, which is of no use: such an ACK comes with data or after data.
@@ -192,10 +194,11 @@ void timely_fill_ingress(struct sock *sk, struct timely_completion *completion)
 static bool timely_ack_sent_us(const struct sock *sk, struct timely_path_state *path,
 			       u32 arrived_us, u32 rtt_ns, u32 *sent_us)
 {
+	u32 id = sk->sk_state == TCP_ESTABLISHED ? path->ack_id : TIMELY_ACK_NO_ID;
 	const struct tcp_sock *tp = tcp_sk(sk);
 
 	if (rtt_ns < TIMELY_ACK_TIME_RTT_NS &&
-	    timely_ack_time_us(&path->ack_wait, arrived_us, path->ack_id, sent_us))
+	    timely_ack_time_us(&path->ack_wait, arrived_us, id, sent_us))
 		return true;
 	if (path->ack_wait.source == TIMELY_ACK_WAIT_ID || !tp->rx_opt.saw_tstamp)
 		return false;
@@ -224,6 +227,7 @@ bool timely_exclude_ack_wait(struct sock *sk, const struct timely_cfg *cfg,
 	if (!ts->path || cfg->rate.rule != TIMELY_RULE_TARGET_DELAY)
 		return false;
 	path = &ts->flow->path;
+	path->ack_wait_ns = 0;
 	if (ack->arrived_ns)
 		arrived_us -= (u32)(ack->now_ns - ack->arrived_ns) / (u32)NSEC_PER_USEC;
 	if (!timely_ack_sent_us(sk, path, arrived_us, completion->rtt_ns, &sent_us))

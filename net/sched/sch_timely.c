@@ -29,7 +29,8 @@
  *    a packet waits here, so a packet that waited longer would look like a queue in the network.
  *  - GSO packets may be split into sub-segments that are paced one by one (section 6, Fig. 16):
  *    tq_split().
- *  - Pure ACKs may overtake other packets and be marked (section 2, Figs 4 and 5).
+ *  - Pure ACKs may overtake other packets and be marked (section 2, Figs 4 and 5). They get the
+ *    time as their IPv4 ID, which tells senders how long they have waited: tq_time_ack().
  *  - Flows may be paused while their path is overloaded (On-Ramp, NSDI'21): net/timely/onramp.c
  *    sets the pause in the flow entry. With On-Ramp each socket that sends data gets a flow entry.
  *  - A timestamp of another clock cannot stall a flow: tq_check_timestamp().
@@ -40,6 +41,8 @@
 
 #include <linux/module.h>
 #include <linux/prefetch.h>
+#include <linux/random.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 #include <uapi/linux/timely_version.h>
 #include <net/dsfield.h>
@@ -503,21 +506,36 @@ static bool tq_set_dscp(struct sk_buff *skb, u8 dscp)
 	return false;
 }
 
+static hsiphash_key_t tq_ack_time_key __read_mostly;
+
+/* A constant that is added to the times of a connection's ACKs. Without it, all connections of the
+ * host would show the same clock, and anyone could tell which connections are of one host.
+ */
+static u32 tq_ack_time_offset(const struct iphdr *ip, const struct tcphdr *tcp)
+{
+	return hsiphash_3u32((__force u32)ip->saddr, (__force u32)ip->daddr,
+			     (__force u32)tcp->source << 16 | (__force u32)tcp->dest,
+			     &tq_ack_time_key);
+}
+
 /* Write the time into the IPv4 ID of a pure ACK, see ack_wait.c. Packets that must not be
  * fragmented need no ID. If there is no memory for a header of its own, the packet keeps its ID.
  */
 static void tq_time_ack(struct tq_sched *q, struct sk_buff *skb, u64 now)
 {
-	u32 headers = skb_network_offset(skb) + sizeof(struct iphdr);
-	struct iphdr *ip;
+	struct iphdr *ip = ip_hdr(skb);
+	u32 headers, time_us;
 	__be16 id;
 
-	if (skb->protocol != htons(ETH_P_IP) || skb_headlen(skb) < headers ||
-	    ip_hdr(skb)->protocol != IPPROTO_TCP || ip_hdr(skb)->frag_off != htons(IP_DF) ||
-	    skb_ensure_writable(skb, headers))
+	if (tq_plain_protocol(skb) != IPPROTO_TCP || skb->protocol != htons(ETH_P_IP) ||
+	    ip->frag_off != htons(IP_DF))
+		return;
+	headers = tq_headers(skb);
+	if (!headers || skb_ensure_writable(skb, headers))
 		return;
 	ip = ip_hdr(skb);
-	id = htons(timely_ack_time_id(div_u64(now, NSEC_PER_USEC)));
+	time_us = div_u64(now, NSEC_PER_USEC) + tq_ack_time_offset(ip, tcp_hdr(skb));
+	id = htons(timely_ack_time_id(time_us));
 	csum_replace2(&ip->check, ip->id, id);
 	ip->id = id;
 	q->stats.acks_timed++;
@@ -1092,6 +1110,7 @@ static int __init tq_load(void)
 	BUILD_BUG_ON(offsetof(struct tq_flow, clock_ns) > 64);
 	BUILD_BUG_ON(sizeof(struct tq_flow) > 128);
 
+	get_random_bytes(&tq_ack_time_key, sizeof(tq_ack_time_key));
 	tq_flow_cache = kmem_cache_create("timely_flow", sizeof(struct tq_flow), 0,
 					  SLAB_HWCACHE_ALIGN, NULL);
 	if (!tq_flow_cache)

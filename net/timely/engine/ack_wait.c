@@ -58,10 +58,13 @@
 /* Time after which the unit of timestamps that have not shown it is measured again, us. */
 #define ACK_WAIT_UNSURE_US	(ACK_WAIT_UNITS * ACK_WAIT_HALF_MS_US)
 
-/* Bits of the time in an ACK time, and of the check, which are the lowest ones. */
+/* Bits of the time in an ACK time, and of the check, which are the lowest ones. Another format
+ * needs another check: else hosts would take each other's times for their own.
+ */
 #define ACK_TIME_BITS		13
 #define ACK_TIME_CHECK_BITS	3
 #define ACK_TIME_MASK		((1U << ACK_TIME_BITS) - 1)
+#define ACK_TIME_CHECK_MASK	((1U << ACK_TIME_CHECK_BITS) - 1)
 /* Factor of the check. */
 #define ACK_TIME_FACTOR		2533U
 /* Check of the time 0. With 0, the ID would be 0, which many systems write. */
@@ -126,8 +129,9 @@ EXPORT_SYMBOL_GPL(timely_ack_wait_us);
  */
 static u32 ack_time_check(u32 time)
 {
-	return (time * ACK_TIME_FACTOR >> (ACK_TIME_BITS - ACK_TIME_CHECK_BITS) & 7) ^
-	       ACK_TIME_CHECK_ZERO;
+	u32 check = time * ACK_TIME_FACTOR >> (ACK_TIME_BITS - ACK_TIME_CHECK_BITS);
+
+	return (check & ACK_TIME_CHECK_MASK) ^ ACK_TIME_CHECK_ZERO;
 }
 
 /**

@@ -39,7 +39,8 @@ enum timely_ack_wait_source {
  *	the timestamp of the first ACK while @source is TIMELY_ACK_WAIT_UNSURE
  * @seen_us: arrival of the ACK that @least_us is of, us, wraps
  * @source: enum timely_ack_wait_source
- * @ids: successive IPv4 IDs that may be ACK times, up to the number that is enough
+ * @ids: successive IPv4 IDs that may be ACK times, up to the number that is enough; equal IDs count
+ *	once
  * @id: the last of @ids
  *
  * The initial state is all zero.

@@ -80,8 +80,49 @@ ack_times_tell() {
 	expect timed -ge 1000
 }
 
+# TCP shows nobody the packets of a half-closed connection: the ID of an earlier ACK must not count.
+half_closed() {
+	must tc -n h2 qdisc replace dev eth0 root timely
+	traffic <<-EOF &
+		0	flow back from=h2 to=h1 addr=10.7.1.2 cc=cubic
+		0.8	end
+	EOF
+	back=$!
+	sockets <<-'EOF' &
+		client, server = connect("10.7.2.2")
+		client.setsockopt(socket.SOL_SOCKET, 32, 1 << 25)	# SO_SNDBUFFORCE
+		client.setsockopt(socket.SOL_SOCKET, 47, 30000000)	# SO_MAX_PACING_RATE
+		client.sendall(bytes(3000000))
+		got = 0
+		while got < 3000000:
+		    got += len(server.recv(1 << 20))
+		client.sendall(bytes(15000000))
+		client.shutdown(socket.SHUT_WR)
+		while data := server.recv(1 << 20):
+		    got += len(data)
+		result(half_got=got)
+	EOF
+	half=$!
+	sleep 0.25
+	where=$in_h1
+	longest=0 seen=0
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		ctl 0 -j flows
+		shown=$(sed -n 's/.*"ack_wait_ns":\([0-9]*\).*/\1/p' "$work/out")
+		[ -z "$shown" ] || seen=$((seen + 1))
+		[ "${shown:-0}" -le "$longest" ] || longest=$shown
+		sleep 0.01
+	done
+	wait $half || fail "the half-closed connection failed"
+	wait $back || fail "the transfer failed"
+	expect seen -ge 5 "timelyctl did not show the connection"
+	expect longest -eq 0
+	must tc -n h2 qdisc replace dev eth0 root pfifo
+}
+
 # A receiver that changes its qdisc during a connection.
 ack_times_end() {
+	must tc -n h2 qdisc replace dev eth0 root timely
 	traffic <<-EOF &
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
 		0.05	goodput sent flow=a for=0.9
@@ -125,4 +166,4 @@ flows_shows_the_state() {
 	wait $! || fail "the transfer failed"
 }
 
-run_cases hosts milliseconds_do_not_tell ack_times_tell ack_times_end microseconds_tell flows_shows_the_state
+run_cases hosts milliseconds_do_not_tell ack_times_tell half_closed ack_times_end microseconds_tell flows_shows_the_state

@@ -146,6 +146,7 @@ static void put_stats(struct nlmsghdr *n)
 		.onramp_b = knob("b"),
 		.onramp_acks_passed = knob("acks"),
 		.shared_packets = knob("shared"),
+		.acks_timed = knob("timed"),
 	};
 
 	for (int i = 0; i < TIMELY_ONRAMP_BINS; i++)
