@@ -306,6 +306,7 @@ show() {
 	shows_json '' '"onramp" not in o and "gain" not in o and q["onramp_signals"] == 0'
 	shows_json "$counts" 'q["onramp_delays"] == [2] * 16 and q["onramp_signals"] == 32 and q["onramp_b"] == .5'
 	shows_json "$counts" 'q["onramp_pauses"] == 5 and q["onramp_paused_ns"] == 12345678 and q["onramp_acks_passed"] == 3'
+	shows 'timed=12' '  acks_first 0 acks_marked 0 acks_timed 12 wrong_clock 0 wrong_clock_drops 0'
 	shows 'shared=12' '  gc 0 throttled 0 shared 12'
 	hides '' shared
 	shows_json 'shared=12' 'q["shared"] == 12'

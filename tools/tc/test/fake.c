@@ -47,6 +47,7 @@ static struct {
 	{ "b", 0 },		/* in 65536ths */
 	{ "acks", 0 },
 	{ "shared", 0 },
+	{ "timed", 0 },
 };
 
 static char answer[8192];
