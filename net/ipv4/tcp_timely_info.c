@@ -37,7 +37,7 @@ static u8 timely_info_state(const struct sock *sk, const struct timely_flow *flo
 		state |= TIMELY_STATE_APART;
 	if (READ_ONCE(ts->rate.rate_fp) <= cfg->rate.min_rate_fp)
 		state |= TIMELY_STATE_MINIMUM;
-	if (ts->path && READ_ONCE(flow->path.ack_wait.source) >= TIMELY_ACK_WAIT_TIMESTAMP)
+	if (ts->path && timely_ack_wait_is_known(&flow->path.ack_wait))
 		state |= TIMELY_STATE_ACK_WAIT;
 	return state;
 }

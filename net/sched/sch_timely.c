@@ -506,7 +506,7 @@ static bool tq_set_dscp(struct sk_buff *skb, u8 dscp)
 	return false;
 }
 
-static hsiphash_key_t tq_ack_time_key __read_mostly;
+static hsiphash_key_t tq_ack_time_key __ro_after_init;
 
 /* A constant that is added to the times of a connection's ACKs. Without it, all connections of the
  * host would show the same clock, and anyone could tell which connections are of one host.

@@ -5,6 +5,7 @@
 #ifndef _TIMELY_ENGINE_ACK_WAIT_H
 #define _TIMELY_ENGINE_ACK_WAIT_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 /* The longest wait that counts, us. A clock that is adjusted, or a receiver that writes wrong
@@ -61,7 +62,7 @@ struct timely_ack_wait {
  */
 static inline bool timely_ack_wait_is_known(const struct timely_ack_wait *w)
 {
-	return w->source >= TIMELY_ACK_WAIT_TIMESTAMP;
+	return READ_ONCE(w->source) >= TIMELY_ACK_WAIT_TIMESTAMP;
 }
 
 u32 timely_ack_wait_us(struct timely_ack_wait *w, u32 arrived_us, u32 timestamp);

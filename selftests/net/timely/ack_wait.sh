@@ -38,6 +38,20 @@ both_ways() {
 	EOF
 }
 
+# Ask timelyctl ten times: sets longest, the longest wait in ns, and seen, how often it knew the
+# connection.
+ask_for_waits() {
+	longest=0 seen=0
+	where=$in_h1
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		ctl 0 -j flows
+		shown=$(sed -n 's/.*"ack_wait_ns":\([0-9]*\).*/\1/p' "$work/out")
+		[ -z "$shown" ] || seen=$((seen + 1))
+		[ "${shown:-0}" -le "$longest" ] || longest=$shown
+		sleep "$1"
+	done
+}
+
 # The longest wait that timelyctl shows beside data in the other direction: sets longest, in ns.
 look_at_waits() {
 	traffic <<-EOF &
@@ -46,15 +60,9 @@ look_at_waits() {
 		0.6	end
 	EOF
 	sleep 0.1
-	longest=0
-	where=$in_h1
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		ctl 0 -j flows
-		shown=$(sed 's/.*"ack_wait_ns":\([0-9]*\).*/\1/' "$work/out")
-		[ "$shown" -le "$longest" ] || longest=$shown
-		sleep 0.02
-	done
+	ask_for_waits 0.02
 	wait $! || fail "the transfers failed"
+	expect seen -eq 10 "timelyctl did not show the connection"
 }
 
 milliseconds_do_not_tell() {
@@ -104,15 +112,7 @@ half_closed() {
 	EOF
 	half=$!
 	sleep 0.25
-	where=$in_h1
-	longest=0 seen=0
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		ctl 0 -j flows
-		shown=$(sed -n 's/.*"ack_wait_ns":\([0-9]*\).*/\1/p' "$work/out")
-		[ -z "$shown" ] || seen=$((seen + 1))
-		[ "${shown:-0}" -le "$longest" ] || longest=$shown
-		sleep 0.01
-	done
+	ask_for_waits 0.01
 	wait $half || fail "the half-closed connection failed"
 	wait $back || fail "the transfer failed"
 	expect seen -ge 5 "timelyctl did not show the connection"
@@ -125,7 +125,6 @@ ack_times_end() {
 	must tc -n h2 qdisc replace dev eth0 root timely
 	traffic <<-EOF &
 		0	flow a from=h1 to=h2 addr=$h2_v4 cc=timely
-		0.05	goodput sent flow=a for=0.9
 		1	end
 	EOF
 	sleep 0.3
