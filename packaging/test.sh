@@ -131,7 +131,7 @@ tools_are_complete() {
 		[ -e "$file" ] || fail "no $file in /usr/share/doc/timely-tools"
 	done
 	find . -name '*.md' | while read -r file; do
-		grep -o '](\([^)#: ]*\)' "$file" | cut -c3- | while read -r link; do
+		grep -o ']([^)#: ]*[)#]' "$file" | sed 's/^](//; s/.$//' | while read -r link; do
 			[ -z "$link" ] || [ -e "${file%/*}/$link" ] || echo "$file: $link"
 		done
 	done >/root/dead

@@ -126,6 +126,9 @@ run_mptcp() {
 	cp -r "$tests/net/lib.sh" "$tests/net/lib" "$tests/net/mptcp" "$TIMELY_WORK/net"
 	cp "$out"/mptcp_* "$out/pm_nl_ctl" "$TIMELY_WORK/net/mptcp"
 	cd "$TIMELY_WORK/net/mptcp"
+	# mptcp_connect sets the mark of its socket after listen(). A SYN that arrives before makes a
+	# connection without a mark, whose packets the script drops. So the client starts later.
+	sed -i '/^\tmptcp_lib_wait_local_port_listen /a sleep 0.1' mptcp_sockopt.sh
 	for script; do
 		# Without options mptcp_connect chooses sizes, losses and delays at random.
 		options=
