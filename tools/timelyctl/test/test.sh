@@ -1350,7 +1350,7 @@ make -s -C "$here/.." OUT="$work/real" EXTRA_CFLAGS=-Werror >"$work/output" 2>&1
 result $? "timelyctl builds"
 make -s -C "$here/.." OUT="$work/fake" EXTRA_SOURCES="test/fake.c test/fake_family.c test/fake_files.c" \
 	EXTRA_CFLAGS="-Werror -Wl,--wrap=ioctl,--wrap=mnl_socket_sendto,--wrap=mnl_socket_recvfrom \
-	-Wl,--wrap=open,--wrap=opendir,--wrap=adjtimex,--wrap=mkstemp \
+	-Wl,--wrap=open,--wrap=opendir,--wrap=adjtimex,--wrap=nanosleep,--wrap=mkstemp \
 	-fsanitize=address,undefined -fno-sanitize-recover=all" \
 	>"$work/output" 2>&1
 result $? "timelyctl builds with the simulated kernel, with sanitizers"
