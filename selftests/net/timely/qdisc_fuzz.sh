@@ -60,6 +60,10 @@ under_traffic() {
 		got = len(sink.take(seconds=0.5))
 		for line in fuzzer.stdout:
 		    say(line.removeprefix("# ").rstrip())
+		# Options of the last messages may delay packets by a second or two.
+		until = time.monotonic() + 10
+		while stats()["qlen"] and time.monotonic() < until:
+		    time.sleep(0.1)
 		say(sent, "packets sent meanwhile,", got, "arrived")
 		result(status=fuzzer.returncode, sent=sent, got=got, left=stats()["qlen"])
 	EOF
