@@ -292,6 +292,7 @@ static void bench_set_rate(u32 i, u64 rate_Bps)
  * @tstamp: timestamp
  * @len: length with all headers; 0 for 1514; GSO packets are longer
  * @seq: sequence number
+ * @ack_seq: number up to which data have arrived
  * @gso: payload bytes of a GSO packet; 0 for none
  * @mss: payload bytes of each segment of a GSO packet; 0 for 1448
  * @gso_type: further bits of the GSO type
@@ -307,12 +308,14 @@ static void bench_set_rate(u32 i, u64 rate_Bps)
  * @v6: IPv6
  * @udp: UDP
  * @ack: a pure ACK
+ * @stamped: the only TCP options are timestamps
  */
 struct packet {
 	struct sock *sk;
 	u64 tstamp;
 	u32 len;
 	u32 seq;
+	u32 ack_seq;
 	u32 gso;
 	u32 mss;
 	u32 gso_type;
@@ -328,6 +331,7 @@ struct packet {
 	bool v6;
 	bool udp;
 	bool ack;
+	bool stamped;
 };
 
 static u32 bench_transport_bytes(bool udp)
@@ -430,9 +434,12 @@ static void bench_put_tcp(struct sk_buff *skb, const struct packet *p, u32 paylo
 	th->source = htons(1);
 	th->dest = htons(2);
 	th->seq = htonl(p->seq);
+	th->ack_seq = htonl(p->ack_seq);
 	th->doff = TCP_BYTES / 4;
 	((u8 *)th)[13] = p->flags ? : TCPHDR_ACK | TCPHDR_PSH;
-	memset(th + 1, 1, TCP_BYTES - sizeof(*th));
+	memset(th + 1, TCPOPT_NOP, TCP_BYTES - sizeof(*th));
+	if (p->stamped)
+		put_unaligned_be16(TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP, (u8 *)(th + 1) + 2);
 	th->check = bench_check(skb, false, payload);
 	skb->csum_offset = offsetof(struct tcphdr, check);
 }

@@ -2719,6 +2719,100 @@ static void ack__dscp_of_a_clone(struct kunit *test)
 	kfree_skb(clone);
 }
 
+/* A pure ACK that a later one may replace. */
+static const struct packet plain_ack = {
+	.hash = 1, .seq = 5, .ack_seq = U32_MAX - 1, .flags = TCPHDR_ACK, .ack = true,
+	.stamped = true,
+};
+
+/* Give plain_ack and then @later. Return: how many packets are queued; they are taken. */
+static u32 queued_with(struct kunit *test, const struct packet *later)
+{
+	struct packet first = plain_ack, second = *later;
+	u32 queued;
+
+	first.sk = bench_udp(0);
+	first.v6 = later->v6;
+	if (!second.sk)
+		second.sk = first.sk;
+	bench_give(test, &first);
+	bench_give(test, &second);
+	EXPECT_AUDIT(test);
+	queued = bench.sch->q.qlen;
+	while (bench_take())
+		;
+	EXPECT_DONE(test);
+	return queued;
+}
+
+static void ack__replaces_one_that_waits(struct kunit *test)
+{
+	struct packet p = plain_ack;
+	struct sk_buff *skb;
+
+	/* 3 comes after U32_MAX - 1. */
+	p.ack_seq = 3;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 1);
+	p.v6 = true;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 1);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_thinned, 2);
+	KUNIT_EXPECT_EQ(test, bench.sch->qstats.drops, 0);
+
+	/* The later one leaves, in the place of the earlier one. */
+	p = plain_ack;
+	p.sk = bench_udp(0);
+	bench_give(test, &p);
+	give_plain(test, bench_udp(1));
+	p.ack_seq = 3;
+	bench_give(test, &p);
+	skb = bench_take_skb();
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_EXPECT_EQ(test, ntohl(tcp_hdr(skb)->ack_seq), 3);
+	kfree_skb(skb);
+	KUNIT_EXPECT_GT(test, bench_take(), 0);
+	KUNIT_EXPECT_EQ(test, bench_take(), 0);
+	must_change(test, TCA_TIMELY_ACK_THIN, 0);
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_thinned, 3);
+}
+
+/* Nothing is lost that the sender needs: duplicate ACKs, SACK blocks, flags, data. */
+static void ack__replaces_no_other(struct kunit *test)
+{
+	static const u8 flags[] = {
+		TCPHDR_ACK | TCPHDR_ECE, TCPHDR_ACK | TCPHDR_CWR, TCPHDR_ACK | TCPHDR_PSH,
+		TCPHDR_ACK | TCPHDR_FIN, TCPHDR_ACK | TCPHDR_RST, TCPHDR_ACK | TCPHDR_URG,
+	};
+	struct packet later = plain_ack, p = plain_ack;
+	u32 i;
+
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	p.ack_seq--;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	later.ack_seq = 3;
+	p = later;
+	p.stamped = false;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	p = later;
+	p.seq++;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	p = later;
+	p.ack = false;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	p = later;
+	p.frag_off = IP_MF;
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	p = later;
+	p.sk = bench_udp(1);
+	KUNIT_EXPECT_EQ(test, queued_with(test, &p), 2);
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		p = later;
+		p.flags = flags[i];
+		KUNIT_EXPECT_EQ_MSG(test, queued_with(test, &p), 2, "flags %#x", flags[i]);
+	}
+	KUNIT_EXPECT_EQ(test, bench.q->stats.acks_thinned, 0);
+}
+
 /* Give a packet with the IPv4 ID 7 and take it. Return: its ID afterwards. */
 static u32 id_after(struct kunit *test, struct packet *p)
 {
@@ -3531,6 +3625,8 @@ static struct kunit_case qdisc_cases[] = {
 	KUNIT_CASE(ack__overtaking_has_a_limit),
 	KUNIT_CASE(ack__dscp),
 	KUNIT_CASE(ack__dscp_of_a_clone),
+	KUNIT_CASE(ack__replaces_one_that_waits),
+	KUNIT_CASE(ack__replaces_no_other),
 	KUNIT_CASE(ack__time),
 	KUNIT_CASE(ack__time_only_of_acks),
 	KUNIT_CASE(ack__time_of_a_clone),

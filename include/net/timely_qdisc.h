@@ -61,6 +61,8 @@
 	  "skb priority of pure ACKs; 255: unchanged") \
 	X(ack_time, ACK_TIME, 8, 0, 1, 1, "flag", \
 	  "write the time into the IPv4 ID of pure ACKs") \
+	X(ack_thin, ACK_THIN, 8, 0, 1, 1, "flag", \
+	  "a pure ACK replaces an earlier one of its connection that still waits") \
 	X(wrong_clock_drop, WRONG_CLOCK_DROP, 8, 0, 1, 0, "flag", \
 	  "drop packets with a timestamp of another clock; 0: ignore the timestamp") \
 	X(onramp, ONRAMP, 32, 1000, 1000000000, 0, "ns", \

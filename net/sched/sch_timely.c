@@ -30,7 +30,8 @@
  *  - GSO packets may be split into sub-segments that are paced one by one (section 6, Fig. 16):
  *    tq_split().
  *  - Pure ACKs may overtake other packets and be marked (section 2, Figs 4 and 5). They get the
- *    time as their IPv4 ID, which tells senders how long they have waited: tq_time_ack().
+ *    time as their IPv4 ID, which tells senders how long they have waited: tq_time_ack(). One that
+ *    waits is replaced by the next one of its connection: tq_thin_acks().
  *  - Flows may be paused while their path is overloaded (On-Ramp, NSDI'21): net/timely/onramp.c
  *    sets the pause in the flow entry. With On-Ramp each socket that sends data gets a flow entry.
  *  - A timestamp of another clock cannot stall a flow: tq_check_timestamp().
@@ -660,11 +661,38 @@ static bool tq_may_bypass_flow(const struct Qdisc *sch, const struct tq_sched *q
 	       tq_rate_Bps(q, f, skb) == TQ_UNLIMITED;
 }
 
+/* If the flow's only packet is a pure ACK that @skb makes superfluous, @skb takes its place. While
+ * the link is busy, ACKs wait for data, and data of others wait for ACKs, which take 5 % of the
+ * link if there is one for each packet. Return: false if nothing was done.
+ */
+static bool tq_thin_acks(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb)
+{
+	struct tq_sched *q = qdisc_priv(sch);
+	struct sk_buff *earlier = f->head;
+
+	if (!earlier || !tq_replaces_ack(skb, earlier))
+		return false;
+	tq_cb(skb)->time_ns = tq_cb(earlier)->time_ns;
+	tq_cb(skb)->band = tq_cb(earlier)->band;
+	tq_cb(skb)->waited = tq_cb(earlier)->waited;
+	f->head = NULL;
+	tq_list_add(&f->head, skb);
+	qdisc_qstats_backlog_inc(sch, skb);
+	qdisc_qstats_backlog_dec(sch, earlier);
+	qdisc_tree_reduce_backlog(sch, 1, qdisc_pkt_len(earlier));
+	consume_skb(earlier);
+	q->stats.acks_thinned++;
+	return true;
+}
+
 static int tq_add(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb, u64 now)
 {
 	struct tq_sched *q = qdisc_priv(sch);
 	u8 band = tq_cb(skb)->band;
 
+	if (f->qlen == 1 && q->config.ack_thin && skb_is_tcp_pure_ack(skb) &&
+	    tq_thin_acks(sch, f, skb))
+		return NET_XMIT_SUCCESS;
 	tq_queue(f, skb);
 	if (!f->qlen++)
 		q->inactive--;

@@ -277,6 +277,7 @@ struct tq_options {
  * @horizon_drop: drop packets with timestamps beyond the horizon; 0: delay them to the horizon
  * @ack_first: pure ACKs leave before all other packets
  * @ack_time: pure ACKs get the time as their IPv4 ID
+ * @ack_thin: a pure ACK replaces an earlier one of its connection that still waits
  * @ack_special: one of the options ack_time, ack_first, ack_dscp and ack_priority is set
  * @wrong_clock_drop: drop packets with timestamps of another clock; 0: remove the timestamps
  * @onramp: On-Ramp is on
@@ -307,6 +308,7 @@ struct tq_config {
 	   horizon_drop:1,
 	   ack_first:1,
 	   ack_time:1,
+	   ack_thin:1,
 	   ack_special:1,
 	   wrong_clock_drop:1,
 	   onramp:1;
@@ -388,6 +390,7 @@ struct tq_sched {
 u32 tq_headers(const struct sk_buff *skb);
 u8 tq_plain_protocol(const struct sk_buff *skb);
 void tq_set_kind(const struct sk_buff *skb);
+bool tq_replaces_ack(const struct sk_buff *ack, const struct sk_buff *earlier);
 
 /* sch_timely_split.c */
 struct sk_buff *tq_split(struct Qdisc *sch, struct tq_flow *f,

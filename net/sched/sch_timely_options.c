@@ -158,6 +158,7 @@ static void tq_configure(struct tq_config *config, const struct tq_options *opti
 		.horizon_drop = value[TQ_O_horizon_drop],
 		.ack_first = value[TQ_O_ack_first],
 		.ack_time = value[TQ_O_ack_time],
+		.ack_thin = value[TQ_O_ack_thin],
 		.wrong_clock_drop = value[TQ_O_wrong_clock_drop],
 		.ack_dscp = value[TQ_O_ack_dscp],
 		.ack_priority = value[TQ_O_ack_priority],

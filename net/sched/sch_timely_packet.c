@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Kinds of packets, for the qdisc "timely": which transport protocol a packet carries, whether the
- * packet has a payload, and where the payload begins.
+ * packet has a payload, where the payload begins, and whether a pure ACK replaces another.
  */
 
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <net/ip.h>
 #include <net/ipv6.h>
+#include <net/tcp.h>
 
 #include "sch_timely.h"
 
@@ -100,4 +101,43 @@ void tq_set_kind(const struct sk_buff *skb)
 	cb->udp = !cb->tcp && tq_is_plain_udp(skb);
 	cb->data = cb->udp || (cb->tcp ? !!tq_payload(skb) :
 			       tq_plain_protocol(skb) == IPPROTO_FRAGMENT);
+}
+
+/* The flags of a TCP header, with the reserved bits before them, in tcp_flag_word(). */
+#define TQ_TCP_FLAGS	htonl(0x0fff0000)
+
+/* The first word of the only options of a usual ACK: its timestamps. */
+#define TQ_TCP_TIMESTAMPS	htonl(TCPOPT_NOP << 24 | TCPOPT_NOP << 16 | \
+				      TCPOPT_TIMESTAMP << 8 | TCPOLEN_TIMESTAMP)
+
+/* Whether a packet is a pure ACK that says nothing but up to where data have arrived: it has no
+ * flags of ECN, which count marked packets, and no options but timestamps, so no SACK blocks.
+ */
+static bool tq_is_plain_ack(const struct sk_buff *skb)
+{
+	const struct tcphdr *tcp = tcp_hdr(skb);
+
+	if (!skb_is_tcp_pure_ack(skb) || !tq_is_plain_tcp(skb) ||
+	    (tcp_flag_word(tcp) & TQ_TCP_FLAGS) != TCP_FLAG_ACK)
+		return false;
+	return tcp_hdrlen(skb) == sizeof(*tcp) ||
+	       (tcp_hdrlen(skb) == sizeof(*tcp) + TCPOLEN_TSTAMP_ALIGNED &&
+		*(const __be32 *)(tcp + 1) == TQ_TCP_TIMESTAMPS);
+}
+
+/**
+ * tq_replaces_ack() - whether a packet is a pure ACK that says all that an earlier one says
+ * @ack: the packet
+ * @earlier: packet of the same flow that has not left yet
+ *
+ * Duplicate ACKs do not replace each other, because the sender counts them. Should a socket have
+ * been connected anew in between, its former connection loses an ACK, which TCP expects to happen.
+ *
+ * Return: true if @earlier need not be sent.
+ */
+bool tq_replaces_ack(const struct sk_buff *ack, const struct sk_buff *earlier)
+{
+	return ack->sk == earlier->sk && tq_is_plain_ack(ack) && tq_is_plain_ack(earlier) &&
+	       tcp_hdr(ack)->seq == tcp_hdr(earlier)->seq &&
+	       after(ntohl(tcp_hdr(ack)->ack_seq), ntohl(tcp_hdr(earlier)->ack_seq));
 }

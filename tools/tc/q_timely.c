@@ -43,6 +43,7 @@ const struct option options[OPTION_COUNT] = {
 	{ "ack_dscp", NULL, TCA_TIMELY_ACK_DSCP, TYPE_DSCP, NO_NONE },
 	{ "ack_priority", NULL, TCA_TIMELY_ACK_PRIORITY, TYPE_PRIORITY, NO_NONE },
 	{ "ack_time", "noack_time", TCA_TIMELY_ACK_TIME, TYPE_FLAG, NO_NONE },
+	{ "ack_thin", "noack_thin", TCA_TIMELY_ACK_THIN, TYPE_FLAG, NO_NONE },
 	{ "wrong_clock", NULL, TCA_TIMELY_WRONG_CLOCK_DROP, TYPE_CLOCK, NO_NONE },
 
 	/*
@@ -98,7 +99,7 @@ void print_usage(FILE *f)
 	      "\t[ slot TIME ] [ [no]lazy ]\n"
 	      "\t[ split SIZE ] [ split_rate RATE ]\n"
 	      "\t[ [no]ack_first ] [ ack_dscp DSCP | keep ]\n"
-	      "\t[ ack_priority PRIORITY | keep ] [ [no]ack_time ]\n"
+	      "\t[ ack_priority PRIORITY | keep ] [ [no]ack_time ] [ [no]ack_thin ]\n"
 	      "\t[ wrong_clock { send | drop } ]\n"
 	      "\t[ onramp THRESHOLD | off ] [ gain FRACTION ]\n"
 	      "\t[ owd { relative | absolute | rtt } ]\n"

@@ -71,7 +71,7 @@ struct option {
 };
 
 /* In the order in which tc shows the options. */
-#define OPTION_COUNT 33
+#define OPTION_COUNT 34
 extern const struct option options[OPTION_COUNT];
 
 /**

@@ -104,6 +104,7 @@ static void show_timely(const struct tc_timely_stats *st)
 	count("acks_first", st->acks_first);
 	count("acks_marked", st->acks_marked);
 	count("acks_timed", st->acks_timed);
+	count("acks_thinned", st->acks_thinned);
 	count("wrong_clock", st->wrong_clock);
 	count("wrong_clock_drops", st->wrong_clock_drops);
 }

@@ -143,7 +143,7 @@ arguments() {
 	helps limit flow_limit quantum initial_quantum maxrate buckets '\[no\]pacing' \
 		refill_delay priomap weights low_rate_threshold orphan_mask timer_slack \
 		ce_threshold horizon 'horizon_{cap|drop}' offload_horizon slot '\[no\]lazy' \
-		split split_rate '\[no\]ack_first' ack_dscp ack_priority '\[no\]ack_time' \
+		split split_rate '\[no\]ack_first' ack_dscp ack_priority '\[no\]ack_time' '\[no\]ack_thin' \
 		wrong_clock onramp gain owd pause_max '\[no\]strawman' clock_error
 	map='2 1 0 2 1 0 2 1 0 2 1 0 2 1 0 2'
 	accepts
@@ -156,7 +156,7 @@ arguments() {
 	accepts bands 3 priomap $map weights 16384 20000 2147483647
 	accepts slot 256 slot 1048576ns lazy nolazy split 512k split 0
 	accepts ack_first noack_first ack_dscp 46 ack_dscp af41 ack_dscp keep
-	accepts ack_priority 15 ack_priority keep ack_time noack_time
+	accepts ack_priority 15 ack_priority keep ack_time noack_time ack_thin noack_thin
 	accepts wrong_clock send wrong_clock drop
 	accepts onramp 50us onramp 1000 onramp 1s onramp off
 	accepts onramp 50us gain 1/16 owd relative pause_max 10ms strawman clock_error 0
@@ -306,7 +306,7 @@ show() {
 	shows_json '' '"onramp" not in o and "gain" not in o and q["onramp_signals"] == 0'
 	shows_json "$counts" 'q["onramp_delays"] == [2] * 16 and q["onramp_signals"] == 32 and q["onramp_b"] == .5'
 	shows_json "$counts" 'q["onramp_pauses"] == 5 and q["onramp_paused_ns"] == 12345678 and q["onramp_acks_passed"] == 3'
-	shows 'timed=12' '  acks_first 0 acks_marked 0 acks_timed 12 wrong_clock 0 wrong_clock_drops 0'
+	shows 'timed=12 thinned=7' '  acks_first 0 acks_marked 0 acks_timed 12 acks_thinned 7 wrong_clock 0 wrong_clock_drops 0'
 	shows 'shared=12' '  gc 0 throttled 0 shared 12'
 	hides '' shared
 	shows_json 'shared=12' 'q["shared"] == 12'

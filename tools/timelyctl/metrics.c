@@ -321,6 +321,7 @@ static const struct {
 	STATS_COUNTER(acks_first, "Pure ACKs that overtook all packets queued in flows"),
 	STATS_COUNTER(acks_marked, "Pure ACKs whose DSCP was set"),
 	STATS_COUNTER(acks_timed, "Pure ACKs that got the time as IPv4 ID"),
+	STATS_COUNTER(acks_thinned, "Pure ACKs that a later one replaced while they waited"),
 	STATS_COUNTER(wrong_clock, "Packets with a timestamp of another clock"),
 	STATS_COUNTER(wrong_clock_drops, "Packets dropped because of a timestamp of another clock"),
 	STATS_COUNTER(departures, "Departure times that were recorded"),

@@ -70,6 +70,7 @@ enum {
 	TCA_TIMELY_ONRAMP_STRAWMAN,	/* u8 (flag): 1: b counts as 0 (On-Ramp paper's strawman) */
 	TCA_TIMELY_ONRAMP_CLOCK_ERROR,	/* u32 (ns): added to the threshold of absolute delays */
 	TCA_TIMELY_ACK_TIME,		/* u8 (flag): 1: pure ACKs get the time as IPv4 ID */
+	TCA_TIMELY_ACK_THIN,		/* u8 (flag): 1: a pure ACK replaces one that waits */
 
 	__TCA_TIMELY_MAX
 };
@@ -139,6 +140,7 @@ enum {
  * @shared_packets: packets in flows that several sockets share, because their network namespace has
  *	used up its budget of flows in qdiscs (max_queues)
  * @acks_timed: pure ACKs that got the time as IPv4 ID
+ * @acks_thinned: pure ACKs that a later one replaced while they waited; they are not sent
  *
  * New members are added at the end only. If the kernel and the reader have different versions, the
  * reader uses the members that both have.
@@ -181,6 +183,7 @@ struct tc_timely_stats {
 	__u64 onramp_acks_passed;
 	__u64 shared_packets;
 	__u64 acks_timed;
+	__u64 acks_thinned;
 };
 
 /* ---- generic netlink: NICs and their clock mappings, RTT measurement, On-Ramp ---- */

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Options for pure ACKs: ack_first (ahead of the flow's queued packets), ack_dscp and ack_priority.
-# They apply to no other packets, and all checksums stay right. Topology: h1 -- h2, a veth pair.
+# They apply to no other packets, and all checksums stay right. With ack_thin an ACK replaces one that
+# waits. Topology: h1 -- h2, a veth pair.
 
 . "$(dirname "$0")/qdisc_lib.sh"
 
@@ -180,6 +181,32 @@ acks_overtake_the_backlog() {
 	expect p50_noack_first -ge $((p50_ack_first * 2)) "there was no backlog to overtake"
 }
 
+# ACKs of h1 wait, because their flow has a low rate, and are replaced by later ones.
+waiting_acks_are_replaced() {
+	for options in noack_thin ack_thin; do
+		h1_qdisc timely maxrate 1mbit quantum 100 initial_quantum 100 $options
+		packets <<-'EOF'
+			asks = Tap("h2")
+			back = Transfer(3000000, "h2", "h1", H1)
+			seen = []
+			carry(back, seconds=60)
+			asks.drain(seen)
+			acks = [s.ack for s in tcp_segments(seen) if s.pure_ack]
+			late = sum((b - a) & 0xffffffff > 1 << 31 for a, b in zip(acks, acks[1:]))
+			after = stats()
+			result(ok=back.ok, acks=len(acks), late=late, thinned=after["acks_thinned"], drops=after["drops"])
+		EOF
+		say "$options: $acks ACKs, $thinned replaced"
+		expect ok -eq 1
+		expect late -eq 0
+		expect drops -eq 0
+		eval "acks_$options=$acks thinned_$options=$thinned"
+	done
+	expect thinned_noack_thin -eq 0
+	expect thinned_ack_thin -ge 20 "no ACK has waited"
+	expect acks_ack_thin -lt $acks_noack_thin
+}
+
 # Pure ACKs of h1 have the DSCP, other packets do not; ECN bits do not change.
 dscp_is_seen_at_the_peer() {
 	for cc in cubic dctcp; do
@@ -323,5 +350,5 @@ tcp_is_the_same() {
 	done
 }
 
-run_cases hosts nothing_else_overtakes acks_overtake_the_backlog dscp_is_seen_at_the_peer \
-	dscp_of_ipv6 priority_is_the_vlans tcp_is_the_same
+run_cases hosts nothing_else_overtakes acks_overtake_the_backlog waiting_acks_are_replaced \
+	dscp_is_seen_at_the_peer dscp_of_ipv6 priority_is_the_vlans tcp_is_the_same

@@ -106,14 +106,14 @@ options_are_shown_as_set() {
 		          "orphan_mask": 127, "low_rate_threshold": 1250, "ce_threshold": 777,
 		          "timer_slack": 888, "horizon": 999000, "offload_horizon": 0, "slot": 2048,
 		          "split": 8192, "split_rate": 250000000, "ack_first": True, "ack_dscp": 46,
-		          "ack_priority": 6, "ack_time": False, "wrong_clock": "drop", "lazy": False,
+		          "ack_priority": 6, "ack_time": False, "ack_thin": False, "wrong_clock": "drop", "lazy": False,
 		          "weights": [100000, 50000, 20000],
 		          "priomap": [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0]}
 		words = """limit 1111 flow_limit 222 quantum 3333 initial_quantum 44444 nopacing
 		    maxrate 1gbit buckets 512 refill_delay 66ms orphan_mask 127 low_rate_threshold 10kbit
 		    ce_threshold 777us timer_slack 888 horizon 999ms horizon_cap offload_horizon 0
 		    slot 2048ns split 8192 split_rate 2gbit ack_first ack_dscp 46 ack_priority 6
-		    noack_time wrong_clock drop nolazy weights 100000 50000 20000
+		    noack_time noack_thin wrong_clock drop nolazy weights 100000 50000 20000
 		    bands 3 priomap 0 1 2 0 1 2 0 1 2 0 1 2 0 1 2 0""".split()
 		def shown():
 		    return json.loads(tc("-j", "qdisc", "show", "dev", "eth0"))[0]["options"]

@@ -170,7 +170,7 @@ def timely_options():
     for name, values in draws:
         if dice.random() < .3:
             options += [name, dice.choice(values)]
-    for flag in ("lazy", "nolazy", "pacing", "nopacing", "ack_first", "noack_time"):
+    for flag in ("lazy", "nolazy", "pacing", "nopacing", "ack_first", "noack_time", "noack_thin"):
         if dice.random() < .1:
             options.append(flag)
     if dice.random() < .5:

@@ -48,6 +48,7 @@ static struct {
 	{ "acks", 0 },
 	{ "shared", 0 },
 	{ "timed", 0 },
+	{ "thinned", 0 },
 };
 
 static char answer[8192];
@@ -148,6 +149,7 @@ static void put_stats(struct nlmsghdr *n)
 		.onramp_acks_passed = knob("acks"),
 		.shared_packets = knob("shared"),
 		.acks_timed = knob("timed"),
+		.acks_thinned = knob("thinned"),
 	};
 
 	for (int i = 0; i < TIMELY_ONRAMP_BINS; i++)
