@@ -6,7 +6,8 @@
  * timelyctl is linked with this file and with --wrap=open, opendir, adjtimex, nanosleep and
  * mkstemp. If the environment variable FAKE_FILES is set, the files are those below the directory
  * that it names, such as $FAKE_FILES/proc/version, the clock is synchronised unless
- * $FAKE_FILES/unsync exists, and sleeping takes no time, because all that changes is simulated, too.
+ * $FAKE_FILES/unsync exists, and sleeping takes no time, because all that changes is simulated,
+ * too.
  * If FAKE_END is set, the program gets SIGTERM as soon as it has made a temporary file.
  */
 #include <dirent.h>
