@@ -1208,12 +1208,12 @@ random_hosts() {
 	bad=0
 	while [ $seed -lt 60 ] && [ $bad -eq 0 ]; do
 		seed=$((seed + 1))
-		find "$work/root" -type f | while read -r path; do
-			"$python" -I -c '
+		find "$work/root" -type f | sort | "$python" -I -c '
 import random, sys
 random.seed(sys.argv[1])
-open(sys.argv[2], "wb").write(random.randbytes(random.choice([0, 9, 40, 9999])))' $seed "$path"
-		done
+for path in sys.stdin:
+    with open(path.rstrip("\n"), "wb") as file:
+        file.write(random.randbytes(random.choice([0, 9, 40, 9999])))' $seed
 		export FAKE_FILES="$work/root" FAKE_FAMILY="random=$seed flows=$((seed % 30)) alike=$((seed % 20)) reports=$((seed % 3))"
 		run "random=$seed features=$((seed % 70))" -j doctor
 		[ $status -ne 2 ] && ends $status && "$python" -I -m json.tool "$work/output" \
