@@ -207,6 +207,24 @@ waiting_acks_are_replaced() {
 	expect acks_ack_thin -lt $acks_noack_thin
 }
 
+# A parent of the qdisc does not count replaced ACKs as queued.
+parents_count_right() {
+	h1_qdisc handle 1: prio
+	must tc -n h1 qdisc replace dev eth0 parent 1:2 timely maxrate 1mbit quantum 100 initial_quantum 100
+	packets <<-'EOF'
+		back = Transfer(1000000, "h2", "h1", H1)
+		carry(back, seconds=60)
+		until = time.monotonic() + 10
+		while stats()["qlen"] and time.monotonic() < until:
+		    time.sleep(0.01)
+		result(ok=back.ok, thinned=stats_sum("h1", "eth0", "acks_thinned"), left=stats()["qlen"], bytes_left=stats()["backlog"])
+	EOF
+	expect ok -eq 1
+	expect thinned -ge 10 "no ACK has waited"
+	expect left -eq 0
+	expect bytes_left -eq 0
+}
+
 # Pure ACKs of h1 have the DSCP, other packets do not; ECN bits do not change.
 dscp_is_seen_at_the_peer() {
 	for cc in cubic dctcp; do
@@ -350,5 +368,5 @@ tcp_is_the_same() {
 	done
 }
 
-run_cases hosts nothing_else_overtakes acks_overtake_the_backlog waiting_acks_are_replaced \
+run_cases hosts nothing_else_overtakes acks_overtake_the_backlog waiting_acks_are_replaced parents_count_right \
 	dscp_is_seen_at_the_peer dscp_of_ipv6 priority_is_the_vlans tcp_is_the_same
