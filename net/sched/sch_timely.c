@@ -661,9 +661,10 @@ static bool tq_may_bypass_flow(const struct Qdisc *sch, const struct tq_sched *q
 	       tq_rate_Bps(q, f, skb) == TQ_UNLIMITED;
 }
 
-/* If the flow's only packet is a pure ACK that @skb makes superfluous, @skb takes its place. While
- * the link is busy, ACKs wait for data, and data of others wait for ACKs, which take 5 % of the
- * link if there is one for each packet. Return: false if nothing was done.
+/* If the flow's only packet is a pure ACK that @skb makes superfluous, @skb takes its place. ACKs
+ * wait while the link is busy, and one for each packet received would take up to 6 % of the link.
+ *
+ * Return: false if nothing was done.
  */
 static bool tq_thin_acks(struct Qdisc *sch, struct tq_flow *f, struct sk_buff *skb)
 {
