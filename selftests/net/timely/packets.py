@@ -367,6 +367,14 @@ def stats(ns="h1", dev="eth0"):
 	return qdiscs(ns, dev)[0xffffffff]
 
 
+def emptied(seconds=10):
+	"""Counters of the root qdisc as soon as no packet is queued, or after @seconds."""
+	until = time.monotonic() + seconds
+	while (seen := stats())["qlen"] and time.monotonic() < until:
+		time.sleep(0.01)
+	return seen
+
+
 def stats_sum(ns, dev, name):
 	return sum(q.get(name, 0) for q in qdiscs(ns, dev).values() if q["kind"] == "timely")
 
