@@ -234,7 +234,7 @@ struct timely_notifier {
  * @rcu: frees the entry after an RCU grace period
  * @budget: budget of the network namespace that the entry is counted in
  * @path: the congestion control's state of the path
- * @ring: departures of pacing segments, if @key is not NULL
+ * @ring: departures of pacing segments, if @key is not NULL; no element is in two cache lines
  */
 struct timely_flow {
 	atomic_t next;
@@ -258,7 +258,7 @@ struct timely_flow {
 	struct rcu_head rcu;
 	struct timely_budget *budget;
 	struct timely_path_state path ____cacheline_aligned;
-	struct timely_departure ring[TIMELY_DEPARTURES];
+	struct timely_departure ring[TIMELY_DEPARTURES] ____cacheline_aligned;
 };
 
 /**
@@ -398,8 +398,11 @@ static inline void timely_flow_keep(struct timely_flow *flow, u32 rtt_ns)
  * @path: true if the connection uses the configuration in timely_flow.path
  *
  * With many flows, the entry is usually not in the CPU's caches.
+ *
+ * Where prefetch() is GCC's built-in function, GCC takes a function that only prefetches for one
+ * without effect, and removes calls that are not inlined early; hence __always_inline.
  */
-static inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read, bool path)
+static __always_inline void timely_flow_prefetch(const struct timely_flow *flow, u8 read, bool path)
 {
 	prefetch(flow);
 	if (path) {
