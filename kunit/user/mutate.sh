@@ -119,6 +119,9 @@ faults_of_rate() {
 	delivered packets give credit again|s/loss->delivered = delivered;//
 	above Thigh, beta instead of beta_high|s/excess_q32, cfg->beta_high_q16/excess_q32, cfg->beta_q16/
 	a loss keeps the gradient|/^void timely_rate_loss/,/^}/s/timely_rate_reseed(r);//
+	a limit is below the minimum rate|s/limit_fp = max(limit_fp, cfg->min_rate_fp);//
+	a limit raises the rate|s/if (r->rate_fp <= limit_fp)/if (r->rate_fp == limit_fp)/
+	a limit keeps the gradient|/^bool timely_rate_limit/,/^}/s/timely_rate_reseed(r);//
 	a HAI threshold of 0 is always reached|s/hai_allowed \&\& cfg->hai_threshold \&\&/hai_allowed \&\&/
 	a decrease never resets the HAI counter|s/TIMELY_HAI_RAW \&\& change < 0/TIMELY_HAI_RAW \&\& false/
 	once_per_rtt delays the first sample|s/cfg->once_per_rtt \&\& r->seeded/cfg->once_per_rtt/

@@ -1064,8 +1064,8 @@ static void timely_timeout(struct sock *sk)
 	rcu_read_unlock();
 }
 
-/* TCP's congestion state becomes @state. TCP_CA_Loss may mean a timeout: adapt the timer then, and
- * the rate of a window rule. TCP calls timely_timeout() for the first of several timeouts only.
+/* TCP's congestion state becomes @state. TCP_CA_Loss may mean a timeout: adapt the timer and the
+ * rate then. TCP calls timely_timeout() for the first of several timeouts only.
  */
 static void timely_set_state(struct sock *sk, u8 state)
 {
@@ -1084,7 +1084,7 @@ static void timely_set_state(struct sock *sk, u8 state)
 	set = timely_param_set(sk);
 	cfg = timely_cfg(ts, set);
 	timely_timer_loss(sk, set->params.linear_timeouts);
-	if (timely_window_timeout(sk, cfg)) {
+	if (timely_window_timeout(sk, cfg) || timely_resume_slowly(sk, cfg)) {
 		trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_CUT_TIMEOUT);
 		timely_apply(sk, cfg);
 	}

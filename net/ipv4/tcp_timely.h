@@ -167,6 +167,7 @@ bool timely_describe(const struct sock *sk, const struct timely_flow *flow,
 
 /* tcp_timely_timer.c */
 void timely_timer_loss(struct sock *sk, u32 linear_timeouts);
+bool timely_resume_slowly(struct sock *sk, const struct timely_cfg *cfg);
 
 /* tcp_timely_window.c */
 u32 timely_window_packets(const struct timely_sock *ts, const struct timely_cfg *cfg);

@@ -6,15 +6,22 @@
  * rto_min, doubled at each timeout. At each timeout, TCP calls timely_set_state(), and doubles
  * icsk_rto afterwards. timely_spread_timer() and timely_keep_rto() change icsk_rto before it is
  * doubled. Neither makes the next timer shorter than the timer that has just expired.
+ * timely_resume_slowly() decreases the rate.
  */
 
+#include <linux/math64.h>
 #include <linux/random.h>
 #include <net/tcp.h>
+
+#include <timely/engine/rate.h>
 
 #include "tcp_timely.h"
 
 /* The random part of the first back-off is at most the timer divided by 2^2. */
 #define TIMELY_SPREAD_SHIFT	2
+
+/* Packets per smoothed RTT at which a connection resumes, see timely_resume_slowly(). */
+#define TIMELY_RESUME_PACKETS	2
 
 /* When a link fails, the connections over the link time out together, and their doubled timers
  * would expire together again. So the first back-off adds a random part to the timer. Later
@@ -63,4 +70,23 @@ void timely_timer_loss(struct sock *sk, u32 linear_timeouts)
 	else if (tp->snd_wnd && icsk->icsk_retransmits &&
 		 icsk->icsk_retransmits <= linear_timeouts)
 		timely_keep_rto(sk);
+}
+
+/* TCP has entered the state TCP_CA_Loss. If the reason is a timeout, see timely_timer_loss(), and
+ * the smoothed RTT is above t_high_ns, a connection with the target-delay rule resumes with at most
+ * two packets per smoothed RTT. Where a thousand connections start at once, many lose their first
+ * packets and time out together; at their shares of the hosts' links they would overflow the port
+ * again. Return: whether the rate was decreased.
+ */
+bool timely_resume_slowly(struct sock *sk, const struct timely_cfg *cfg)
+{
+	u64 srtt_us = tcp_sk(sk)->srtt_us >> 3;
+	struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (cfg->rate.rule != TIMELY_RULE_TARGET_DELAY || inet_csk(sk)->icsk_pending || !ts->mss ||
+	    srtt_us * NSEC_PER_USEC <= cfg->rate.t_high_ns)
+		return false;
+	return timely_rate_limit(&ts->rate, &cfg->rate,
+				 div_u64((u64)TIMELY_RESUME_PACKETS * ts->mss * USEC_PER_SEC << 16,
+					 srtt_us));
 }

@@ -188,6 +188,25 @@ void timely_rate_loss(struct timely_rate *r, const struct timely_rate_cfg *cfg)
 EXPORT_SYMBOL_GPL(timely_rate_loss);
 
 /**
+ * timely_rate_limit() - decrease the rate to a limit
+ * @r: the connection's state
+ * @cfg: the parameters
+ * @limit_fp: the limit, bytes per second, Q16; the minimum rate counts if it is higher
+ *
+ * Return: whether the rate was decreased.
+ */
+bool timely_rate_limit(struct timely_rate *r, const struct timely_rate_cfg *cfg, u64 limit_fp)
+{
+	limit_fp = max(limit_fp, cfg->min_rate_fp);
+	if (r->rate_fp <= limit_fp)
+		return false;
+	r->rate_fp = limit_fp;
+	timely_rate_reseed(r);
+	return true;
+}
+EXPORT_SYMBOL_GPL(timely_rate_limit);
+
+/**
  * timely_rate_minimum() - decrease the rate to the minimum
  * @r: the connection's state
  * @cfg: the parameters

@@ -270,6 +270,7 @@ enum timely_zone timely_rate_update(struct timely_rate *r,
 void timely_rate_probe(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 		       struct timely_completion *c);
 u64 timely_rate_window(const struct timely_rate *r, const struct timely_rate_cfg *cfg);
+bool timely_rate_limit(struct timely_rate *r, const struct timely_rate_cfg *cfg, u64 limit_fp);
 void timely_rate_minimum(struct timely_rate *r, const struct timely_rate_cfg *cfg);
 
 u32 timely_loss_share_q16(u32 ppm);

@@ -179,6 +179,47 @@ silence() {
 	expect arrived -eq "$2"
 }
 
+# After long RTTs a connection resumes with two packets of 1448 bytes per smoothed RTT, which rises a little after it was
+# read. With the RTTs of before it has half of the first rate, which is a twentieth of the link rate.
+long_rtts_make_the_rate_low() {
+	set_h1 timely/preset target_delay
+	set_h1 tcp_early_retrans 0
+	sockets <<-END
+		import subprocess
+		client, server = connect("$h2_v4")
+		def info():
+		    return client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+		def transfer(size):
+		    client.sendall(bytes(size))
+		    server.recv(size, socket.MSG_WAITALL)
+		def outage(name):
+		    result(**{f"{name}_srtt": int.from_bytes(info()[68:72], sys.byteorder)})
+		    subprocess.run("$(lossy_wire)".split(), check=True)
+		    client.sendall(bytes(1000))
+		    while info()[2] < 3:
+		        time.sleep(0.01)
+		    result(**{f"{name}_rate": rate(client)})
+		    subprocess.run("$(good_wire)".split(), check=True)
+		    server.recv(1000, socket.MSG_WAITALL)
+		transfer(200000)
+		outage("short")
+		subprocess.run("$(good_wire)".replace("10us", "5ms").split(), check=True)
+		for _ in range(2):
+		    transfer(20000)
+		outage("long")
+	END
+	set_h1 tcp_early_retrans 3
+	set_h1 timely/preset patched
+	for parameter in $gig; do
+		set_h1 "timely/${parameter%%=*}" "${parameter#*=}"
+	done
+	expect short_rate -ge 24000
+	expect long_srtt -ge 1000
+	most=$((2 * 1448 * 8 * 1000 / long_srtt))
+	expect long_rate -le $((most + most / 50))
+	expect long_rate -ge $((most - most / 5))
+}
+
 # RFC 6298 5.5: the timer doubles at each timeout. The first doubling adds a random part of up to
 # a quarter, which later doublings double as well. The kernel rounds timers up, those above 640 ms
 # to a multiple of 80 ms.
@@ -394,6 +435,6 @@ run_cases hosts after_all_is_lost soon_after_all_is_lost \
 	after_the_link_was_down after_no_ack_came soon_after_the_link_was_down soon_after_no_ack_came \
 	after_losses after_icmp_unreachable after_icmp_unreachable_with_linear_timeouts \
 	timer_doubles timer_does_not_double timer_stays_at_least_twice_the_minimum \
-	timer_of_presets_doubles \
+	timer_of_presets_doubles long_rtts_make_the_rate_low \
 	a_thousand_spread while_the_receiver_has_no_room \
 	syns_are_retried_by_default syns_are_retried_by_default_after_a_switch
