@@ -1102,6 +1102,26 @@ static void loss__counters_wrap(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, timely_loss_is_free(&loss, share, 7, U32_MAX));
 }
 
+static void limit__only_decreases(struct kunit *test)
+{
+	struct flow f;
+	u64 rate_fp;
+
+	start(&f, &plain);
+	ack(&f, MIDDLE_NS);
+	rate_fp = f.rate.rate_fp;
+	/* A rate that is not above the limit stays, and the gradient with it. */
+	KUNIT_EXPECT_FALSE(test, timely_rate_limit(&f.rate, &f.cfg, 2 * rate_fp));
+	KUNIT_EXPECT_TRUE(test, f.rate.seeded);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, rate_fp);
+	KUNIT_EXPECT_TRUE(test, timely_rate_limit(&f.rate, &f.cfg, rate_fp / 2));
+	KUNIT_EXPECT_FALSE(test, f.rate.seeded);
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, rate_fp / 2);
+	KUNIT_EXPECT_TRUE(test, timely_rate_limit(&f.rate, &f.cfg, 0));
+	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
+	KUNIT_EXPECT_FALSE(test, timely_rate_limit(&f.rate, &f.cfg, 0));
+}
+
 static void restart__is_at_most_the_first_rate(struct kunit *test)
 {
 	struct flow f;
@@ -1197,6 +1217,7 @@ static struct kunit_case rate_cases[] = {
 	KUNIT_CASE(loss__share_is_free),
 	KUNIT_CASE(loss__burst_of_ten_is_free),
 	KUNIT_CASE(loss__counters_wrap),
+	KUNIT_CASE(limit__only_decreases),
 	KUNIT_CASE(restart__is_at_most_the_first_rate),
 	KUNIT_CASE(restart__stays_above_min),
 	KUNIT_CASE_PARAM(update__follows_the_reference, sequence_gen_params),

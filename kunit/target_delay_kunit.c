@@ -745,25 +745,6 @@ static void start__ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f.rate.start_kb, TIMELY_TARGET_START_KB);
 }
 
-/* A timeout limits the rate: never to less than the minimum, and a lower rate stays. */
-static void limit__only_decreases(struct kunit *test)
-{
-	struct flow f;
-	u64 rate_fp;
-
-	start_seeded(&f, &params, AIM_NS);
-	rate_fp = f.rate.rate_fp;
-	KUNIT_EXPECT_FALSE(test, timely_rate_limit(&f.rate, &f.cfg, rate_fp));
-	KUNIT_EXPECT_TRUE(test, f.rate.seeded);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, rate_fp);
-	KUNIT_EXPECT_TRUE(test, timely_rate_limit(&f.rate, &f.cfg, rate_fp / 4));
-	KUNIT_EXPECT_FALSE(test, f.rate.seeded);
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, rate_fp / 4);
-	KUNIT_EXPECT_TRUE(test, timely_rate_limit(&f.rate, &f.cfg, 0));
-	KUNIT_EXPECT_EQ(test, f.rate.rate_fp, f.cfg.min_rate_fp);
-	KUNIT_EXPECT_FALSE(test, timely_rate_limit(&f.rate, &f.cfg, 0));
-}
-
 static void start__not_below_the_first_rate(struct kunit *test)
 {
 	struct flow f;
@@ -985,7 +966,6 @@ static struct kunit_case timely_target_cases[] = {
 	KUNIT_CASE(start__grows_by_a_quarter_per_round_trip),
 	KUNIT_CASE(start__tolerates_a_longer_queue),
 	KUNIT_CASE(start__ends),
-	KUNIT_CASE(limit__only_decreases),
 	KUNIT_CASE(start__not_below_the_first_rate),
 	KUNIT_CASE(start__shares_the_link),
 	KUNIT_CASE(start__only_with_target_delay),
