@@ -1084,7 +1084,9 @@ static void timely_set_state(struct sock *sk, u8 state)
 	set = timely_param_set(sk);
 	cfg = timely_cfg(ts, set);
 	timely_timer_loss(sk, set->params.linear_timeouts);
-	if (timely_window_timeout(sk, cfg) || timely_resume_slowly(sk, cfg)) {
+	/* A timer that is pending has not expired, see timely_timer_loss(). */
+	if (!inet_csk(sk)->icsk_pending && timely_has_begun(ts) &&
+	    (timely_window_timeout(sk, cfg) || timely_resume_slowly(sk, cfg))) {
 		trace_timely_rate_set(sk, timely_rate_Bps(&ts->rate), TIMELY_CUT_TIMEOUT);
 		timely_apply(sk, cfg);
 	}

@@ -72,21 +72,20 @@ void timely_timer_loss(struct sock *sk, u32 linear_timeouts)
 		timely_keep_rto(sk);
 }
 
-/* TCP has entered the state TCP_CA_Loss. If the reason is a timeout, see timely_timer_loss(), and
- * the smoothed RTT is above t_high_ns, a connection with the target-delay rule resumes with at most
- * two packets per smoothed RTT. Where a thousand connections start at once, many lose their first
- * packets and time out together; at their shares of the hosts' links they would overflow the port
- * again. Return: whether the rate was decreased.
+/* The timer has expired. If the smoothed RTT is above t_high_ns, a connection with the target-delay
+ * rule resumes with at most two packets per smoothed RTT. Where a thousand connections start at
+ * once, many lose their first packets and time out together; at their shares of the hosts' links
+ * they would overflow the port again. Return: whether the rate was decreased.
  */
 bool timely_resume_slowly(struct sock *sk, const struct timely_cfg *cfg)
 {
 	u64 srtt_us = tcp_sk(sk)->srtt_us >> 3;
 	struct timely_sock *ts = inet_csk_ca(sk);
+	u64 bytes_fp;
 
-	if (cfg->rate.rule != TIMELY_RULE_TARGET_DELAY || inet_csk(sk)->icsk_pending || !ts->mss ||
+	if (cfg->rate.rule != TIMELY_RULE_TARGET_DELAY ||
 	    srtt_us * NSEC_PER_USEC <= cfg->rate.t_high_ns)
 		return false;
-	return timely_rate_limit(&ts->rate, &cfg->rate,
-				 div_u64((u64)TIMELY_RESUME_PACKETS * ts->mss * USEC_PER_SEC << 16,
-					 srtt_us));
+	bytes_fp = (u64)TIMELY_RESUME_PACKETS * ts->mss << TIMELY_RATE_SHIFT;
+	return timely_rate_limit(&ts->rate, &cfg->rate, div_u64(bytes_fp * USEC_PER_SEC, srtt_us));
 }

@@ -58,17 +58,16 @@ u64 timely_window_probe_Bps(const struct timely_sock *ts, const struct timely_cf
 	return div_u64(window * NSEC_PER_SEC, rtt_ns);
 }
 
-/* TCP has entered the state TCP_CA_Loss: decrease Swift's window if the reason is a timeout that
- * follows another timeout. The last of TIMELY_SWIFT_TIMEOUTS in a row decreases the rate to the
- * minimum. See timely_timer_loss() for the condition. Return: whether the rate was decreased.
+/* TCP's timer has expired: decrease Swift's window if this timeout follows another timeout. The
+ * last of TIMELY_SWIFT_TIMEOUTS in a row decreases the rate to the minimum. Return: whether the
+ * rate was decreased.
  */
 bool timely_window_timeout(struct sock *sk, const struct timely_cfg *cfg)
 {
 	const struct inet_connection_sock *icsk = inet_csk(sk);
 	struct timely_sock *ts = inet_csk_ca(sk);
 
-	if (cfg->rate.rule != TIMELY_RULE_SWIFT || icsk->icsk_pending || !icsk->icsk_retransmits ||
-	    !ts->mss)
+	if (cfg->rate.rule != TIMELY_RULE_SWIFT || !icsk->icsk_retransmits)
 		return false;
 	if (icsk->icsk_retransmits + 1 < TIMELY_SWIFT_TIMEOUTS)
 		timely_rate_loss(&ts->rate, &cfg->rate);
