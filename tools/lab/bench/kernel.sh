@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # Build the kernel for benchmarks once, and print its build directory, which is in
-# $TIMELY_CACHE. It is the lab's kernel, but compiled as Debian's kernels are: optimized
-# for speed, with 128-bit integers.
+# $TIMELY_CACHE. It is the lab's kernel, but compiled as Debian's kernels are: without frame
+# pointers, with 128-bit integers.
 #
 #   kernel.sh
 
