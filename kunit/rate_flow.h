@@ -24,6 +24,7 @@
  * @app_limited: passed with the next completions; false at first
  * @ingress_q16: passed with the next completions; 0 at first
  * @both_ways: passed with the next completions; false at first
+ * @opening_bytes: passed with the next completions; 0 at first
  * @delivered_fp: passed with the next completions, bytes per second, Q16; 0 at first
  */
 struct flow {
@@ -34,6 +35,7 @@ struct flow {
 	bool app_limited;
 	u32 ingress_q16;
 	bool both_ways;
+	u32 opening_bytes;
 	u64 delivered_fp;
 };
 
@@ -58,6 +60,7 @@ static inline enum timely_zone ack_bytes(struct flow *f, u64 gap_ns, u32 rtt_ns,
 		.app_limited = f->app_limited,
 		.ingress_q16 = f->ingress_q16,
 		.both_ways = f->both_ways,
+		.opening_bytes = f->opening_bytes,
 		.delivered_fp = f->delivered_fp,
 	};
 

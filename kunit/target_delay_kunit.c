@@ -786,6 +786,67 @@ static void start__shares_the_link(struct kunit *test)
 	expect_near(test, &f, 5000000);
 }
 
+/* A new connection, at 1 Gb/s on a link of 4 Gb/s, has a queue of four times its target. Without
+ * opening_bytes it has less than 700 Mb/s afterwards.
+ */
+static void begin_opening(struct flow *f, u32 opening_bytes)
+{
+	begin(f, &params, MIN_RTT_NS);
+	f->rate.start_kb = 0;
+	f->cfg.share_fp = 4 * f->cfg.first_rate_fp;
+	f->opening_bytes = opening_bytes;
+}
+
+/* 12000 bytes per RTT of 120 us are 800 Mb/s. */
+static void opening__keeps_bytes_per_rtt(struct kunit *test)
+{
+	struct flow f;
+
+	begin_opening(&f, 0);
+	ack(&f, 3 * MIN_RTT_NS);
+	KUNIT_EXPECT_LT(test, millionths(&f), 700000);
+	begin_opening(&f, 12000);
+	ack(&f, 3 * MIN_RTT_NS);
+	expect_near(test, &f, 800000);
+	/* It is no rate to rise to. */
+	begin_opening(&f, 20000);
+	ack(&f, 3 * MIN_RTT_NS);
+	expect_near(test, &f, 1000000);
+}
+
+/* From a tenth to a half of the link rate. */
+static void opening__keeps_a_share_of_the_link(struct kunit *test)
+{
+	struct flow f;
+	int i;
+
+	begin_opening(&f, 1);
+	for (i = 0; i < 20; i++)
+		ack(&f, (3 + i) * MIN_RTT_NS);
+	expect_near(test, &f, 400000);
+	begin_opening(&f, 1 << 24);
+	f.rate.rate_fp *= 4;
+	for (i = 0; i < 20; i++)
+		ack(&f, (3 + i) * MIN_RTT_NS);
+	expect_near(test, &f, 2000000);
+	/* A first rate that was given does not show the link rate. */
+	begin_opening(&f, 1 << 24);
+	f.cfg.share_fp = 0;
+	ack(&f, 3 * MIN_RTT_NS);
+	KUNIT_EXPECT_LT(test, millionths(&f), 700000);
+}
+
+static void opening__yields_above_t_high(struct kunit *test)
+{
+	struct flow f;
+
+	begin_opening(&f, 1 << 24);
+	ack(&f, params.t_high_ns);
+	expect_near(test, &f, 1000000);
+	ack(&f, params.t_high_ns + 1);
+	KUNIT_EXPECT_LT(test, millionths(&f), 1000000);
+}
+
 static void start__only_with_target_delay(struct kunit *test)
 {
 	struct timely_params p = params;
@@ -969,6 +1030,9 @@ static struct kunit_case timely_target_cases[] = {
 	KUNIT_CASE(start__not_below_the_first_rate),
 	KUNIT_CASE(start__shares_the_link),
 	KUNIT_CASE(start__only_with_target_delay),
+	KUNIT_CASE(opening__keeps_bytes_per_rtt),
+	KUNIT_CASE(opening__keeps_a_share_of_the_link),
+	KUNIT_CASE(opening__yields_above_t_high),
 	KUNIT_CASE(target__converges_to_equal_rates),
 	KUNIT_CASE(ack_agg__no_queue),
 	KUNIT_CASE(ack_agg__a_queue_is_seen),

@@ -48,6 +48,10 @@ faults_of_target_delay() {
 	no square of the gradient term|s/TARGET_DAMP_EIGHTHS	3/TARGET_DAMP_EIGHTHS	0/
 	one update may double the rate|s/gain = min(gain, TARGET_RISE_MAX_Q32);//
 	messages start twice as fast|s/TARGET_START_RISE	4/TARGET_START_RISE	2/
+	new connections yield like others|s/return clamp(fp, div_u64/return 0 * clamp(fp, div_u64/
+	new connections have no share of the link|s/TARGET_OPENING_LEAST	10/TARGET_OPENING_LEAST	1000/
+	new connections may have the whole link|s/TARGET_OPENING_MOST	2/TARGET_OPENING_MOST	1/
+	new connections never yield|s/ || rtt > cfg->t_high_ns)$/)/
 	rare completions weigh more|s/TARGET_RARE_QUEUES	24/TARGET_RARE_QUEUES	240/
 	the start of a message never ends|s/r->start_kb -= .*;//
 	hyperactive increase starts at once|s/!cfg->hai_threshold || r->low_ns < .*$/!cfg->hai_threshold)/

@@ -150,6 +150,7 @@ static struct timely_completion random_completion(const struct timely_params *p,
 		.app_limited = below(4) == 0,
 		.ingress_q16 = below(2) ? 0 : below(65537),
 		.both_ways = below(2),
+		.opening_bytes = below(2) ? 0 : below((1 << 24) + 1),
 		.delivered_fp = below(2) ? 0 : random_rate_fp(r),
 	};
 }
@@ -419,6 +420,11 @@ static bool target_change(double *delta, double *slack)
 	if (*delta < 0 && now.c.delivered_fp &&
 	    (seen.rtt > now.p.t_high_ns || (overload && over > held + 2.0 * now.p.min_rtt_ns)))
 		*delta = min(*delta, now.c.delivered_fp * U - rate);
+	/* A new connection has opening_bytes per RTT, from a tenth to a half of the link rate. */
+	if (*delta < 0 && now.c.opening_bytes && seen.rtt <= now.p.t_high_ns)
+		*delta = max(*delta, -max(rate - clamped(now.c.opening_bytes * 1e9 / seen.rtt,
+							 cfg->share_fp * U / 10,
+							 cfg->share_fp * U / 2), 0.0));
 	if (*delta < 0 && now.c.app_limited && !now.c.may_rise && !overload)
 		*delta = 0;
 	first = cfg->first_rate_fp * U;

@@ -69,6 +69,12 @@
  */
 #define TIMELY_START_SEGMENTS	2
 
+/* The rate of a new connection does not fall below this many first windows per RTT, until
+ * TIMELY_OPENING_BYTES have been acknowledged.
+ */
+#define TIMELY_OPENING_WINDOWS	3
+#define TIMELY_OPENING_BYTES	(TIMELY_TARGET_START_KB << 10)
+
 /* Largest segment on a quiet path, bytes: TCP's usual limit. */
 #define TIMELY_QUIET_BYTES	65536
 
@@ -429,6 +435,16 @@ static u32 timely_first_window(const struct sock *sk, u32 least)
 	return min_t(u32, share, TCP_INIT_CWND);
 }
 
+/* Bytes per RTT below which the rate does not fall, as the connection is new; 0 if it is not new. */
+static u32 timely_opening_bytes(const struct sock *sk)
+{
+	const struct timely_sock *ts = inet_csk_ca(sk);
+
+	if (likely(tcp_sk(sk)->bytes_acked >= TIMELY_OPENING_BYTES))
+		return 0;
+	return TIMELY_OPENING_WINDOWS * timely_first_window(sk, TIMELY_SEGMENT_PACKETS) * ts->mss;
+}
+
 /* Put the rate into force at the start of a message. Until the first ACK, the window is smaller
  * than usual, so that an RTT can show a queue before the connection sends much of the message. If
  * the path is not @known by a recent RTT, the window is at most timely_first_window().
@@ -786,6 +802,7 @@ static void timely_measure(struct sock *sk, const struct timely_param_set *set,
 		completion.may_rise = timely_may_rise(sk, cfg, rs, &completion,
 						      tcp_sk(sk)->delivered - delivered);
 		completion.app_limited = rs->is_app_limited;
+		completion.opening_bytes = timely_opening_bytes(sk);
 		completion.ingress_q16 = 0;
 		completion.both_ways = false;
 		if (ts->path && cfg->rate.rule == TIMELY_RULE_TARGET_DELAY && !waits_known)

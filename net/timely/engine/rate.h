@@ -241,6 +241,8 @@ struct timely_loss {
  * @ingress_q16: share of the link rate at which this host has received lately, Q16, at most
  *	65536; 0 if not known, if the ACK does not wait behind what this host receives, or if
  *	@rtt_ns does not include the wait; only the target-delay rule uses it
+ * @opening_bytes: the rate of a new connection does not fall below this much per RTT, bytes, at
+ *	most 2^24; 0 if the connection is not new; only the target-delay rule uses it
  * @delivered_fp: delivery rate over the last round trip, bytes per second, Q16; 0 if not
  *	known; the target-delay rule uses it in an overload
  */
@@ -252,6 +254,7 @@ struct timely_completion {
 	bool app_limited;
 	bool both_ways;
 	u32 ingress_q16;
+	u32 opening_bytes;
 	u64 delivered_fp;
 };
 

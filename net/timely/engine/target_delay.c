@@ -59,6 +59,11 @@
  * the link rate, the rate grows by a quarter per round trip: a message of ten segments has no time
  * to find its rate by small steps.
  *
+ * New connection. Where many new connections meet, each would yield to those that start after it,
+ * and the last part of a short message would take long. So the rate of a new connection falls
+ * neither below opening_bytes per RTT, but at most half of the link rate, nor below a tenth of the
+ * link rate. Both limits end when an RTT is above t_high.
+ *
  * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an
  * overload: messages have started whose rates exceed the link rate. The rate falls by beta_high
  * times the excess of the RTT, and to the delivery rate, by at most half per update. The delivery
@@ -107,6 +112,7 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/time64.h>
 
 #include "target_delay.h"
 
@@ -149,6 +155,12 @@
  */
 #define TARGET_START_PERCENT	40
 #define TARGET_START_RISE	4
+
+/* A new connection: its rate may fall to opening_bytes per RTT, but at least to the link rate
+ * divided by TARGET_OPENING_LEAST, at most to the link rate divided by TARGET_OPENING_MOST.
+ */
+#define TARGET_OPENING_LEAST	10
+#define TARGET_OPENING_MOST	2
 
 /* Data in both directions: the target delay q0 is longer by this time, about that of a segment at
  * 10 Gb/s, but at most by 1 / TARGET_ACK_SHARE of min_rtt: segments are shorter on short paths.
@@ -434,6 +446,22 @@ static u32 target_both_ways_ns(const struct timely_rate_cfg *cfg,
 	return q0 + (theirs * square_q32 >> 32);
 }
 
+/* The rate to which the rate of a new connection may fall, bytes per second, Q16; 0 if there is no
+ * such limit.
+ */
+static u64 target_opening_fp(const struct timely_rate_cfg *cfg, const struct timely_completion *c,
+			     u32 rtt)
+{
+	u64 fp;
+
+	if (likely(!c->opening_bytes) || rtt > cfg->t_high_ns)
+		return 0;
+	/* No overflow: opening_bytes is at most 2^24, and an RTT at least 1000 ns. */
+	fp = div_u64((u64)c->opening_bytes * NSEC_PER_SEC, rtt) << TIMELY_RATE_SHIFT;
+	return clamp(fp, div_u64(cfg->share_fp, TARGET_OPENING_LEAST),
+		     div_u64(cfg->share_fp, TARGET_OPENING_MOST));
+}
+
 /**
  * timely_target_fp() - compute the change of a connection's rate by the target-delay rule
  * @r: the connection's state; the members that only this rule uses are updated, and the caller
@@ -457,6 +485,9 @@ s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 	if (gain < 0 && c->delivered_fp &&
 	    (rtt > cfg->t_high_ns || (overload && limit > cfg->quiet_ns)))
 		change = max(change, r->rate_fp - min(r->rate_fp, c->delivered_fp));
+
+	if (gain < 0)
+		change = min(change, r->rate_fp - min(r->rate_fp, target_opening_fp(cfg, c, rtt)));
 
 	target_age(r, c->bytes);
 	/* An application that sends less than the rate allows does not cause the queues that its
