@@ -22,9 +22,9 @@ logs=$top/build/check
 JOBS=${JOBS:-$(nproc)}
 
 # Tiers and jobs, in the order in which they start. Jobs of the tier quick belong to `fast` only,
-# because other jobs of `check` include their tests. Jobs of the tier instead run if a longer job of `check`
-# is skipped. Preparations build kernels and modules for other jobs; each uses all processors. Of the other
-# jobs the longest come first, so that all processors end at the same time.
+# because other jobs of `check` include their tests. Jobs of the tier instead run only if they are named, or
+# if a longer job of `check` is skipped. Preparations build kernels and modules for other jobs; each uses all
+# processors. Of the other jobs the longest come first, so that all processors end at the same time.
 preparations="
 	fast	kernel-base
 	check	kernel-debug
@@ -83,6 +83,7 @@ jobs="
 	quick	smoke
 	quick	build-um
 	instead	walk-short-bookworm
+	instead	walk-short-trixie
 	check	kunit-debug
 	fast	style-sh
 	check	noipv6
@@ -111,7 +112,6 @@ jobs="
 # so many times as the last column says; otherwise they are reported as skipped.
 late="
 	check	selftests-debug-rest		466
-	check	walk-short-trixie		500
 	check	selftests-clock			335
 	check	packages			420
 	check	vm-7.3				235
