@@ -435,7 +435,7 @@ static u32 timely_first_window(const struct sock *sk, u32 least)
 	return min_t(u32, share, TCP_INIT_CWND);
 }
 
-/* Bytes per RTT below which the rate does not fall, as the connection is new; 0 if it is not new. */
+/* Bytes per RTT below which the rate does not fall; 0 if the connection is not new. */
 static u32 timely_opening_bytes(const struct sock *sk)
 {
 	const struct timely_sock *ts = inet_csk_ca(sk);
