@@ -296,6 +296,7 @@ figures() {
 	run_lab table1 --cc timely "$@" &&
 		run_lab qdisc --cc timely,timely-2mtu "$@" &&
 		run_lab alone --cc timely,own-pacing,sch_timely --seeds 1 &&
+		run_lab churn-calls --cc timely-0.6 --seeds 2 &&
 		run_lab ndp-incast --cc ndp-10000,ndp-100000,ndp-1000000 --seeds 1
 }
 
