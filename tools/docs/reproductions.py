@@ -21,9 +21,9 @@ from recorded import TOP, summary_path, values
 HERE = os.path.dirname(os.path.realpath(__file__))
 COMMON = """
 `make reproductions` runs what is missing in [results/](../results/README.md) and writes this page; `make reproductions
-FIGURES="table1 loss"` runs these figures again, and a wrong name prints all names. The results in `ack-path`
-and `qdisc` are of commit db9c1e4, those in `reverse` of 96359a0, in `many` and `coexist` of 8b1b047,
-in `limited`, `reorder` and `table1` of 5195d83, in `pfc` and `route` of bdb02c2, in `clos` and `clos-incast` of 2f95d14, and all others of 2366433 or older where no other commit is
+FIGURES="table1 loss"` runs these figures again, and a wrong name prints all names. The results in `ack-path`,
+`limited`, `many`, `qdisc`, `reorder` and `table1` are of commit 695ed93, those in `reverse` of 96359a0, in `coexist` of 8b1b047,
+in `pfc` and `route` of bdb02c2, in `clos` and `clos-incast` of 2f95d14, and all others of 2366433 or older where no other commit is
 named. [The testbed](../tools/lab/README.md) runs in virtual time. RTT is the round-trip time of a small UDP packet that is sent
 through the bottleneck and back, 17 us in the idle testbed. Several seeds are shown as median (min..max). Gb/s are
 payload, of which a 20 Gb/s port carries 19.13 Gb/s. [Results](results.md#columns) explains the other columns. `fq`
