@@ -239,7 +239,26 @@ tcp_and_udp_together() {
 	expect p_max -le 100
 }
 
+# The timer may be late by a quarter of a packet's transmission time; for packets of more than 32 KB by
+# all of it, up to 6 us; a slot of the wheel comes on top. At 80 Gb/s 64 KB (44 segments) take 6.5 us, 29 KB (20 segments) 3 us.
+long_packets_may_be_late() {
+	for sizes in "44 4000 7100" "20 200 1800"; do
+		# shellcheck disable=SC2086 # a list of words
+		set -- $sizes
+		h1_qdisc timely
+		packets <<-EOF
+			sink, sender = Sink(), source(rate=10000000000)
+			sender.setsockopt(socket.IPPROTO_UDP, 103, 1458)	# UDP_SEGMENT
+			for _ in range(200):
+			    sender.send(b"x" * 1458 * $1)
+			result(late=emptied()["unthrottle_latency_ns"])
+		EOF
+		expect late -ge "$2"
+		expect late -le "$3"
+	done
+}
+
 run_cases hosts udp_gets_its_rate udp_gets_its_rate_by_default odd_rates_and_sizes \
 	sockets_at_once maxrate_limits_each_flow rate_may_fall queued_follow_the_rate \
 	lazy_while_packets_wait low_rates_have_no_bursts nopacing_ignores_rates \
-	tcp_gets_its_rate tcp_and_udp_together
+	tcp_gets_its_rate tcp_and_udp_together long_packets_may_be_late
