@@ -373,7 +373,7 @@ static bool timely_competes(const struct sock *sk, const struct timely_completio
 	const struct timely_sock *ts = inet_csk_ca(sk);
 
 	return !completion->app_limited &&
-	       timely_rate_Bps(&ts->rate) <= READ_ONCE(sk->sk_max_pacing_rate) &&
+	       timely_rate_Bps(&ts->rate) < READ_ONCE(sk->sk_max_pacing_rate) &&
 	       timely_other_senders(sk);
 }
 
