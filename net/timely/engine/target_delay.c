@@ -60,9 +60,9 @@
  * to find its rate by small steps.
  *
  * New connection. Where many new connections meet, each would yield to those that start after it,
- * and the last part of a short message would take long. So the rate of a new connection falls
- * neither below opening_bytes per RTT, but at most half of the link rate, nor below a tenth of the
- * link rate. Both limits end when an RTT is above t_high.
+ * and the last part of a short message would take long. So the rate of a new connection does not
+ * fall below opening_bytes per RTT, or half of the link rate if that is less, and not below a tenth
+ * of the link rate. Neither limit applies to an RTT above t_high.
  *
  * Overload. Two successive queueing delays above TARGET_OVERLOAD_QUEUES target delays are an
  * overload: messages have started whose rates exceed the link rate. The rate falls by beta_high
@@ -486,15 +486,15 @@ s64 timely_target_fp(struct timely_rate *r, const struct timely_rate_cfg *cfg,
 	    (rtt > cfg->t_high_ns || (overload && limit > cfg->quiet_ns)))
 		change = max(change, r->rate_fp - min(r->rate_fp, c->delivered_fp));
 
-	if (gain < 0)
-		change = min(change, r->rate_fp - min(r->rate_fp, target_opening_fp(cfg, c, rtt)));
-
 	target_age(r, c->bytes);
-	/* An application that sends less than the rate allows does not cause the queues that its
-	 * packets meet. If these queues lowered the rate, the rate would end at the minimum rate.
-	 */
-	if (gain < 0)
+	if (gain < 0) {
+		change = min(change, r->rate_fp - min(r->rate_fp, target_opening_fp(cfg, c, rtt)));
+		/* An application that sends less than the rate allows does not cause the queues
+		 * that its packets meet. If these queues lowered the rate, the rate would end at
+		 * the minimum rate.
+		 */
 		return c->app_limited && !c->may_rise && !overload ? 0 : -(s64)change;
+	}
 	/* If the rate could not rise while the application does not use it, a reduced rate would
 	 * stay low. So the rate may rise up to the rate of a new connection.
 	 */

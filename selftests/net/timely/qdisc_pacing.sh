@@ -240,7 +240,8 @@ tcp_and_udp_together() {
 }
 
 # The timer may be late by a quarter of a packet's transmission time; for packets of more than 32 KB by
-# all of it, up to 6 us; a slot of the wheel comes on top. At 80 Gb/s 64 KB (44 segments) take 6.5 us, 29 KB (20 segments) 3 us.
+# all of it, up to 6 us; a slot of the wheel comes on top. At 80 Gb/s 64 KB (44 segments) take 6.5 us,
+# 29 KB (20 segments) 3 us. The lists give segments, and the least and the greatest lateness in ns.
 long_packets_may_be_late() {
 	for sizes in "44 4000 7100" "20 200 1800"; do
 		# shellcheck disable=SC2086 # a list of words
